@@ -172,7 +172,12 @@ class StatechartMixin:
 
     @state_history.setter
     def state_history(self, value: Iterable[StateTransition]) -> None:
-        self._state_history = deque(value, maxlen=self.max_history_depth)
+        records = list(value)
+        if not all(isinstance(each, StateTransition) for each in records):
+            raise FieldTypeError(
+                "state_history holds StateTransition records: keep other entries under another name"
+            )
+        self._state_history = deque(records, maxlen=self.max_history_depth)
 
     @property
     def max_history_depth(self) -> int:

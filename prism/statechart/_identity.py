@@ -8,7 +8,6 @@ posts alive.
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +15,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
-from itertools import count
+from numbers import Integral, Real
 from typing import Any, NamedTuple
-from weakref import WeakSet, ref
+from weakref import WeakSet
 
 from prism.randomness._stream import total_of
 from prism.statechart.states import state_text
@@ -39,9 +38,6 @@ MOST_SHARED_TEXTS = 4096
 shared_texts: dict[str, str] = {}
 """The one copy of each text that records refer to: see `share`."""
 
-_ROUNDING = 1.5 * 2.0**52
-"""Added to a float that is much smaller, it leaves no room for a fraction."""
-
 _SCALARS = (str, int, float, bool, type(None))
 SCALARS = frozenset(_SCALARS)
 """The types of values that a record keeps as they are."""
@@ -52,8 +48,6 @@ _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uu
 id_names: dict[type, tuple[str, str]] = {}
 """The attribute with the identifier of a class's objects, and its key in records, once known."""
 
-_count = count(1)
-_numbers: dict[int, tuple[ref[object], str]] = {}
 _nameless: WeakSet[Any] = WeakSet()
 _LOGGER = logging.getLogger("prism.statechart")
 
@@ -72,23 +66,6 @@ def identify(context: object) -> dict[str, Any] | None:
     Returns:
         A new dict of JSON values, or None for None.
     """
-    if context is None:
-        return None
-
-    # the usual cases, without the calls of the general one
-    if type(context) is dict:
-        if len(context) == 1:
-            ((key, value),) = context.items()
-            if type(key) is str and type(value) is str:
-                return {key: value}
-        return _plain_mapping(context, _DEEPEST)
-
-    known = id_names.get(type(context))
-    if known is not None:
-        value = getattr(context, known[0], None)
-        if type(value) is str:
-            return {known[1]: value}
-
     return _reduce(context)
 
 
@@ -163,7 +140,7 @@ def _reduce(context: object) -> dict[str, Any] | None:
         return None
     if isinstance(context, Mapping):
         return _plain_mapping(context, _DEEPEST)
-    if isinstance(context, _SCALARS) or _is_leaf(context):
+    if isinstance(context, (*_SCALARS, Real)) or _is_leaf(context):
         return {"value": _plain(context, _DEEPEST)}
 
     return _identity(context)
@@ -175,10 +152,12 @@ def _plain(value: object, depth: int) -> Any:
         return value
     if isinstance(value, Enum):
         return _plain(value.value, depth)
-    if isinstance(value, _SCALARS):
-        # a float of numpy's is one, too, for which JSON has no form
-        return float(value) if isinstance(value, float) else value
-    if depth and (type(value).__module__ == "numpy" or isinstance(value, _CONTAINERS)):
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, Real):
+        # also a number of numpy's, for which JSON has no form
+        return int(value) if isinstance(value, Integral) else float(value)
+    if depth and isinstance(value, _CONTAINERS):
         return _plain_container(value, depth - 1)
     if _is_leaf(value):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
@@ -189,8 +168,6 @@ def _plain(value: object, depth: int) -> Any:
 
 
 def _plain_container(value: Any, depth: int) -> Any:
-    if type(value).__module__ == "numpy":
-        return _plain(value.tolist(), depth)
     if isinstance(value, Mapping):
         return _plain_mapping(value, depth)
 
@@ -253,7 +230,7 @@ def _own_key(name: str) -> str:
 
 
 def agent_name(agent: object) -> str:
-    """Return what logs and messages call an agent: its id or name, else its class and a number.
+    """Return what logs and messages call an agent: its id or name, else its class and address.
 
     Raises:
         Exception: What a property of the user's raises, such as that of a detached database row.
@@ -268,18 +245,18 @@ def agent_name(agent: object) -> str:
 
     found = given_name(agent)
     if not found:
-        found = _numbered(agent)
+        found = f"{type(agent).__name__}@{id(agent):x}"
         _warn_once(type(agent), found)
 
     return found
 
 
 def name_or_number(agent: object) -> str:
-    """Return the `agent_name`, or class and number of an agent whose name cannot be read."""
+    """Return the `agent_name`, or class and address of an agent whose name cannot be read."""
     try:
         return agent_name(agent)
     except Exception:
-        return _numbered(agent)
+        return f"{type(agent).__name__}@{id(agent):x}"
 
 
 def given_name(agent: object) -> str | None:
@@ -290,22 +267,6 @@ def given_name(agent: object) -> str | None:
             return str(value)
 
     return None
-
-
-def _numbered(agent: object) -> str:
-    """Return a name that no other agent has, though another may later have the same address."""
-    known = _numbers.get(id(agent))
-    if known is not None and known[0]() is agent:
-        return known[1]
-
-    name = f"{type(agent).__name__}@{os.getpid()}.{next(_count)}"
-    try:
-        _numbers[id(agent)] = (ref(agent), name)
-    except TypeError:
-        # one that weak references cannot follow has to be told by its address
-        return f"{type(agent).__name__}@{id(agent):x}"
-
-    return name
 
 
 def _warn_once(cls: type, name: str) -> None:
@@ -511,29 +472,9 @@ def _decision_frame(*outcome: Any) -> Frame:
 
 
 def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """Return the probabilities of options for a log, rounded to six digits as `round` does."""
-    if len(weights) == 2:
-        # as below, for the usual case: the second is what is left, and as far from a half
-        first, second = weights
-        millionths = first / (first + second) * 1e6
-        whole = millionths + _ROUNDING - _ROUNDING
-        if 0.0 < whole < 1e6 and -0.499999 < millionths - whole < 0.499999:
-            return {texts[0]: whole / 1e6, texts[1]: (1e6 - whole) / 1e6}
-
+    """Return the probabilities of options for a log, rounded to six digits."""
     total = total_of(weights)
-    found = {}
-    # by their places, since making a `zip` takes as long as rounding a number
-    for place, text in enumerate(texts):
-        part = weights[place] / total
-        millionths = part * 1e6
-        whole = millionths + _ROUNDING - _ROUNDING
-        # in the usual case without `round`, so far from a half that no error of the product counts
-        if 0.0 < whole <= 1e6 and -0.499999 < millionths - whole < 0.499999:
-            found[text] = whole / 1e6
-        else:
-            found[text] = round(part, 6)
-
-    return found
+    return {text: round(part / total, 6) for text, part in zip(texts, weights, strict=True)}
 
 
 def known(**values: Any) -> dict[str, Any]:

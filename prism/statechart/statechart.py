@@ -408,7 +408,7 @@ class Statechart(Written[StateT]):
         machine = _machine_of(definition, reporter)
         super().__init__(definition, compile_rows(machine), reporter, clock)
         # not by `vars`: a chart whose `__dict__` has been asked for fires an eighth slower
-        object.__setattr__(self, "machine", machine)
+        self.machine = machine
 
     @cached_property
     def machine(self) -> Machine:

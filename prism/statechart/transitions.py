@@ -311,18 +311,9 @@ def _state_problems(field: str, value: object, other_end: Any) -> list[str]:
         member = f"{type(value).__name__}.{value.name}"
         return [f"{field} must be a member of a str-based Enum, such as a StrEnum, got {member}"]
 
-    # loaded only for a message
-    from difflib import get_close_matches
-
-    must = f"{field} must be a member of "
     known = next((type(each) for each in _members_at(other_end) if is_state(each)), None)
-    if known is None:
-        return [f"{must}the enum of the chart's states, got {value!r}"]
-
-    by_text = {str(each.value): f"{known.__name__}.{each.name}" for each in known}
-    near = get_close_matches(str(value), by_text, n=1)
-    meant = f"did you mean {by_text[near[0]]}?" if near else f"it has {', '.join(by_text.values())}"
-    return [f"{must}{known.__name__}, got {value!r}; {meant}"]
+    enum = "the enum of the chart's states" if known is None else known.__name__
+    return [f"{field} must be a member of {enum}, got {value!r}"]
 
 
 class Edge:
@@ -455,8 +446,8 @@ class StateTransition:
                 `Statechart.state_of`. By default states stay texts.
 
         Raises:
-            FieldValueError: If a key is missing, or its value is of another kind.
-            ValueError: If the time cannot be read, or ``state_of`` does not know a state.
+            FieldValueError: (a ValueError) if a key is missing, its value is of another kind or not
+                a time, or ``state_of`` does not know a state.
         """
         try:
             time = datetime.fromisoformat(record["timestamp"])
@@ -466,7 +457,7 @@ class StateTransition:
             raise FieldValueError(
                 f"a record of a transition must have {error}, got {dict(record)!r}"
             ) from None
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise FieldValueError(
                 f"a record of a transition cannot be read ({error}): {record!r}"
             ) from None

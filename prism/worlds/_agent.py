@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
-from types import CodeType, MappingProxyType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from prism._faults import place_in
@@ -21,7 +20,7 @@ from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of
-from prism.worlds._fields import Fields, derived, missing_attribute, unknown_field
+from prism.worlds._fields import Fields, derived, missing_attribute
 from prism.worlds._host import RunHost
 from prism.worlds._phase import Phase
 
@@ -40,7 +39,7 @@ _STEPS = Phase.STEPPING, Phase.GOING_ON
 def _require_known(cls: Fields, given: Mapping[str, Any]) -> None:
     unknown = [name for name in given if name not in cls.fields]
     if unknown:
-        raise TypeError(unknown_field(cls, unknown[0]))
+        raise TypeError(missing_attribute(cls, unknown[0]))
 
 
 def _refuse_constructor(cls: Any, base: type) -> None:
@@ -261,9 +260,6 @@ class Agent(_Parts, metaclass=Fields):
 
     chart: ClassVar[Statechart[Any]]
     timeout_threshold: ClassVar[int | None] = None
-    _prism_plain: ClassVar[Any] = None
-    # the calls between `_begin_waiting` and the caller of an agent's method
-    _prism_calls: ClassVar[int] = 3
     _prism_writer: ClassVar[Any] = staticmethod(write_agent)
 
     agent_id: str = ""
@@ -279,7 +275,6 @@ class Agent(_Parts, metaclass=Fields):
         self.agent_id = self.name = ""
         for name, value in given.items():
             setattr(self, name, value)
-        self.__class__ = explaining(type(self))
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a constructor, which a resume would call with different arguments."""
@@ -578,7 +573,9 @@ class Agent(_Parts, metaclass=Fields):
             attributes: The other columns to keep.
         """
         self._given = {**self._given, **given}
-        self._attributes = MappingProxyType(dict(attributes))
+        if attributes:
+            self._attributes = MappingProxyType(dict(attributes))
+            self.__class__ = with_columns(type(self))
         for name, value in given.items():
             setattr(self, name, value)
 
@@ -591,26 +588,16 @@ class Agent(_Parts, metaclass=Fields):
         state = getattr(self, "_state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
 
-    def _found(self, name: str) -> Any:
-        """Return a column of the agent's table, or explain why an attribute is missing.
+    def _column(self, name: str) -> Any:
+        """Return a column of the agent's table.
 
         Raises:
-            AttributeError: If it is.
+            AttributeError: If there is none of that name.
         """
-        cls = type(self)
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name in cls.fields or name in _Parts.__slots__:
-            raise AttributeError(
-                f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
-                "agent joins a run"
-            )
-        if name in ("random", "decision_random"):
-            self._joined(name)
-        if name in self._attributes:
-            return self._attributes[name]
+        if name.startswith("_") or name not in self._attributes:
+            raise AttributeError(missing_attribute(type(self), name))
 
-        raise AttributeError(missing_attribute(cls, name))
+        return self._attributes[name]
 
     def _joined(self, doing: str) -> RunHost:
         host = self._host
@@ -628,16 +615,12 @@ Running = Coroutine[Any, Any, Any]
 
 
 @lru_cache(maxsize=256)
-def explaining(cls: Any) -> Any:
-    """Return a class of the same agents that explains which attributes they lack.
+def with_columns(cls: type[Agent]) -> Any:
+    """Return a class of the same agents that have the columns of their table as attributes.
 
-    Its agents also have the columns of their table as attributes. Python reads attributes of any
-    class seven times as fast without such a method, so agents have it only while no run goes on.
+    Python reads attributes of any class seven times as fast without such a method.
     """
-    if hasattr(cls, "__getattr__"):
-        return cls
-
-    return derived(cls, __getattr__=cls._found, _prism_plain=cls)
+    return derived(cls, __getattr__=cls._column)
 
 
 def require_heard_of(host: Any, trigger: str) -> None:
@@ -651,12 +634,6 @@ def require_heard_of(host: Any, trigger: str) -> None:
         raise UnknownTriggerError(unheard_of(trigger, host.charts))
 
 
-def plain_class(agent: Any) -> Any:
-    """Return the class of an agent without what explains missing attributes."""
-    cls = type(agent)
-    return cls._prism_plain or cls
-
-
 class Waited:
     """What a step waits for.
 
@@ -668,14 +645,12 @@ class Waited:
         is_open: Whether it is asked in this wave.
         answer: The chosen state or the written text, or the value with which the step continues if
             nothing was asked.
-        called_at: The code that called the agent's method, and the position in its instructions.
     """
 
-    __slots__ = ("agent", "answer", "called_at", "is_open", "owner", "running", "was_late")
+    __slots__ = ("agent", "answer", "is_open", "owner", "running", "was_late")
 
     agent: Any
     answer: Any
-    called_at: tuple[CodeType, int]
     is_open: bool
     owner: Any
     running: Running
@@ -849,13 +824,12 @@ def _begin_waiting(waiting: Waited, doing: str, instead: str) -> None:
         )
 
     if host.unawaited is not None:
-        refuse_unawaited(host)
+        # in the user's own code, which the error names
+        refuse_unawaited(host, None)
 
     host.unawaited = waiting
     waiting.was_late = waiting.is_open = False
     waiting.answer = None
-    caller = sys._getframe(agent._prism_calls)
-    waiting.called_at = caller.f_code, caller.f_lasti
 
 
 def continued(
@@ -882,12 +856,12 @@ def continued(
         wanted = running.send(value)
     except StopIteration:
         if host.unawaited is not None:
-            refuse_unawaited(host)
+            refuse_unawaited(host, running)
         return None
     except AttributeError:
         if not hasattr(running, "send"):
             if host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, running)
             raise SimulationError(
                 f"the step of {owner!r} returned {running!r}, which is ignored: return nothing"
             ) from None
@@ -895,7 +869,7 @@ def continued(
 
     if host.unawaited is not None:
         running.close()
-        refuse_unawaited(host)
+        refuse_unawaited(host, running)
     if isinstance(wanted, Waited):
         wanted.owner, wanted.running = owner, running
         return wanted
@@ -907,9 +881,7 @@ def continued(
 
 def _foreign(owner: Any, running: Running, wanted: Any) -> SimulationError:
     """Close a step that awaits what no step may, and return the error that says so."""
-    frame = getattr(running, "cr_frame", None)
-    place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
-    where = "" if place is None else f"{place}: "
+    where = place_of_step(running)
     running.close()
 
     return SimulationError(
@@ -919,17 +891,30 @@ def _foreign(owner: Any, running: Running, wanted: Any) -> SimulationError:
     )
 
 
-def refuse_unawaited(host: Any) -> None:
+def place_of_step(running: Running) -> str:
+    """Return file and line where a step waits, for the beginning of a message."""
+    frame = getattr(running, "cr_frame", None)
+    place = None if frame is None else place_in(frame.f_code, frame.f_lasti)
+
+    return "" if place is None else f"{place}: "
+
+
+def refuse_unawaited(host: Any, step: Any) -> None:
     """Refuse a request of an agent that its step did not await.
 
+    Args:
+        host: The run.
+        step: The step, as a function or a coroutine, if it is known.
+
     Raises:
-        SimulationError: Always; the message names the place.
+        SimulationError: Always; the message names the step and the request.
     """
     left, host.unawaited = host.unawaited, None
     call = "receive()" if isinstance(left, Receiving) else "write(...)"
     if isinstance(left, Asked):
         call = f"decide({left.trigger!r}, ...)"
-    place = place_in(*left.called_at)
+    code = getattr(step, "__code__", None) or getattr(step, "cr_code", None)
+    place = None if code is None else place_in(code, 0)
     where = "" if place is None else f"{place}: "
     raise SimulationError(
         f"{where}agent {left.agent.agent_id!r}: {call} was not awaited, so it had no effect: "

@@ -30,7 +30,6 @@ from weakref import WeakKeyDictionary
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.statechart._engine.arguments import did_you_mean
 
 ValueT = TypeVar("ValueT")
 
@@ -48,14 +47,13 @@ _SET = re.compile(r"\b(?:set|frozenset|Set|FrozenSet|MutableSet|AbstractSet)\b")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The declaration of one field: where its value comes from, and whether it is kept.
+    """The declaration of one field: where its value comes from.
 
     Args:
         default: The value, if there is one.
         make: Makes the value, such as ``list``.
         draw: Draws the value.
         drawn: A description of how it is drawn.
-        kept: Whether checkpoints keep it.
         is_state: Whether it was declared with `state`, and may change.
         is_measured: Whether its value is recorded for every agent and round.
         help: What it means.
@@ -67,7 +65,6 @@ class Declared:
     make: Callable[[], Any] | None = None
     draw: Draw | None = None
     drawn: str = ""
-    kept: bool = True
     is_state: bool = False
     is_measured: bool = False
     help: str = ""
@@ -108,28 +105,27 @@ class Field:
 
 
 @overload
-def state(default: Callable[[], ValueT], *, kept: bool = True) -> ValueT: ...
+def state(default: Callable[[], ValueT]) -> ValueT: ...
 @overload
-def state(default: ValueT, *, kept: bool = True) -> ValueT: ...
-def state(default: Any = MISSING, *, kept: bool = True) -> Any:
+def state(default: ValueT) -> ValueT: ...
+def state(default: Any = MISSING) -> Any:
     """Declare a field that changes during a run.
 
     Args:
         default: The initial value. For a list, dict or deque, pass what makes it, ``state(list)``.
             A field of an agent can also be drawn, ``state(uniform(0, 1))``.
-        kept: Whether checkpoints keep it. If not, `World.recall` must restore it from the log.
 
     Raises:
         DefinitionError: If the default is a list, dict or set, which all objects would share.
     """
     if isinstance(default, Declared):
-        return replace(default, kept=kept, is_state=True)
+        return replace(default, is_state=True)
     if callable(default) and not isinstance(default, Enum):
-        return Declared(make=default, kept=kept, is_state=True)
+        return Declared(make=default, is_state=True)
 
     refuse_shared(default, f"state({type(default).__name__})")
 
-    return Declared(default, kept=kept, is_state=True)
+    return Declared(default, is_state=True)
 
 
 def param(
@@ -197,7 +193,7 @@ def type_problems(cls: Fields) -> list[str]:
     unkept = [
         f"{field.owner}.{name}: {words_of_type(field.annotation)} cannot be kept: {mend}"
         for name, field in cls.fields.items()
-        if field.declared.kept and (mend := _mend_of(hints.get(name, field.annotation)))
+        if (mend := _mend_of(hints.get(name, field.annotation)))
     ]
 
     wrong = [
@@ -268,18 +264,11 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
         raise FieldValueError(f"{where} must be {' and '.join(ends) or 'a number'}, got {value!r}")
 
 
-def unknown_field(cls: Fields, name: str) -> str:
-    """Return the error for an undeclared field, which says what to do."""
-    return (
-        f"{cls.__name__} has no field {name!r}, and undeclared values would be lost on "
-        f"resuming: declare  {name}: int = state(...)  with its type"
-        + did_you_mean(name, list(cls.fields))
-        * bool(cls.fields)
-    )
-
-
 def missing_attribute(cls: Fields, name: str) -> str:
-    """Return the error for reading what a class does not have, neither as a field nor a method."""
+    """Return the error for an attribute that a class does not declare, which says what to do."""
+    if isinstance(getattr(cls, name, None), MemberDescriptorType):
+        name = name.removeprefix("_")
+        return f"{cls.__name__}.{name} has no value yet: it gets one when the agent joins a run"
     if name in _CHANGES_POPULATION:
         return (
             f"{cls.__name__} has no {name!r}, as the population is fixed when a run begins: give "
@@ -294,8 +283,8 @@ def missing_attribute(cls: Fields, name: str) -> str:
     guess = f" (did you mean {near[0]!r}?)" if near else ""
 
     return (
-        f"{cls.__name__} has neither a field nor a method {name!r}{guess}; a field is declared "
-        f"with its type:  {name}: int = state(...)"
+        f"{cls.__name__} has no field {name!r}{guess}; a field is declared with its type:  "
+        f"{name}: int = state(...)"
     )
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum, StrEnum
 from operator import attrgetter
 from reprlib import repr as brief
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.runs._lent import Lent
 from prism.statechart import Statechart
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Writing, explaining, plain_class, require_heard_of
+from prism.worlds._agent import Agent, Writing, require_heard_of
 from prism.worlds._fields import Fields
 
 ObjectT = TypeVar("ObjectT")
@@ -34,29 +34,10 @@ class Presence(StrEnum):
 PRESENT_CHART = Statechart(Presence, [], initial=Presence.PRESENT, name="present")
 
 
-class Participant(Protocol):
-    """An object of any class that can take part in a world.
-
-    If its class has a ``chart``, the object has a ``state`` of that chart. Its ``agent_id``, if
-    any, is its id. An optional method ``join(lent)`` is called once with a `Lent`, before the first
-    round.
-    """
-
-    def act(self, world: Any) -> Awaitable[None] | None:
-        """Take a turn, once per tick. It may be async, and wait for decisions and texts."""
-
-    def snapshot(self) -> Any:
-        """Return the object's state between two rounds, made of values that a field may hold."""
-
-    def restore(self, data: Any) -> None:
-        """Restore the object to what it was when `snapshot` returned the data."""
-
-
 class Proxy(Agent, Generic[ObjectT]):
     """An agent that represents an object of another class, with the object's state and history.
 
-    Attributes that the proxy lacks are looked up in the object. Its attribute ``_kept`` names the
-    values that are kept besides its fields.
+    Its attribute ``_kept`` names the values that are kept besides its fields.
 
     Args:
         object: The object.
@@ -91,13 +72,6 @@ class Proxy(Agent, Generic[ObjectT]):
         """Describe the object: what its own ``persona()`` returns, if it has one."""
         own = getattr(self.object, "persona", None)
         return str(own()) if callable(own) else super().persona()
-
-    def _found(self, name: str) -> Any:
-        """Look up in the object what the proxy lacks."""
-        if name.startswith("_") or name in Agent.fields or name == OBJECT:
-            return super()._found(name)
-
-        return getattr(self.object, name)
 
     @property
     def ticks_in_state(self) -> int:
@@ -145,6 +119,13 @@ class Guest(Proxy[ObjectT]):
         object: The object.
     """
 
+    def __getattr__(self, name: str) -> Any:
+        """Look up in the object what the guest lacks."""
+        if name.startswith("_") or name == OBJECT:
+            raise AttributeError(name)
+
+        return getattr(self.object, name)
+
     @property
     def _kept(self) -> Any:
         return cast(Any, self.object).snapshot()
@@ -169,12 +150,12 @@ def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
     if isinstance(agent, Guest):
         _require_participant(agent.object)
         chart = getattr(agent.object, "chart", PRESENT_CHART)
-        cls = plain_class(agent)
+        cls = type(agent)
         key = cls, type(agent.object), id(chart)
         if key not in kinds:
             kinds[key] = _kind_of(cls, type(agent.object), chart)
 
-        agent.__class__ = explaining(kinds[key])
+        agent.__class__ = kinds[key]
 
     return agent
 
@@ -268,8 +249,8 @@ def timed(steps: Mapping[Any, Callable[[Any, Any], Any]]) -> Callable[[Any, Any]
 def passed_on(cls: type[Proxy[Any]], objects: Iterable[Any]) -> dict[str, property]:
     """Return a property for each public attribute of objects that a class of proxies lacks.
 
-    With them, proxies need no method that looks up missing attributes, which Python would enter at
-    every attribute.
+    With them, proxies need no method that looks up missing attributes, which would slow down every
+    attribute.
     """
     sizes: dict[type, int] = {}
     names: dict[str, None] = {}

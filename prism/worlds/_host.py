@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from math import inf, prod
-from types import TracebackType
 from typing import Any
 
 from prism._faults import note_place
@@ -40,7 +39,7 @@ from prism.worlds._agent_set import (
 from prism.worlds._asking import Answerers
 from prism.worlds._assignments import Assignments
 from prism.worlds._charts import has_state, named, never_reached, unknown_among
-from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._fields import Fields, missing_attribute
 from prism.worlds._notes import add_note, remembered
 from prism.worlds._parameters import ParameterView
 from prism.worlds._phase import ALLOWED, OVERLAP_RULE, UNABLE_TO_FIRE, Phase
@@ -271,7 +270,7 @@ class RunHost:
             reason: Why nothing may change in it, or None if it may.
 
         Raises:
-            SimulationError: If the run's chart does not allow it now.
+            SimulationError: If it does not follow the current one.
         """
         before = self.phase
         if phase is not before and (before, phase) not in ALLOWED:
@@ -586,7 +585,7 @@ class RunHost:
             cls = None if found is None else self._class_named(found[1])
             told = error
             if found is not None and cls is not None:
-                told = _missing(error) or AttributeError(unknown_field(cls, found[2]))
+                told = AttributeError(missing_attribute(cls, found[2]))
             elif "property 'state'" in str(error):
                 told = AttributeError(
                     f"{error}: change it with fire or decide, and in setup with begin_in"
@@ -611,34 +610,6 @@ class RunHost:
         classes = [type(self.world), *{type(agent) for agent in self.agents}, *below]
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
-
-
-def _missing(error: AttributeError) -> AttributeError | None:
-    """Return why an agent lacks an attribute that was read; None if it was written."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    explain = getattr(type(error.obj), "_found", None)
-    # what `setattr` writes has no instruction of its own; since Python 3.13 the message says it
-    is_written = str(error).endswith("setting new attributes")
-    if where is None or explain is None or is_written or _is_writing(where):
-        return None
-
-    try:
-        explain(error.obj, error.name)
-    except AttributeError as told:
-        return told.with_traceback(None)
-
-    # only a proxy's object can have it, since the run began
-    name = error.name
-    return AttributeError(f"{name!r} was added during the run: read it as .object.{name}")
-
-
-def _is_writing(where: TracebackType) -> bool:
-    # loaded only for a message
-    from dis import opname
-
-    return opname[where.tb_frame.f_code.co_code[where.tb_lasti]] == "STORE_ATTR"
 
 
 def _classes_below(cls: Any) -> Iterator[type]:

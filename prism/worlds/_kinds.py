@@ -53,7 +53,6 @@ _HOOKS = (
     "tick_ends",
     "round_ends",
     "until",
-    "recall",
 )
 
 
@@ -203,8 +202,8 @@ class Kind:
             yield KEPT, attrgetter(KEPT)
             return
 
-        for name, each in self.cls.fields.items():
-            if each.declared.kept and name not in Agent.fields:
+        for name in self.cls.fields:
+            if name not in Agent.fields:
                 yield name, slot_of(self.cls, name).__get__
 
 

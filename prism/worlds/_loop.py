@@ -15,7 +15,6 @@ from typing import Any
 from prism._faults import place_of_method, shortened
 from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
-from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.reasoner._router import costs_told, models_told
@@ -195,7 +194,7 @@ class Loop:
 
         self._host.enter(Phase.BEGINNING)
         running = self.world._prism_running(is_new=not self.finished)
-        with self.clock.bound(), running, self._stage.playing():
+        with self.clock.bound(), running:
             if not self.finished:
                 self._begin()
 
@@ -435,8 +434,8 @@ class Loop:
         kinds = of_agents(code)
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
-            for name, field in type(world).fields.items()
-            if field.declared.kept and name not in self._groups
+            for name in type(world).fields
+            if name not in self._groups
         }
         groups = {name: asdict(getattr(world, name)) for name in self._groups}
         network = world._network
@@ -464,8 +463,7 @@ class Loop:
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on to a reasoner that replays, and the world's own events to the world."""
-        # a log may be long, so it is read once for both
+        """Pass events on to a reasoner that replays."""
         replaying = {DECISION: self.reasoner, TEXT_WRITTEN: self.writer}
         for event in events:
             name = event["event"]
@@ -473,9 +471,6 @@ class Loop:
                 answerer = replaying[name]
                 if isinstance(answerer, Remembering):
                     answerer.remember(event)
-            elif name.startswith(WORLD_EVENTS) and event["round"] > 0:
-                # setup runs again, so its events need not be recalled
-                self.world.recall(event)
 
             yield event
 

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import (
@@ -27,6 +26,7 @@ from prism.worlds._agent import (
     Running,
     Waited,
     continued,
+    place_of_step,
     refuse_unawaited,
 )
 from prism.worlds._asking import Answer, Answerers, AsTheyCome, Put
@@ -146,7 +146,7 @@ class OverlapTicks(Ticks):
             elif running is not None:
                 self._advance(agent, running, None)
             elif host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, step)
 
     def _in_order_of_places(self, waiting: Iterable[Any] = ()) -> Iterable[Any]:
         """Return the agents that may have something to do, in their order.
@@ -190,7 +190,7 @@ class OverlapTicks(Ticks):
         elif running is not None:
             self._advance(agent, running, None)
         elif host.unawaited is not None:
-            refuse_unawaited(host)
+            refuse_unawaited(host, step)
 
     def _advance(self, owner: Any, running: Running, value: Any) -> None:
         """Continue a step until it waits or ends; no guest awaits the event loop here."""
@@ -198,9 +198,8 @@ class OverlapTicks(Ticks):
         if waited is None:
             return
         if waited.agent is not owner or isinstance(waited, Receiving):
+            where = place_of_step(running)
             running.close()
-            place = place_in(*waited.called_at)
-            where = "" if place is None else f"{place}: "
             raise SimulationError(
                 f"{where}the step of {owner!r} still waits for another agent: {OVERLAP_RULE}"
             )
@@ -451,8 +450,6 @@ def _guarded(cls: type[Agent]) -> type:
     guarded: type = derived(
         cls,
         state=property(state_of),
-        # `checked` is called, too
-        _prism_calls=cls._prism_calls + 1,
         **{name: own_only(name) for name in ("fire", "decide", "write", "receive")},
         **{name: guard(name) for name in cls.fields if name not in Agent.fields},
     )

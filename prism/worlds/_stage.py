@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from itertools import compress, count, repeat
+from itertools import compress, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +45,6 @@ from prism.worlds._agent import (
     STEPS,
     Agent,
     AgentStream,
-    explaining,
-    plain_class,
 )
 from prism.worlds._agent_set import NOBODY
 from prism.worlds._asking import Answerers, AsTheyCome, Event, RelayLogger
@@ -241,7 +238,7 @@ class AgentStage:
                     "make new agents"
                 )
 
-            kind = plain_class(agent)
+            kind = type(agent)
             numbers[kind] = numbers.get(kind, 0) + 1
             _name(agent, numbers[kind])
             agent._host = self.host
@@ -266,7 +263,7 @@ class AgentStage:
         host.triggers = triggers_of([*host.charts, *(kind.definition for kind in host.kinds)])
         host.has_proxies = any(issubclass(cls, Proxy) for cls in kinds)
         for place, agent in enumerate(host.agents):
-            kind = kinds[plain_class(agent)]
+            kind = kinds[type(agent)]
             kind.agents.append(agent)
             agent._kind, agent._chart, agent._place = kind, kind.chart, place
             agent._since = agent._member = 0
@@ -322,27 +319,6 @@ class AgentStage:
             self.ticks = OverlapTicks(*arguments)
         else:
             self.ticks = (TogetherTicks if self._world.together else Ticks)(*arguments)
-
-    @contextmanager
-    def playing(self) -> Iterator[None]:
-        """Have Python read the agents' attributes as fast as it can inside the block."""
-        kinds = [
-            kind.agents
-            for kind in self._kinds.values()
-            if kind.agents
-            and not (
-                issubclass(kind.cls, Guest) or any(map(attrgetter("_attributes"), kind.agents))
-            )
-        ]
-        # those of a kind always have one class
-        for agents in kinds:
-            _make_all(agents, plain_class(agents[0]))
-        try:
-            yield
-        finally:
-            for agents in kinds:
-                cls: Any = type(agents[0])
-                _make_all(agents, explaining(cls))
 
     def logged_agents(self) -> int | None:
         """Return how many agents the log covers, or None for all."""
@@ -552,10 +528,7 @@ class AgentStage:
             for kind, held in zip(self._kinds.values(), self.held(code), strict=True)
         ]
 
-        attributes = [dict(agent._attributes) for agent in self.host.agents]
-
-        # written only if a table was read, so other snapshots stay as before
-        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
+        return {"kinds": kinds}
 
     def held(self, code: Encoder) -> list[dict[str, Any]]:
         """Return what the user's code sets, by kind: the agents' inboxes, notes and fields."""
@@ -586,9 +559,6 @@ class AgentStage:
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code, self.host.ticks)
-        if "attributes" in snapshot:
-            for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
-                agent._take({}, attributes)
         self.ticks.roster.rebuild(self.host.ticks)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
@@ -683,13 +653,6 @@ def _name(agent: Agent, number: int) -> None:
         raise FieldTypeError(f"{type(agent).__name__}.agent_id must be a text, got {own!r}")
     agent.agent_id = own or f"{type(agent).__name__.lower()}_{number}"
     agent.name = agent._given.get("name") or agent.agent_id
-
-
-def _make_all(agents: Iterable[Any], cls: type) -> None:
-    """Make agents instances of another class with the same slots."""
-    # past the guards of worlds in which agents change only themselves, and in C
-    written = map(object.__setattr__, agents, repeat("__class__"), repeat(cls))
-    deque(written, maxlen=0)
 
 
 def _joined(agent: Any) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class Ticks:
                 if waited is not None:
                     self._waiting.append(waited)
             elif host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, step)
 
     def _time_out(self, world: Any, agent: Any) -> Any:
         """Fire the time-out that is due; if no transition applies, run the step instead."""

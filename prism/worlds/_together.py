@@ -61,7 +61,7 @@ class TogetherTicks(Ticks):
             if running is not None:
                 super()._advance(agent, running, None)
             elif host.unawaited is not None:
-                refuse_unawaited(host)
+                refuse_unawaited(host, step)
 
             self._take_back(agent, own, before)
 

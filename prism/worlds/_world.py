@@ -34,7 +34,6 @@ from prism.worlds._fields import (
     hints_of,
     missing_attribute,
     refuse_shared,
-    unknown_field,
     words_of_type,
 )
 from prism.worlds._host import RunHost
@@ -97,8 +96,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             at other agents. If ``"alone"``, they may not change the world either, so only those
             that wait are held up.
         meanings: Descriptions of the states, which a model reads.
-        treatment_classes: Ready-made treatments of this world, besides those of every world. Files
-            of treatments name them by their kinds.
+        treatment_classes: Ready-made treatments of this world, besides those of every world.
+            ``run.json`` names them by their kinds.
         network: The network of the agents. Set it in `setup`.
 
     Raises:
@@ -119,7 +118,6 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     treatment_classes: ClassVar[Sequence[type]] = ()
     # the class that reads a file of agents; None for an `AgentTable`
     _prism_table: ClassVar[Callable[[Any, Any], Any] | None] = None
-    _prism_agents: ClassVar[int] = DEFAULT_AGENTS
     # arguments that are not parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
     # a world with one agent of another class, whose steps take time and may use any random numbers
@@ -408,13 +406,6 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """
         return False
 
-    def recall(self, event: Mapping[str, Any]) -> None:
-        """Restore ``state(kept=False)`` from one of the world's own events, on resuming.
-
-        Args:
-            event: A line of the log whose name begins with ``world.``.
-        """
-
     # For worlds whose agents represent objects. These are not hooks, which such a world may define
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
@@ -506,7 +497,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         field = cls.fields.get(name)
         if field is None:
             if name != "network":
-                raise AttributeError(unknown_field(cls, name))
+                raise AttributeError(missing_attribute(cls, name))
         elif host is not None and not field.declared.is_state:
             if host.phase is not Phase.TREATING:
                 raise AttributeError(

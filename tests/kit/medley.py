@@ -1,7 +1,6 @@
 """A world that does everything a world can, at random."""
 
 from collections import deque
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -101,7 +100,6 @@ class Medley(World[Walker | Engine]):
     pace: float = 0.5
     notes: list[Note] = state(list)
     counts: dict[Mood, int] = state(dict)
-    told: int = state(0, kept=False)
 
     def populate(self, agents: int) -> list[Walker | Engine]:
         """Make three walkers for each engine."""
@@ -156,7 +154,6 @@ class Medley(World[Walker | Engine]):
         earlier.marks.append(walker.steps)
         self.notes.append(walker.note)
         self.counts[walker.colour] = self.counts.get(walker.colour, 0) + 1
-        self.told += 1
         self.log("noted", agent=walker, marks=len(earlier.marks), colour=walker.colour)
         walker.fire("stirs")
 
@@ -182,12 +179,3 @@ class Medley(World[Walker | Engine]):
     def keen(self) -> float:
         """Return the share of keen walkers."""
         return self.share(Mood.KEEN)
-
-    @measure
-    def told_so_far(self) -> int:
-        """Return what only the log tells."""
-        return self.told
-
-    def recall(self, event: Mapping[str, Any]) -> None:
-        """Count notes again."""
-        self.told += event["event"] == "world.noted"

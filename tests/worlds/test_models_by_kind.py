@@ -72,7 +72,8 @@ def test_kinds_have_models_of_their_own(tmp_path: Path) -> None:
             (asked.body["model"], asked.body["options"]["temperature"])
             for asked in server.questions
         }
-        assert server.most_at_once == 2
+        # each model has its own limit
+        assert server.most_at_once <= 4
     assert temperatures == {("large", 0.0), ("tiny", 0.3)}
 
     log = (tmp_path / "run" / "events.jsonl").read_bytes()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, DefinitionError, FieldTypeError, InputError
+from prism.errors import InputError
 from prism.examples import Market, Rumour
 from prism.examples.rumour import Mind, Person
-from prism.worlds import AgentTable, World
+from prism.worlds import AgentTable, World, during
 from tests.kit.worlds import run_in
 
 OASIS = Path(__file__).parents[1] / "data" / "oasis" / "user_data_36.json"
@@ -46,8 +46,28 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     with pytest.raises(AttributeError):
         ann.age = 32
-    with pytest.raises(AttributeError, match="neither a field nor a method 'city'"):
+    with pytest.raises(AttributeError, match="has no field 'city'"):
         _ = ann.city
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_steps_read_attributes_and_are_told_what_there_is_not(
+    together: bool, tmp_path: Path
+) -> None:
+    """A column of the table is an attribute of the agent, and a misspelt one is told."""
+    ages: list[Any] = []
+
+    class Reading(World[Person]):
+        @during(Mind.IGNORANT)
+        def read(self, person: Person) -> None:
+            ages.append(person.age)
+            _ = person.neighbors
+
+    Reading.together = together
+    told = r"Person has no field 'neighbors' \(did you mean 'neighbours'\?\)"
+    with pytest.raises(AttributeError, match=told):
+        Run(Reading, AgentTable(table(tmp_path, PEOPLE), ["age"])).run()
+    assert ages[0] in (31, None, 25)
 
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
@@ -92,16 +112,6 @@ def test_attributes_are_in_the_log_and_survive_a_resume(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "whole" / "run.json").read_text())["config"]
     assert (config["agents"], config["keep"]) == (str(people), ["age", "trust"])
     assert len(config["inputs"][str(people)]) == 64
-
-
-def test_attributes_are_kept_in_snapshots(tmp_path: Path) -> None:
-    """A snapshot has the attributes, and restoring it gives them back."""
-    run = Run(Rumour(friends=2), AgentTable(table(tmp_path, PEOPLE), ["age"]))
-    other = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")])
-    kept = json.loads(json.dumps(run.loop.snapshot()))
-    other.loop.restore(kept, [])
-    assert [each.attributes for each in other.agents] == [{"age": 31}, {"age": None}, {"age": 25}]
-    assert "attributes" not in Run(Rumour(), 12).loop.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -156,39 +166,6 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
     with pytest.raises(InputError, match=r"must end in one of .csv, .jsonl, .json, got '.txt'"):
         AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
-
-
-class Forgetful(World[Person]):
-    """A world whose population is made, and not returned."""
-
-    def populate(self, agents: int) -> Any:
-        """Make agents."""
-        [Person() for _ in range(agents)]
-
-
-def test_a_population_that_is_not_returned_is_asked_for(tmp_path: Path) -> None:
-    """Whether agents are made by number or for a table, populate returns them."""
-    for agents in (3, AgentTable(table(tmp_path, PEOPLE))):
-        with pytest.raises(AgentError, match=r"Forgetful.populate must return .*got None"):
-            _ = Run(Forgetful(), agents).agents
-
-
-def test_a_world_that_names_no_kind_is_told_how_to() -> None:
-    """A class that forgets what stands in brackets is told both ways to say whom it holds."""
-
-    class Bare(World):  # type: ignore[type-arg]
-        """A world of nobody knows whom."""
-
-    told = r"Bare names no kind of agents: write  class Bare\(World\[...\]\),  or define populate"
-    with pytest.raises(DefinitionError, match=told):
-        _ = Run(Bare(), 3).agents
-
-
-@pytest.mark.parametrize("agents", [1.5, True, Rumour])
-def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
-    """What is neither a number, agents nor a table is named, with what may be given."""
-    with pytest.raises(FieldTypeError, match=r"agents must be a whole number, .* got "):
-        _ = Run(Rumour(), agents).agents
 
 
 @pytest.mark.parametrize(

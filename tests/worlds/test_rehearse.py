@@ -40,7 +40,6 @@ class Person(Agent):
 
 class Planted(World[Person]):
     rounds = 3
-    told: int = state(0, kept=False)
     {fields}
 
     def setup(self) -> None:
@@ -162,10 +161,6 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     "a list shared by two agents": (
         {"setup": "both = []; self.agents[0].met = both; self.agents[1].met = both"},
         "Person.met of person_2 cannot be kept: it is the same list as in Person.met",
-    ),
-    "what no recall makes again": (
-        {"step": "self.told += 1; person.score = self.told"},
-        RESUMED,
     ),
     "what fails after a resume only": (
         {

@@ -137,13 +137,8 @@ MOST_UNKNOWN_TRIGGERS = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
 
 
-_READ_ONLY = frozenset(
-    {*Definition.__dataclass_fields__, "definition", "machine", "state_type", "triggers"}
-)
-
-
 class Checks(Generic[StateT]):
-    """Refuses changes of a definition, and agents, states and triggers that do not belong to it.
+    """Refuses agents, states and triggers that do not belong to a definition.
 
     Args:
         definition: The chart's definition.
@@ -162,15 +157,6 @@ class Checks(Generic[StateT]):
             else definition.tree.triggers
         )
         self._state_type = definition.state_type
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to change what the chart is."""
-        if name in _READ_ONLY:
-            raise AttributeError(
-                f"chart {self._definition.name!r} is immutable, so {name!r} cannot be set: make "
-                "another chart, for example with chart.extended(...)"
-            )
-        super().__setattr__(name, value)
 
     @property
     def definition(self) -> Definition[StateT]:

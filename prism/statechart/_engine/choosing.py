@@ -77,28 +77,6 @@ class Chooser(Checks[StateT]):
             self._discard(agent, trigger, state, answer.target, reason)
         return None
 
-    def _unguarded_to(
-        self, agent: Any, trigger: str, target: Any, asked_in: Any
-    ) -> Candidate[StateT] | None:
-        """Return the candidate for an answer if it is plain that there is no other; else None.
-
-        This is the usual case of `_first_enabled`, without its calls.
-        """
-        try:
-            state = agent.state
-            candidates = self._rows[state][trigger]
-        except (AttributeError, KeyError, TypeError):
-            return None
-
-        if self._nested is not None or not (asked_in is None or asked_in is state):
-            return None
-
-        for candidate in candidates:
-            if candidate[2] == target:
-                is_plain = candidate[0] is None and candidate[3].from_state is state
-                return candidate if is_plain else None
-        return None
-
     def _is_overtaken(self, agent: Any, trigger: str, asked_in: Any) -> bool:
         """Return whether an agent is no longer where it was asked about an event."""
         now = agent.state
@@ -165,22 +143,7 @@ class Chooser(Checks[StateT]):
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         candidates = self._candidates(agent, trigger)
-        if self._nested is not None:
-            return list(self._opened(candidates, agent, context))
-        if engine_hooks:
-            return list(self._passing(candidates, agent, context))
-
-        # as `_passing`, without a verdict for each guard
-        enabled = []
-        for candidate in candidates:
-            guard = candidate[0]
-            try:
-                if guard is None or guard(agent, context):
-                    enabled.append(candidate)
-            except Exception as error:
-                self._reporter.guard_failed(error, agent, candidate[3])
-
-        return enabled
+        return list(self._opened(candidates, agent, context))
 
     def _opened(
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
@@ -203,36 +166,12 @@ class Chooser(Checks[StateT]):
         if not edge.plan.is_open:
             return candidate
 
-        found: Candidate[StateT] | None
-        if edge.plan.is_plain and not engine_hooks:
-            arcs = self._first_passing(edge.plan.groups, edge, agent, context)
-            found = edge.plan.together(arcs) if arcs else None
-        else:
-            found = edge.plan.resolve(
-                self._asking(edge, agent, context),
-                lambda: random_of(self._definition.name, agent).random(),
-                lambda: self._histories(agent),
-            )
+        found: Candidate[StateT] | None = edge.plan.resolve(
+            self._asking(edge, agent, context),
+            lambda: random_of(self._definition.name, agent).random(),
+            lambda: self._histories(agent),
+        )
         return found
-
-    def _first_passing(
-        self, groups: Sequence[Sequence[Arc]], edge: Edge, agent: Any, context: Any
-    ) -> tuple[Arc, ...]:
-        """Return the first transition of each region whose guard passes.
-
-        This is the usual case of `Resolver.resolve`, written out for speed.
-        """
-        found = []
-        for group in groups:
-            for arc in group:
-                try:
-                    if arc.guard is None or arc.guard(agent, context):
-                        found.append(arc)
-                        break
-                except Exception as error:
-                    self._reporter.guard_failed(error, agent, edge)
-
-        return tuple(found)
 
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""

@@ -45,7 +45,6 @@ class Committing(Chooser[StateT]):
                 edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
-            # as `_commit`, without its call
             dwell = write(agent, edge, self._clock(), context)
             if self._questions:
                 close_overtaken(self._questions, agent, edge)
@@ -54,13 +53,6 @@ class Committing(Chooser[StateT]):
 
         if engine_hooks:
             self._observe_transition("transition", agent, candidate[3], context)
-
-    def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
-        dwell = write(agent, edge, self._clock(), context)
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
-        if self._has_logger or somebody_listens():
-            self._reporter.moved(agent, edge, dwell, context)
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
         """Report an action that moved the agent; the transition then starts from where it is."""

@@ -13,8 +13,8 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
-from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
-from prism.statechart._engine.memory import memory_of
+from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
+from prism.statechart._engine.memory import forget, memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
     Answer,
@@ -24,7 +24,6 @@ from prism.statechart._engine.pending import (
     QueuedFire,
     ask,
     close_overtaken,
-    note_dropped,
     runaway,
 )
 from prism.statechart._engine.running import Running
@@ -33,6 +32,7 @@ from prism.statechart._engine.writing import (
     Writer,
     count_tick,
     set_state,
+    ticks_of,
     write_kept,
 )
 from prism.statechart.transitions import StateT
@@ -103,10 +103,10 @@ class Interpreter(Running[StateT]):
             definition = Definition(**{**arguments_of(definition), "name": name})
 
         chart = object.__new__(type(self))
-        # past what refuses to change a chart, and not by the new one's `__dict__`: see `Statechart`
+        # not by the new one's `__dict__`: see `Statechart`
         for attribute, value in {**vars(self), "_definition": definition}.items():
             if attribute != "machine":
-                object.__setattr__(chart, attribute, value)
+                setattr(chart, attribute, value)
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
         if self._nested is not None:
             # what is active while an action runs is asked of the chart that the action knows
@@ -186,8 +186,6 @@ class Interpreter(Running[StateT]):
             if edge.from_state is not state:
                 # it may be text, but no other enum's member
                 self._require_known_state(agent)
-            if action is OPEN:
-                return self._fire_open(agent, candidate, context)
             return self._run(agent, candidate, context)
 
         if self._questions:
@@ -288,14 +286,7 @@ class Interpreter(Running[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        if engine_hooks or self._firing:
-            return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
-
-        candidate = self._unguarded_to(agent, trigger, target, asked_in)
-        if candidate is None:
-            answer = Answer(target, asked_in, quiet)
-            candidate = self._first_enabled(agent, trigger, context, answer)
-        return None if candidate is None else self._commit_or_run(agent, candidate, context)
+        return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in, quiet))
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
@@ -323,7 +314,7 @@ class Interpreter(Running[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self._nested is not None:
             if self._nested.planner.remembers:
-                memory_of(self._definition.name, agent).clear()
+                forget(memory_of(self._definition.name, agent))
             is_initial = agent.state == self._definition.initial
             self._run(agent, self._nested.beginning(None if is_initial else agent.state), context)
 
@@ -362,7 +353,7 @@ class Interpreter(Running[StateT]):
     def _dwell(self, agent: Any) -> tuple[int, float | None]:
         """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
         state = self._require_known_state(agent)
-        ticks = getattr(agent, "ticks_in_state", None)
+        ticks = ticks_of(agent)
         if ticks is not None:
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
@@ -394,27 +385,7 @@ class Interpreter(Running[StateT]):
         candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
-    def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
-        """Fire an event whose transitions depend on more than the agent's state."""
-        resolved = self._resolved(candidate, agent, context)
-        return None if resolved is None else self._commit_or_run(agent, resolved, context)
-
     # Committing
-
-    def _commit_or_run(
-        self, agent: Any, candidate: Candidate[StateT], context: Any
-    ) -> StateT | None:
-        """Make a transition as `_run`, faster if no code of the user's runs that might fire."""
-        write = self._quiet_writers.get(agent.__class__)
-        _, action, target, edge = candidate
-        if action is not None or write is None:
-            return self._run(agent, candidate, context)
-        if edge.leaves is None:
-            # a transition to the same state in a flat chart leaves no trace
-            return target if edge.plan is None else self._run(agent, candidate, context)
-
-        self._commit(agent, edge, write, context)
-        return target
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
@@ -441,9 +412,6 @@ class Interpreter(Running[StateT]):
                 self._drain(agent, firing)
                 state = agent.state
             return state if state is candidate[2] else self._members.get(state, state)
-        except BaseException as error:
-            note_dropped(error, self.definition.name, agent, firing[1] or ())
-            raise
         finally:
             del under_way[key]
 

@@ -86,6 +86,12 @@ def remember(memory: dict[str, Any], notes: Notes) -> None:
         entered.update(dict.fromkeys(notes.started, now))
 
 
+def forget(memory: dict[str, Any]) -> None:
+    """Forget everything that a chart remembers; what somebody else keeps there stays."""
+    for key in ("history", "ticks", "entered"):
+        memory.pop(key, None)
+
+
 def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     """Let one tick pass in the active states whose time is kept.
 

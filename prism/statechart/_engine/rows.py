@@ -294,7 +294,6 @@ class Resolver:
 
     Attributes:
         groups: As given.
-        is_plain: Whether nothing but guards decides, each of one region.
     """
 
     is_open = True
@@ -309,14 +308,11 @@ class Resolver:
         make: Callable[[Sequence[Arc], Memory], Candidate[Any]],
         kept: Iterable[int],
     ) -> None:
-        arcs = [*chain(*groups)]
         self.groups: Sequence[Sequence[Arc]] = groups
         self._make = make
         self._kept = tuple(kept)
-        self._is_by_chance = _has_share(arcs)
+        self._is_by_chance = _has_share(chain(*groups))
         self._known: dict[Any, Candidate[Any]] = {}
-        # each of one region
-        self.is_plain: bool = len({*arcs}) == len(arcs) and not (self._is_by_chance or self._kept)
 
     def resolve(self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]) -> Any:
         """Return the candidate of the transitions that are enabled now; None if none is."""

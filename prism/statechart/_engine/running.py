@@ -13,7 +13,7 @@ from prism.statechart._engine.committing import Committing
 from prism.statechart._engine.machine import EVENTLESS, Candidate
 from prism.statechart._engine.memory import memory_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Firing, close_overtaken, restless
-from prism.statechart._engine.writing import Writer, write_kept
+from prism.statechart._engine.writing import Writer
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry._instrument import engine_hooks
@@ -130,8 +130,7 @@ class Running(Committing[StateT]):
                 self._reporter.action_failed(error, agent, edge)
 
         firing[2], made = None, edge
-        # the usual agent without the call of its property
-        if (agent._state if write is write_kept else agent.state) is not edge.from_state:
+        if agent.state is not edge.from_state:
             made = self._edge_after_action(agent, edge)
         self._enter(agent, edge, made, write, context, firing)
         if engine_hooks:
@@ -143,7 +142,6 @@ class Running(Committing[StateT]):
         """Commit, remember what was left, and run entry actions."""
         plan: Plan = edge.plan
         if plan.moves if made is edge else made.leaves is not None:
-            # as `_commit`, without its call
             dwell = write(agent, made, self._clock(), context)
             if self._questions:
                 close_overtaken(self._questions, agent, made)

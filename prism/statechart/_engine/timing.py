@@ -15,6 +15,7 @@ from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.machine import EVENTLESS
 from prism.statechart._engine.memory import count, memory_of, random_of
+from prism.statechart._engine.writing import ticks_of
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
@@ -205,5 +206,5 @@ class _Tick:
             now, entered = self._memory["ticks"], self._memory["entered"]
             return int(now - entered.get(self._nested.tree.texts[number], now))
 
-        ticks = getattr(self._agent, "ticks_in_state", None)
-        return -1 if ticks is None else int(ticks)
+        ticks = ticks_of(self._agent)
+        return -1 if ticks is None else ticks

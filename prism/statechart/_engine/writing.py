@@ -19,17 +19,15 @@ from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
+from weakref import WeakSet
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._identity import (
     Asked,
     agent_name,
     announcer,
-    id_names,
     identify,
     pack,
-    share,
-    shared_texts,
     unpack,
 )
 from prism.statechart.states import state_text
@@ -41,6 +39,8 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
+    tell_whole,
+    warn_standard,
 )
 from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED, TRANSITION
 
@@ -86,24 +86,6 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         record._edge, record._value = edge, None
         return record
 
-    # the usual cases, without the calls of the general one
-    key: Any
-    value: Any
-    if type(context) is dict and len(context) == 1:
-        (key,) = context
-        value = context[key]
-    elif known := id_names.get(type(context)):
-        attribute, key = known
-        value = getattr(context, attribute, None)
-    else:
-        key = value = None
-
-    variant = edge.variants.get(key)
-    if variant is not None and type(value) is str:
-        # looked up here first, to save the call of `share`
-        record._edge, record._value = variant, shared_texts.get(value) or share(value)
-        return record
-
     keys, record._value = pack(context)
     # looked up here first, to save the call of `with_keys`
     record._edge = edge.variants.get(keys) or edge.with_keys(keys)
@@ -128,7 +110,7 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
     Raises:
         AgentError: If it left the agent in another state.
     """
-    dwell = getattr(agent, "ticks_in_state", None)
+    dwell = ticks_of(agent)
     agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
     if agent.state != edge.to_state:
         raise AgentError(
@@ -140,18 +122,40 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
     return dwell
 
 
+def holds_records(history: Any) -> bool:
+    """Return whether a history is prism's: a list or a deque of its records, or empty."""
+    # whoever keeps entries of another kind there has them at one of the ends
+    return isinstance(history, (list, deque)) and (
+        not history
+        or (isinstance(history[0], StateTransition) and isinstance(history[-1], StateTransition))
+    )
+
+
+def ticks_of(agent: Any) -> int | None:
+    """Return the ticks that an object counts; None if its field is missing or another thing."""
+    ticks = getattr(agent, "ticks_in_state", None)
+    return ticks if type(ticks) is int else None
+
+
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write any other object, using the fields it has.
 
+    A history with entries of another kind stays as it is, as do ticks that are no whole number.
+
     Raises:
-        AgentError: If the object takes no new values, or its history no records. Nothing has
-            changed then, except that a full deque beside a wrong ``max_history_depth`` has lost its
+        AgentError: If the object takes no new values, or its ``max_history_depth`` is no number.
+            Nothing has changed then, except that a full deque beside a wrong depth has lost its
             oldest record.
         Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
     record = make_record(edge, time, context)
-    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    # as `ticks_of`, without its call
+    ticks = getattr(agent, "ticks_in_state", None)
+    dwell = ticks if type(ticks) is int else None
     history = getattr(agent, "state_history", None)
+    if history is not None and not holds_records(history):
+        _warn_once(type(agent))
+        history = None
 
     # the history comes last: what a full one drops cannot be brought back
     try:
@@ -173,12 +177,25 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
                 history, record, getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
             )
     except Exception as error:
-        if isinstance(history, (list, deque)) and history and history[-1] is record:
+        if history and history[-1] is record:
             history.pop()
         _undo(agent, "state_history", error, ticks_in_state=dwell, state=edge.from_state)
         raise
 
     return dwell
+
+
+_with_own_history: WeakSet[type] = WeakSet()
+
+
+def _warn_once(cls: type) -> None:
+    if cls not in _with_own_history:
+        _with_own_history.add(cls)
+        warn_standard(
+            f"state_history of a {cls.__name__} holds entries that are not prism's, so it stays as "
+            "it is, and no records of transitions are kept: rename the attribute, or derive the "
+            "class from prism.agents.StatechartMixin"
+        )
 
 
 def set_state(agent: Any, state: Any) -> None:
@@ -193,7 +210,7 @@ def set_state(agent: Any, state: Any) -> None:
 
     try:
         agent.state = state
-        if hasattr(agent, "ticks_in_state"):
+        if ticks_of(agent) is not None:
             agent.ticks_in_state = 0
     except AttributeError as error:
         raise AgentError(
@@ -244,8 +261,8 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
 
     kind = type(agent).__name__
     if refused == "state_history" and isinstance(error, (AttributeError, TypeError)):
-        needs = "a list or a deque, with max_history_depth a number or None"
-        raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
+        needs = "a number or None for max_history_depth"
+        raise AgentError(f"{kind}.state_history needs {needs}: {error}") from error
 
     if isinstance(error, AttributeError):
         raise AgentError(
@@ -375,7 +392,7 @@ class Reporter:
         DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
-    __slots__ = ("_chart", "_frames", "_strict", "has_logger", "logger")
+    __slots__ = ("_chart", "_strict", "has_logger", "logger")
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         if isinstance(logger, logging.Logger):
@@ -388,7 +405,6 @@ class Reporter:
         self._chart = chart
         self.logger: EventLogger | None = logger
         self._strict = strict
-        self._frames: dict[Edge, Frame] = {}
         self.has_logger: bool = logger is not None
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
@@ -398,34 +414,12 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
-        tell = getattr(type(logger), "_prism_tell", None)
+        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
+        tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
-            if tell is None:
-                # as `tell_whole`, which would put the keys together twice
-                logger.info(
-                    TRANSITION,
-                    chart=self._chart,
-                    agent_id=name,
-                    from_state=edge.from_text,
-                    to_state=edge.to_text,
-                    trigger=edge.trigger,
-                    ticks_in_state=dwell,
-                    context=about,
-                )
-            else:
-                frame = self._frames.get(edge) or self._frame_of(edge)
-                tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
+            tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
         except Exception as error:
             pass_over(error, TRANSITION)
-
-    def _frame_of(self, edge: Edge) -> Frame:
-        # edges that an action or regions made are as many as there are combinations
-        if len(self._frames) >= _MOST_FRAMES:
-            self._frames.clear()
-
-        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
-        self._frames[edge] = frame
-        return frame
 
     def decided(
         self,

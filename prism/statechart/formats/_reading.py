@@ -101,7 +101,7 @@ class ChartDocument(Declaration):
 
     version: WholeNumber = Field(alias="schema")
     states: list[Name | StateDocument] = Field(min_length=1)
-    initial: Names
+    initial: AnyText | Annotated[list[AnyText], Field(min_length=1)]
     transitions: list[TransitionDocument]
     name: AnyText = "statechart"
     description: AnyText = ""

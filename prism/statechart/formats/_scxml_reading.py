@@ -17,7 +17,7 @@ from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import DONE, EventDescriptor, In, State
 from prism.statechart.formats._names import Functions, joined, looked_up, unknown
 from prism.statechart.formats._scxml_names import scxml_text
-from prism.statechart.formats._scxml_xml import BETWEEN, Document, Element, parse
+from prism.statechart.formats._scxml_xml import BETWEEN, Element, parse
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
 from prism.telemetry._loggers import warn_standard
@@ -96,15 +96,15 @@ def read_scxml(
     text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
 ) -> Definition[Any]:
     """Read a chart: see `Statechart.from_scxml`."""
-    document = parse(text)
+    root, is_own = parse(text)
     problems = _Problems()
     # an empty mapping may still find what it is asked
     functions = {} if guards is None else guards, {} if actions is None else actions
-    reader = _Reader(document, problems, *functions, enum)
+    reader = _Reader(root, is_own, problems, *functions, enum)
     if not problems.found:
         reader.read()
     if problems.found:
-        name = document.root.attributes.get("name", DEFAULT_NAME)
+        name = root.attributes.get("name", DEFAULT_NAME)
         raise _refused(name, problems)
     for namespace, line in problems.passed_over.items():
         warn_standard(
@@ -136,14 +136,15 @@ class _Reader:
 
     def __init__(
         self,
-        document: Document,
+        root: Element,
+        is_own: bool,
         problems: _Problems,
         guards: Functions,
         actions: Functions,
         enum: type[Enum] | None,
     ) -> None:
-        self._root = document.root
-        self._is_own = document.is_own
+        self._root = root
+        self._is_own = is_own
         self._problems = problems
         self._guards, self._actions = guards, actions
         self._enum = enum

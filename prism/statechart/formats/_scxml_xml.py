@@ -55,21 +55,12 @@ class Element:
             waiting += reversed(element.children)
 
 
-@dataclass
-class Document:
-    """A document that is well-formed.
-
-    Args:
-        root: Its outermost element.
-        is_own: Whether it names prism's namespace, as documents do that prism has written.
-    """
-
-    root: Element
-    is_own: bool
-
-
-def parse(text: str) -> Document:
+def parse(text: str) -> tuple[Element, bool]:
     """Read a text.
+
+    Returns:
+        The outermost element, and whether the text names prism's namespace, as documents do that
+        prism has written.
 
     Raises:
         DefinitionError: If it is beyond a bound, or has a document type.
@@ -89,7 +80,7 @@ def parse(text: str) -> Document:
         raise InputError(f"is not well-formed XML: {problem}", line=error.lineno) from None
 
     assert builder.root is not None
-    return Document(builder.root, builder.is_own)
+    return builder.root, builder.is_own
 
 
 class _Builder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from inspect import isclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,10 +12,11 @@ from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import name_or_number
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import TIMING, Transition
 
 if TYPE_CHECKING:
-    from prism.statechart.inspection._outline import Outline
+    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._tree.numbers import Arc
 
 FindingKind = Literal["unreachable", "no_way_out", "shadowed", "no_timeout"]
 
@@ -43,15 +44,31 @@ class Finding:
         return self.message
 
 
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """The facts about a chart that its lint checks.
+
+    Args:
+        initial: The states in which agents begin.
+        left: States that have a way out.
+        timed: States that an agent leaves in time, without an event.
+        limited: States for which the chart sets a limit.
+        final: Final states.
+        shadowed: Transitions that can never fire, each after its source and before the transition
+            that always comes first.
+    """
+
+    initial: Set[Any]
+    left: Set[Any]
+    timed: Set[Any]
+    limited: Set[Any]
+    final: Set[Any]
+    shadowed: Sequence[tuple[Any, Transition[Any], Transition[Any]]]
+
+
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
-    if chart.tree is None:
-        outline = _flat_outline(chart)
-    else:
-        # loaded only where there are composites: flat charts need none of it
-        from prism.statechart.inspection._lint_nested import nested_outline
-
-        outline = nested_outline(chart.tree)
+    outline = _flat_outline(chart) if chart.tree is None else _nested_outline(chart.tree)
 
     return [
         *_unreachable(chart, outline),
@@ -61,12 +78,9 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     ]
 
 
-def _flat_outline(chart: Definition[Any]) -> Outline:
-    # only who checks a chart loads it
-    from prism.statechart.inspection._outline import Outline
-
+def _flat_outline(chart: Definition[Any]) -> _Outline:
     leaving = [item for item in chart.transitions if item.source != item.target]
-    return Outline(
+    return _Outline(
         {chart.initial},
         {item.source for item in leaving},
         {item.source for item in leaving if item.trigger == TIMEOUT},
@@ -92,7 +106,7 @@ def _shadowed_in(
             unguarded[item.source, item.trigger] = item
 
 
-def _unreachable(chart: Definition[Any], outline: Outline) -> list[Finding]:
+def _unreachable(chart: Definition[Any], outline: _Outline) -> list[Finding]:
     reached, frontier = {*outline.initial}, [*outline.initial]
     while frontier:
         state = frontier.pop()
@@ -112,7 +126,7 @@ def _unreachable(chart: Definition[Any], outline: Outline) -> list[Finding]:
     ]
 
 
-def _without_way_out(chart: Definition[Any], outline: Outline) -> list[Finding]:
+def _without_way_out(chart: Definition[Any], outline: _Outline) -> list[Finding]:
     return [
         Finding(
             "no_way_out",
@@ -125,7 +139,7 @@ def _without_way_out(chart: Definition[Any], outline: Outline) -> list[Finding]:
     ]
 
 
-def _shadowed(outline: Outline) -> list[Finding]:
+def _shadowed(outline: _Outline) -> list[Finding]:
     return [
         Finding(
             "shadowed",
@@ -138,7 +152,7 @@ def _shadowed(outline: Outline) -> list[Finding]:
     ]
 
 
-def _without_timeout(chart: Definition[Any], outline: Outline) -> list[Finding]:
+def _without_timeout(chart: Definition[Any], outline: _Outline) -> list[Finding]:
     has_some = any(each.trigger == TIMEOUT for each in chart.transitions)
     # a chart without any has none on purpose
     if not (has_some or outline.timed or outline.limited):
@@ -155,6 +169,84 @@ def _without_timeout(chart: Definition[Any], outline: Outline) -> list[Finding]:
         if state not in outline.timed | outline.final
         and (state not in outline.initial or state in outline.limited)
     ]
+
+
+# Charts with composites: their transitions as written, since one to a history is several of leaves
+
+
+def _nested_outline(tree: Hierarchy) -> _Outline:
+    """Return what a lint looks at in a chart with composites."""
+    left = _left_by_any(tree.arcs, tree)
+    timed = _left_by_any(filter(_is_timed, tree.arcs), tree)
+    if TIMEOUT not in tree.triggers and not tree.timeouts:
+        # a chart may have no time-outs on purpose
+        timed = {*tree.leaves}
+
+    return _Outline(
+        {tree.tree.nodes[number].state for number in tree.begins_in},
+        left,
+        timed,
+        {leaf for state in tree.timeouts for leaf in tree.members_inside(state)},
+        {*tree.final_states},
+        [*_shadowed_in_tree(tree)],
+    )
+
+
+def _is_timed(arc: Arc) -> bool:
+    """Return whether a transition needs no event from outside."""
+    item = arc.written
+    return item.trigger in (TIMEOUT, None) or item.after is not None or item.rate is not None
+
+
+def _left_by_any(arcs: Iterable[Arc], tree: Hierarchy) -> set[Any]:
+    return {leaf for arc in arcs for leaf in _left_by(arc, tree)}
+
+
+def _left_by(arc: Arc, tree: Hierarchy) -> Iterator[Any]:
+    """Yield the leaves that a transition leaves, those of other regions included."""
+    domain = tree.tree.domain(arc, {})
+    if domain is None:
+        return
+
+    # of the states around, only a parallel one has leaves that are active beside the source
+    leaves = {*tree.leaves_at(arc.source)}
+    if domain != arc.source:
+        inner = arc.source
+        for around in tree.tree.ancestors(arc.source, domain):
+            if tree.tree.nodes[around].kind == "parallel":
+                leaves |= {*tree.leaves_at(around)} - {*tree.leaves_at(inner)}
+            inner = around
+
+    for leaf in leaves:
+        if any(end != leaf for end in tree.ends_of(arc, leaf)):
+            yield tree.tree.nodes[leaf].state
+
+
+def _shadowed_in_tree(tree: Hierarchy) -> Iterator[tuple[Any, Transition[Any], Transition[Any]]]:
+    unguarded: dict[tuple[int, str | None], Transition[Any]] = {}
+    rivals: dict[int, list[Transition[Any] | None]] = {}
+    for arc in tree.arcs:
+        item, key = arc.written, (arc.source, arc.written.trigger)
+        rival = None if _is_chosen(arc, tree) else unguarded.get(key)
+        rivals.setdefault(arc.place, []).append(rival)
+        if item.guard is None and item.probability is None:
+            unguarded.setdefault(key, item)
+
+    source_of = {arc.place: tree.tree.nodes[arc.source].state for arc in tree.arcs}
+    for place, found in rivals.items():
+        earlier = [each for each in found if each is not None]
+        # a wildcard is of use as long as it is the first for one of the states
+        if earlier and len(earlier) == len(found):
+            yield source_of[place], tree.transitions[place], earlier[0]
+
+
+def _is_chosen(arc: Arc, tree: Hierarchy) -> bool:
+    """Return whether a reasoner, a time or a chance may choose a transition, whatever its place."""
+    decides = not tree.decides.isdisjoint(tree.leaves_at(arc.source))
+    return decides or any(getattr(arc.written, name) is not None for name in TIMING)
+
+
+# Agents
 
 
 def needed(chart: Definition[Any]) -> tuple[str, ...]:

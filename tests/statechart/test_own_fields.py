@@ -1,0 +1,116 @@
+"""Attributes of an agent that have the names of prism's fields, and hold something else."""
+
+import asyncio
+import json
+from collections import deque
+from copy import copy
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from prism.agents import StatechartMixin
+from prism.errors import FieldTypeError
+from prism.statechart import (
+    AgentState,
+    History,
+    PolicyReasoner,
+    State,
+    Statechart,
+    StateTransition,
+    Transition,
+)
+
+S = AgentState
+RECORD = StateTransition(S.IDLE, S.RESTING, "go", datetime(2026, 1, 1, tzinfo=UTC))
+
+OWN: dict[str, Any] = {
+    "a long list": ["moved"] * 200,
+    "dicts": [{"from": "idle"}],
+    "a full deque": deque(["moved"] * 50, maxlen=50),
+    "records before its own": [RECORD, "moved"],
+    "records behind its own": ["moved", *[RECORD] * 60],
+    "a tuple": (1, 2),
+    "a text": "moved",
+    "a mapping": {"idle": 3},
+    "a mock": MagicMock(),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The agent moves and ticks, nothing else of it is touched, and one warning says so."""
+
+    class Walker(SimpleNamespace):
+        pass
+
+    own, ticks = copy(OWN[name]), {"idle": 3}
+    agent = Walker(state=S.IDLE, ticks_in_state=ticks, state_history=own, max_history_depth=50)
+    chart = Statechart(
+        S,
+        [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)],
+        S.IDLE,
+        decision_states=[S.RESTING],
+    )
+    reasoner = PolicyReasoner(seed=1)
+    assert chart.fire(agent, "go") is S.RESTING
+    assert asyncio.run(chart.afire(agent, "go", reasoner=reasoner)) is S.IDLE
+    chart.tick(agent)
+    chart.begin(agent)
+    assert agent.state_history is own
+    assert agent.ticks_in_state is ticks
+    assert name == "a mock" or own == OWN[name]
+    (told,) = [each for each in caplog.messages if "state_history of a Walker" in each]
+    assert "no records of transitions are kept" in told
+
+
+def test_an_agent_of_its_own_history_is_still_json() -> None:
+    """What could be written before an event can be written after it."""
+
+    @dataclass
+    class Walker:
+        state: S = S.IDLE
+        ticks_in_state: float = 0.5
+        state_history: list[dict[str, int]] = field(default_factory=lambda: [{"at": 1}] * 60)
+
+    agent = Walker()
+    before = json.dumps(asdict(agent))
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    chart.fire(agent, "go")
+    assert json.dumps(asdict(agent)) == before.replace("idle", "resting")
+
+
+def test_a_memory_keeps_what_others_keep_in_it() -> None:
+    """A chart with histories forgets its own entries when an agent begins, and no others."""
+    chart = Statechart(
+        [S.IDLE, State(S.SCROLLING, [S.EVALUATING, S.COMPOSING])],
+        [
+            Transition("go", S.IDLE, History(S.SCROLLING)),
+            Transition("next", S.EVALUATING, S.COMPOSING),
+            Transition("stop", S.SCROLLING, S.IDLE),
+        ],
+        S.IDLE,
+    )
+    agent = SimpleNamespace(state=S.IDLE, state_memory={"mine": 1})
+    for event in ("go", "next", "stop"):
+        chart.fire(agent, event)
+    assert chart.fire(agent, "go") is S.COMPOSING
+    chart.begin(agent)
+    assert agent.state_memory == {"mine": 1}
+    assert chart.fire(agent, "go") is S.EVALUATING
+
+
+def test_the_mixins_history_takes_records_only() -> None:
+    """It would cut anything else to its depth."""
+
+    class Walker(StatechartMixin):
+        pass
+
+    agent = Walker()
+    agent.state_history = [RECORD]  # type: ignore[assignment]
+    with pytest.raises(FieldTypeError, match="keep other entries under another name"):
+        agent.state_history = ["moved"]  # type: ignore[assignment, list-item]
+    assert list(agent.state_history) == [RECORD]
