@@ -55,7 +55,6 @@ def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> Non
     ("options", "problem"),
     [
         (("--least", 0), "--least"),
-        (("--by", "mood"), "--by is 'mood', which is not an attribute of the agents"),
         (("-o", "model/events.jsonl"), "model/events.jsonl"),
     ],
 )

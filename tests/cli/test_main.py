@@ -284,30 +284,6 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     assert "caf? ?" in ran.out
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
-    [
-        (("log", "kept"), "prism log needs a command before kept: states, transitions,"),
-        (("chart", "kept"), "prism chart needs a command before kept: show, export,"),
-        (("kept",), "prism needs a command before kept: tour, run,"),
-    ],
-)
-def test_a_path_in_the_place_of_a_command_is_told(
-    prism: Prism, line: tuple[str, ...], named: str
-) -> None:
-    """Whoever names a run or a file first is told which commands may stand before it."""
-    (prism.folder / "kept").mkdir()
-    ran = prism(*line)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert named in ran.err
-
-
-def test_only_a_similar_command_is_suggested(prism: Prism) -> None:
-    """A misspelt command has a suggestion, and a word that is like none has none."""
-    assert "Did you mean 'follows'?" in prism("log", "folows").err
-    assert prism("log", "foo").err == "prism: No such command 'foo'. (try --help)\n"
-
-
 def test_python_runs_the_package_as_the_command() -> None:
     """``python -m prism`` does what the script does, under the same name."""
     line = [sys.executable, "-m", "prism"]

@@ -84,14 +84,6 @@ def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_p
     assert str(tmp_path) not in said.out
 
 
-def test_names_of_measures_are_whole(game: tuple[Prism, str]) -> None:
-    """A long name is broken, and none of its letters is left out."""
-    _, _, measures = game[1].partition("Measures at the end of a round")
-    table, _, _ = measures.partition("What happened")
-    firsts = [line.strip().partition(" ")[0] for line in table.splitlines()]
-    assert "cooperation_among_all_players" in "".join(firsts)
-
-
 def test_numbers_of_measures_are_whole(game: tuple[Prism, str]) -> None:
     """As many rounds are shown as fit: no number is cut, and no heading broken."""
     _, _, measures = game[1].partition("Measures at the end of a round")

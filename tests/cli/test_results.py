@@ -190,22 +190,12 @@ def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
     )
 
 
-def test_no_cascade_is_a_sentence(shown: Shown) -> None:
-    """Without cascades there is a sentence instead of an empty table."""
-    assert shown(results_of())[-1] == "No post was replied to or reshared."
-
-
 def test_files_are_named_on_one_line(shown: Shown) -> None:
     """The run's files are named on one line, however long, so that they can be copied."""
     folder = Path("[bold]") / ("long" * 30)
     assert shown(results_of(), folder)[-1] == (
         f"Every transition is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
     )
-
-
-def test_progress_is_not_drawn_without_a_terminal() -> None:
-    """If the output is no terminal there is no bar."""
-    assert round_bar(3) is None
 
 
 def test_progress_of_a_resumed_run_goes_on(

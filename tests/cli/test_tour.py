@@ -10,8 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from prism.cli._main import _MODULES
-from prism.cli._next import next_line
 from prism.cli._tour import _AGENTS, _next_lines, median, median_interval
 from prism.randomness import RandomStream
 from tests.kit.commands import Prism
@@ -118,23 +116,3 @@ def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
         covered += low <= 0.5**4 <= high
     assert abs(covered / 2000 - sure) < 0.02
     assert median([3.0, 1.0, 2.0, 10.0]) == 2.5
-
-
-def test_every_command_says_what_to_look_at_next(tmp_path: Path) -> None:
-    """Each command has a line, and names the folder that it wrote."""
-    for name in set(_MODULES) - {"tour", "watch"}:
-        assert next_line([name, "--out", "runs/a"]), name
-    assert "runs/a" in str(next_line(["run", "rumour", "--out", "runs/a"]))
-    assert "--out" in str(next_line(["run", "rumour"]))
-    assert next_line(["run", "rumour", "--json"]) is None
-    assert next_line(["think", "init", "story"]) is None
-    assert str(next_line(["world", "show", "my town.py"])).startswith("prism run 'my town.py' ")
-
-
-def test_the_next_line_is_for_terminals_alone(tmp_path: Path) -> None:
-    """On a terminal a command ends with the line; what reads its output does not get it."""
-    prism = Prism(tmp_path)
-    line = ("run", "rumour", "--agents", "10", "--rounds", "1", "--out")
-    assert "next:" not in prism(*line, "piped").err
-    shown = prism.on_terminal(*line, "shown").out
-    assert shown.rstrip().splitlines()[-1].startswith("prism: next: prism watch shown")

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from transitions import Machine
 
-from prism.statechart import Definition
-from prism.statechart._engine.machine import build_machine, compile_rows
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Transition
@@ -50,15 +48,6 @@ def test_chart_exposes_a_real_machine(chart: Statechart[S]) -> None:
     assert chart.machine.initial == "IDLE"
 
 
-def test_machine_has_no_models_even_after_firing(chart: Statechart[S], agent: Any) -> None:
-    """No agent is ever registered as a model."""
-    agent.tired, agent.notes = False, []
-    chart.fire(agent, "go")
-    chart.machine.events["back"].trigger(agent)
-    assert chart.machine.models == []
-    assert {"trigger", "is_IDLE", "may_go", "go"}.isdisjoint(vars(agent))
-
-
 @pytest.mark.parametrize(
     ("tired", "target"), [(False, S.SCROLLING), ([], S.SCROLLING), (True, S.RESTING)]
 )
@@ -72,14 +61,6 @@ def test_stock_event_makes_the_same_move(
     assert event.trigger(stock, context="p1") if keyword else event.trigger(stock, "p1")
     assert chart.fire(fired, "go", "p1") is target
     assert stock == fired
-
-
-def test_stock_event_accepts_truthy_guards(chart: Statechart[S]) -> None:
-    """A truthy result that is no bool enables the move in the stock way, too."""
-    agent = SimpleNamespace(state=S.IDLE, tired="very", notes=[])
-    chart.machine.events["go"].trigger(agent)
-    assert agent.state is S.RESTING
-    assert agent.notes == [("pause", None)]
 
 
 def test_stock_event_leaves_an_agent_alone_where_it_does_not_apply(chart: Statechart[S]) -> None:
@@ -127,23 +108,3 @@ def test_any_text_is_an_ordinary_state(text: str) -> None:
         chart.machine.events["on"].trigger(stock)
         assert stock.state is expected
     assert chart.fire(fired, "on") is None
-
-
-def test_rows_follow_definition_order() -> None:
-    """The compiled candidates of a state and a trigger stand in the order of their definition."""
-    moves = [
-        Transition("go", S.IDLE, S.RESTING, is_tired, pause),
-        Transition("other", S.IDLE, S.COMPOSING),
-        Transition("go", S.IDLE, S.SCROLLING),
-    ]
-    definition = Definition(S, moves, S.IDLE)
-    machine = build_machine(definition, guard_failed=print, action_failed=print)
-    rows = compile_rows(machine)
-    assert set(rows) == set(S)
-    assert [candidate[:3] for candidate in rows[S.IDLE]["go"]] == [
-        (is_tired, pause, S.RESTING),
-        (None, None, S.SCROLLING),
-    ]
-    edge = rows[S.IDLE]["go"][0][3]
-    assert (edge.from_state, edge.to_state, edge.trigger) == (S.IDLE, S.RESTING, "go")
-    assert rows[S.RESTING] == {}
