@@ -10,16 +10,13 @@ from prism.cognition._config import SCHEMA_NAME as COGNITION
 from prism.cognition._config import config_schema
 from prism.science._plan_file import SCHEMA_NAME as PLAN
 from prism.science._plan_file import plan_schema
-from prism.social import Feed
 from prism.workflow._document._declarations import SCHEMA_NAME as WORKFLOW
 from prism.workflow._document._declarations import workflow_schema
-from prism.worlds._treatment_tables import treatments_schema
 
 SCHEMAS = {
     WORKFLOW: workflow_schema(),
     COGNITION: config_schema(),
     PLAN: plan_schema(),
-    "treatments.schema.json": treatments_schema(Feed),
 }
 
 

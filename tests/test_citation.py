@@ -30,21 +30,6 @@ def test_the_citation_names_this_version(citation: dict[str, Any]) -> None:
         assert (each["version"], each["license"]) == (prism.__version__, project["license"])
 
 
-def test_a_paper_gets_the_same_citation(citation: dict[str, Any]) -> None:
-    """The BibTeX that is written beside the methods says what CITATION.cff prefers."""
-    pytest.importorskip("polars")
-    from prism.science._paper import bibliography
-
-    told = dict(re.findall(r"(\w+) = \{+(.*?)\}+,", bibliography()))
-    wanted = citation["preferred-citation"]
-    assert told == {
-        "title": wanted["title"],
-        "author": wanted["authors"][0]["name"],
-        "version": wanted["version"],
-        "year": str(wanted["year"]),
-    }
-
-
 def test_the_citation_has_what_the_format_requires(citation: dict[str, Any]) -> None:
     """Every entry has a title, authors with names and a type, and articles a DOI."""
     assert set(citation) >= REQUIRED

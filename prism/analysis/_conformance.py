@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.scanning import query_of
 from prism.statechart import Statechart, Transition
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
@@ -206,11 +205,9 @@ class Conformance:
     """The result of checking a log against a chart.
 
     Args:
-        violations: The first violations, in the order of the log: ``line``, ``agent_id``, ``kind``,
-            ``found`` and ``allowed`` (what the chart would have allowed). If there are several
-            runs, ``run`` is the first column.
-        all_violations: All violations, as a query that replays the logs once more. They may not fit
-            into memory: write them with ``sink_csv`` and the like.
+        violations: The violations, or the first of them, in the order of the log: ``line``,
+            ``agent_id``, ``kind``, ``found`` and ``allowed`` (what the chart would have allowed).
+            If there are several runs, ``run`` is the first column.
         found: Number of violations of each kind.
         checked: Number of events that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because they belong to another
@@ -221,7 +218,6 @@ class Conformance:
     """
 
     violations: pl.DataFrame
-    all_violations: pl.LazyFrame
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
@@ -234,7 +230,7 @@ def check_log(
     chart: Statechart[Any],
     *,
     timeout_threshold: int | None = None,
-    most: int = DEFAULT_MOST,
+    most: int | None = DEFAULT_MOST,
 ) -> Conformance:
     """Replay logs against a chart, and report every step that the chart does not allow.
 
@@ -257,30 +253,23 @@ def check_log(
         timeout_threshold: Ticks after which agents time out of states for which neither the chart
             nor the log has a limit; the log of a simulation has one for every agent. Without any,
             time-outs of these states are not checked.
-        most: Most violations in ``violations``; all are counted.
+        most: Most violations in ``violations``; None for all. All are counted.
     """
     replay = _Replay(Rules(chart), timeout_threshold)
     first = [pl.DataFrame(schema=_VIOLATION)]
     found: Counter[str] = Counter()
     for violations in replay.through(logs):
         found.update(dict(violations["kind"].value_counts().iter_rows()))
-        first.append(violations.head(most - sum(table.height for table in first)))
-
-    def replay_again(_columns: Collection[str]) -> Iterator[pl.DataFrame]:
-        again = _Replay(Rules(chart), timeout_threshold)
-        return map(logs.labelled, again.through(logs))
-
-    labelled = logs.labelled(pl.concat(first))
-    every = query_of(replay_again, schema=labelled.schema)
+        left = violations.height if most is None else most - sum(map(len, first))
+        first.append(violations.head(left))
 
     unrelated = tuple(
         run.label for number, run in enumerate(logs.runs) if number in replay.unrelated_runs
     )
     others = dict(replay.other_charts)
 
-    return Conformance(
-        labelled, every, dict(found), replay.checked, others, replay.joined, unrelated
-    )
+    table = logs.labelled(pl.concat(first))
+    return Conformance(table, dict(found), replay.checked, others, replay.joined, unrelated)
 
 
 class _Replay:

@@ -116,7 +116,7 @@ class PlannedRuns:
         return begin_or_resume(
             *(self.keeping, begin_new, go_on, partial(batch_screen, command)),
             what="batch",
-            with_resume=("workers", "figures", "paper"),
+            with_resume=("workers", "figures"),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,19 +14,13 @@ from prism.cli._screen import counted, print_heading, say
 from prism.cli._table_output import TableFormat, write
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from prism.analysis import RunLogs
-    from prism.science import Policy
-
-_PROBABILITIES = ("at", "group", "option", "n", "probability", "agents")
-_UNIDENTIFIED = ("what", "at", "group", "name", "n", "reason")
+    from prism.science import Calibration
 
 
 def calibrate(
     runs: Runs,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")] = None,
-    by: Annotated[str, typer.Option(metavar="NAME")] = "archetype",
     least: Annotated[int, typer.Option(min=1)] = 10,
     charts: Annotated[list[str] | None, typer.Option("--chart", metavar="CHART")] = None,
 ) -> None:
@@ -35,7 +28,6 @@ def calibrate(
 
     Options:
         output: File for the policy, for use with simulate --policy.
-        by: Attribute to group the agents by.
         least: Minimum number of decisions to identify a probability.
         charts: Chart of the agents, which shows the states in which nobody decided.
 
@@ -60,30 +52,23 @@ def calibrate(
     print_notes(logs)
     known = [chart_from(name) for name in charts or ()]
     with naming_options():
-        policy = science.calibrate(logs, by=by, least=least, charts=known)
+        found = science.calibrate(logs, least=least, charts=known)
 
-    _print(policy)
+    _print(found)
     _print_forced(logs)
     if output is not None:
         with output_file(output, runs) as file:
-            file.write(policy.to_json().encode())
+            file.write(found.policy.to_json().encode())
         say(f"The policy is in {output}: prism simulate --policy {output}")
 
 
-def _print(policy: Policy) -> None:
-    import polars as pl
-
-    from prism import science
-
-    everybody = pl.col("group").fill_null("all")
-    probabilities = science.policy_probabilities(policy).with_columns(everybody)
-    _draw("Probabilities", probabilities, _PROBABILITIES)
-    _draw("Not identified", science.policy_unidentified(policy), _UNIDENTIFIED)
-
-    left_out: Counter[str] = Counter()
-    for source in policy.sources:
-        left_out.update(source.left_out)
-    for reason, count in left_out.items():
+def _print(found: Calibration) -> None:
+    parts = (("Probabilities", found.probabilities), ("Not identified", found.unidentified))
+    for title, table in parts:
+        if table.height:
+            print_heading(title)
+            write(table, TableFormat.TABLE, None, table.columns)
+    for reason, count in found.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
 
 
@@ -102,17 +87,3 @@ def _print_forced(logs: RunLogs) -> None:
             f"{forced:,} of {masses:,} choices have no probabilities, since the model gave their "
             "options less than half of its probability: here they count as chosen"
         )
-
-
-def _draw(title: str, table: pl.DataFrame, columns: tuple[str, ...]) -> None:
-    """Print a table; state and event are one column, unless all rows have the same ones."""
-    import polars as pl
-
-    if not table.height:
-        return
-    if table.select("state", "event").drop_nulls().n_unique() > 1:
-        place = pl.concat_str("state", "event", separator=" ").fill_null("everywhere")
-        table = table.with_columns(at=place)
-    shown = [name for name in columns if name in table.columns]
-    print_heading(title)
-    write(table.select(shown), TableFormat.TABLE, None, shown)

@@ -11,7 +11,7 @@ import typer
 from prism.cli._options import FigureKind, OutFile, TableFile
 from prism.cli._output import missing_runs_first
 from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import counted, note, print_table, say
+from prism.cli._screen import counted, note, say
 from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
 from prism.errors import InputError
 
@@ -34,17 +34,6 @@ _LONGEST_LABEL = 10
 """Characters of a group's label that can be a heading."""
 
 
-Paper = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Also write what a paper needs: figures as PDF, tables as LaTeX and CSV, a methods "
-        "paragraph, and, for a batch, an ODD description of its world.",
-        show_default=False,
-    ),
-]
-
-
 def compare(
     groups: Annotated[list[str], typer.Argument(metavar="GROUP", show_default=False)],
     by: Annotated[str | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
@@ -62,15 +51,15 @@ def compare(
     page: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False)] = None,
     figures: Figures = None,
     figure_format: FigureKind = "svg",
-    paper: Paper = None,
+    paper: Annotated[Path | None, typer.Option(metavar="DIR", show_default=False)] = None,
     as_format: TableFile = None,
     out: OutFile = None,
 ) -> None:
     """Compare groups of runs: difference, interval, test and effect size for every measure.
 
     Every group is compared with the first. In a batch, each arm is compared with the first arm at
-    each setting of the other parameters, with main effects and interactions. The printed table
-    leaves out what is the same in every run; the other formats have all rows and columns.
+    each setting of the other parameters. The printed table leaves out what is the same in every
+    run; the other formats have all rows and columns.
 
     Options:
         groups: For each group, a run, a folder that holds runs, or a pattern in quotes. A single
@@ -89,6 +78,8 @@ def compare(
         precision: Add the number of seeds for which the interval of each difference would be about
             plus or minus this wide.
         page: Also write the comparison as a page.
+        paper: Also write what a paper needs: figures as PDF, the table as LaTeX and CSV, and a
+            methods paragraph.
 
     [bold]Examples[/bold]
 
@@ -192,8 +183,6 @@ def _write_table(
     drawn = _drawn(found, differing, {**left_out, "interval": left_out["low"]})
     hint = _hint(found, len(table) - len(differing), precision)
     write(drawn, chosen, out, drawn.columns, hint, reads=reads, repeated=_ABOUT)
-    if out is None:
-        _print_model(found.model)
 
 
 def _drawn(found: Comparison, rows: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
@@ -222,25 +211,6 @@ def _interval() -> pl.Expr:
     return pl.struct("low", "high", "difference").map_elements(
         lambda row: "" if row["low"] is None else interval_text(**row), return_dtype=pl.String
     )
-
-
-def _print_model(model: pl.DataFrame | None) -> None:
-    if model is None or model.is_empty():
-        return
-
-    rows = (
-        (
-            row["measure"],
-            row["term"],
-            f"{row['df']}, {row['df_residual']}",
-            *(f"{row[name]:.3g}" for name in ("f", "p", "p_holm", "eta_squared")),
-        )
-        for row in model.iter_rows(named=True)
-    )
-    numbers = ("df", "F", "p", "p holm", "eta squared")
-    say("")
-    say("Main effects and interactions (F tests of type II, seeds as blocks)")
-    print_table(rows, "measure", "term", *numbers, numbers=numbers)
 
 
 def _heading(found: Comparison) -> str:

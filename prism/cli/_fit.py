@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._batch import PLANNED, Figures, Keep, PlannedRuns
-from prism.cli._compare import Paper
 from prism.cli._screen import note, pour_json, print_heading, print_table, say
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ def fit(
     seed: int = 0,
     keep: Keep = "tables",
     figures: Figures = "svg",
-    paper: Paper = None,
     planned: Annotated[PlannedRuns, PLANNED],
 ) -> None:
     """Find the parameters that reproduce given figures, and how certain they are.
@@ -43,7 +41,7 @@ def fit(
 
     prism fit plan.toml --samples 400 --generations 5 --figures pdf --out runs/fitted
 
-    prism fit --resume runs/fitted --paper paper
+    prism fit --resume runs/fitted
     """
     from prism import science
 
@@ -51,8 +49,6 @@ def fit(
     done = planned.carry_out("prism fit", begin, science.resume_fit)
     if figures is not None:
         done.save_figures(figures)
-    if paper is not None:
-        note(f"{paper}: {len(done.save_paper(paper))} files")
     if done.batch.failed:
         note(
             f"{len(done.batch.failed)} runs failed, so their samples count as far from every target"

@@ -291,18 +291,19 @@ def check(
     prism log check runs/first --chart social_feed
     """
     from prism.analysis import check_log
+    from prism.analysis._conformance import DEFAULT_MOST
     from prism.cli._chart_argument import chart_from
 
     known, chosen = chart_from(chart), choose_format(as_format, out)
-    found = make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
+    most = DEFAULT_MOST if chosen is TableFormat.TABLE else None
+    found = make(
+        runs, lambda opened: check_log(opened, known, timeout_threshold=timeout, most=most)
+    )
     if not found.checked:
         raise InputError(_nothing_checked(found, known.name))
 
     first, total = found.violations, sum(found.found.values())
-    if chosen is not TableFormat.TABLE:
-        every = first if first.height == total else found.all_violations.collect()
-        write(every, chosen, out, first.columns, reads=runs)
-    elif total:
+    if total or most is None:
         write(first, chosen, out, first.columns, total=total, reads=runs)
 
     for run in found.unrelated:

@@ -7,25 +7,20 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Parameter, cleandoc
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from prism._version import __version__
-from prism.cli._next import tell_next
 from prism.cli._options import OPTIONS_SECTION, Panel, documented, option, with_signature
 from prism.cli._screen import note, say
 from prism.errors import LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
-_MOST_NAMED = 8
-_ALIKE = 0.7
 _TRACEBACK = "--traceback"
 """An option that is allowed anywhere."""
 
@@ -68,28 +63,7 @@ A place is ``module:function`` or ``module:group``.
 _MODULES = {name: place for group in _GROUPS.values() for name, place in group.items()}
 
 
-class _Group(TyperGroup):
-    """A group of commands: one of them has to come before any path."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called.
-
-        Raises:
-            typer.TyperException: If there is a path in the place of a command; names some commands.
-        """
-        path = args[0]
-        names = self.list_commands(ctx)
-        if path not in names and Path(path).exists():
-            known = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
-            problem = f"{ctx.command_path} needs a command before {path}: {known}"
-            raise typer.TyperException(problem)
-
-        # typer would suggest a name that only has some letters in common
-        self.suggest_commands = bool(get_close_matches(path, names, n=1, cutoff=_ALIKE))
-        return super().resolve_command(ctx, args)
-
-
-class _OnDemand(_Group):
+class _OnDemand(TyperGroup):
     """All commands; only those that are called or listed are imported."""
 
     def __init__(self, **options: Any) -> None:
@@ -118,7 +92,7 @@ def _make(name: str) -> Any:
     if isinstance(found, typer.Typer):
         for one in found.registered_commands:
             one.callback, one.cls = _with_panels(one.callback), _Command
-        holder.add_typer(found, name=name, cls=_Group, rich_help_panel=group)
+        holder.add_typer(found, name=name, rich_help_panel=group)
     else:
         holder.command(name, cls=_Command, rich_help_panel=group)(_with_panels(found))
 
@@ -302,8 +276,6 @@ def _carried_out(arguments: list[str]) -> int:
 
     if status == _INTERRUPTED:  # typer's status for a KeyboardInterrupt
         note("interrupted")
-    elif status == 0:
-        tell_next(arguments)
 
     return status
 

@@ -81,7 +81,8 @@ Treatments = Annotated[
     typer.Option(
         "--treat",
         metavar="NAME@ROUND",
-        help="Apply a treatment of the world at the beginning of a round. Repeat it for several.",
+        help="Apply a treatment of the world at the beginning of a round, or set a parameter from "
+        "then on, as in tiring=0.1@5. Repeat it for several.",
         **_WORLD,
     ),
 ]

@@ -54,8 +54,6 @@ class _Asked:
             there are more than 100000. Counts and measures always cover all agents.
         log: How to write the log: plain (the default), or rounds, which leaves out what single
             agents do (except posts and likes of a feed, which resuming needs).
-        treatment_file: TOML file of treatments, with a table 'treatment' for each that has its kind
-            and round.
         parameter_file: File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML.
             --set overrides it.
         reasoner: Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a
@@ -74,7 +72,6 @@ class _Asked:
     log: Literal["plain", "rounds"] | None = None
     parameters: Parameters = None
     treatments: Treatments = None
-    treatment_file: Annotated[Path | None, typer.Option("--treatments", metavar="FILE")] = None
     parameter_file: Annotated[Path | None, typer.Option("--parameters", metavar="FILE")] = None
     reasoner: Literal["policy", "ollama", "openai"] = "policy"
     policy: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
@@ -370,7 +367,7 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
         **{name: asked[name] for name in plain if name in asked},
         reasoner=decides,
         writer=writes,
-        treatments=(*asked.get("treatments", ()), *_treatments_of(asked, world)),
+        treatments=asked.get("treatments", ()),
         parameters=_parameters(world, asked, given),
         keep=listed(asked["keep"]) if "keep" in asked else (),
     )
@@ -455,13 +452,3 @@ def _parameters(world: Any, asked: Given, given: Given) -> Given:
 
     of_line = named_values(asked["parameters"]) if "parameters" in asked else {}
     return {**given, **of_file, **of_line}
-
-
-def _treatments_of(asked: Given, world: Any) -> Iterable[Any]:
-    """Return the treatments of a file, if one is named."""
-    if "treatment_file" not in asked:
-        return ()
-
-    from prism.worlds._treatment_tables import read_treatment_file
-
-    return read_treatment_file(asked["treatment_file"], _class_of(world))

@@ -19,7 +19,6 @@ from prism.cli._options import (
     named_values,
 )
 from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
-from prism.errors import PrismError
 
 worlds = command_group("List, describe and rehearse worlds. To run one, use prism run.")
 
@@ -49,29 +48,19 @@ def list_(as_json: AsJson = False) -> None:
 
     prism world list
     """
-    from prism.worlds._addresses import known_worlds
+    from prism.worlds._about import about_world
+    from prism.worlds._addresses import address_of, known_worlds, load_world
 
-    import_from_here()
-    found = [_brief(name, place) for name, place in known_worlds().items()]
+    found = []
+    for name in known_worlds():
+        address = address_of(name)
+        doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
+        found.append({"name": name, "address": address, "doc": doc})
     if as_json:
         pour_json(found)
     else:
         rows = ((each["name"], each["doc"]) for each in found)
         print_table(rows, "name", "what it is")
-
-
-def _brief(name: str, place: str) -> dict[str, str]:
-    """Describe one world in a line; what cannot be loaded says why."""
-    from prism.worlds._about import about_world
-    from prism.worlds._addresses import address_of, load_world
-
-    try:
-        address = address_of(name)
-        doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
-    except PrismError as error:
-        return {"name": name, "address": place, "doc": f"cannot be used: {error}"}
-
-    return {"name": name, "address": address, "doc": doc}
 
 
 @worlds.command()

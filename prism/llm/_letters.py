@@ -11,7 +11,7 @@ from typing import Any
 from prism.errors import ReasonerError
 from prism.statechart.reasoner._model_client import ChatReply
 from prism.statechart.reasoner._prompts import answer_schema
-from prism.statechart.reasoner._replies._reading import parse_reasoner_response
+from prism.statechart.reasoner._replies._reading import read_choice
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities that a server gives for a token."""
@@ -19,6 +19,8 @@ MOST_ALTERNATIVES = 20
 LEAST_MASS = 0.5
 """Least total probability of all options for using their probabilities. Below it, the model would
 rather say something else, so its preference among the options means little."""
+
+_KEY = "letter"
 
 _NEVER = -10_000.0
 """A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
@@ -61,12 +63,14 @@ class LetteredChoice:
 
         letters = dict(zip(ascii_uppercase, criteria, strict=False))
         listed = "\n".join(
-            f"{letter}: {option}" + (f" ({criteria[option]})" if criteria[option] else "")
-            for letter, option in letters.items()
+            f"{letter}: {criteria[option] or option}" for letter, option in letters.items()
         )
+        # with "<letter>" in its place, or both name and meaning of an option, small models would
+        # rather write the option's name: its letter had 2 to 26 % of the probability, and not 97 %
         prompt = (
             f"{state}\n\n{question['instructions']}\n\nOptions:\n{listed}\n\n"
-            'Respond with JSON only, with the letter of one option:\n{"next_state": "<letter>"}\n'
+            "Respond with JSON only, with the letter of one option:\n"
+            f'{{"{_KEY}": "{_either(list(letters))}"}}\n'
         )
 
         return cls(prompt, letters)
@@ -74,7 +78,7 @@ class LetteredChoice:
     @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of the reply."""
-        return answer_schema(list(self.letters))
+        return answer_schema(list(self.letters), key=_KEY)
 
     def read(self, reply: ChatReply) -> dict[str, Any]:
         """Return the option that a reply chooses, and the probability of every option.
@@ -113,11 +117,11 @@ class LetteredChoice:
     def _chosen(self, text: str) -> tuple[str, bool]:
         """Return the letter that a reply chooses, and whether it names the option instead."""
         try:
-            return parse_reasoner_response(text, list(self.letters)), False
+            return read_choice(text, list(self.letters), key=_KEY), False
         except ReasonerError as error:
             by_option = {option: letter for letter, option in self.letters.items()}
             try:
-                return by_option[parse_reasoner_response(text, list(by_option))], True
+                return by_option[read_choice(text, list(by_option), key=_KEY)], True
             except ReasonerError:
                 raise ValueError(str(error)) from error
 
@@ -136,6 +140,11 @@ class LetteredChoice:
         weights = {option: listed.get(one, bound) for one, option in self.letters.items()}
         total = sum(weights.values())
         return {option: weight / total for option, weight in weights.items()}
+
+
+def _either(letters: Sequence[str]) -> str:
+    """Return letters as a choice in words, such as ``A, B or C``."""
+    return " or ".join(filter(None, (", ".join(letters[:-1]), letters[-1])))
 
 
 def listed_in(token: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,15 +13,14 @@ if find_spec("polars") is None:
     raise MissingExtraError("science", "polars")
 
 if TYPE_CHECKING:
-    from prism.runs._policy_file import Cell, Policy, PolicySource, Unidentified
+    from prism.runs._policy_file import Policy
     from prism.science._batch import Batch, batch, read_batch, resume_batch
     from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
-    from prism.science._calibrate import calibrate
+    from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import compare
     from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
     from prism.science._fit import Fit, fit, read_fit, resume_fit
     from prism.science._plan import Configuration, Plan
-    from prism.science._policy_tables import policy_probabilities, policy_unidentified
     from prism.science._presets import preset_figures, preset_runs
     from prism.science._rerun import Parted, Rerun, rerun, resume_rerun
     from prism.science._sensitivity import (
@@ -40,7 +39,7 @@ __all__ = [
     "BatchObserver",
     "BatchRun",
     "BatchStatus",
-    "Cell",
+    "Calibration",
     "ComparedGroup",
     "ComparedRun",
     "Comparison",
@@ -50,17 +49,13 @@ __all__ = [
     "Parted",
     "Plan",
     "Policy",
-    "PolicySource",
     "Rerun",
     "Sensitivity",
     "SensitivityMethod",
-    "Unidentified",
     "batch",
     "calibrate",
     "compare",
     "fit",
-    "policy_probabilities",
-    "policy_unidentified",
     "preset_figures",
     "preset_runs",
     "read_batch",

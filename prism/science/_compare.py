@@ -52,10 +52,9 @@ def compare(
     """Compare groups of runs with the first group, or the arms of a batch with its control.
 
     Given the folder of a batch, each arm is compared with the first, the control, at every setting
-    of the other parameters that the plan varies, in pairs with the same parameters and seed. Main
-    effects and interactions are in ``model``. If the plan has no arms, the levels of its first
-    parameter are compared. If runs have assigned posts to arms, these arms are compared, in pairs
-    within each run.
+    of the other parameters that the plan varies, in pairs with the same parameters and seed. If the
+    plan has no arms, the levels of its first parameter are compared. If runs have assigned posts to
+    arms, these arms are compared, in pairs within each run.
 
     Runs with the same seed share their random numbers, so differences within a pair are due to what
     distinguishes the groups. Each measure gets the difference of the means with its interval
@@ -190,8 +189,6 @@ def _of_groups(measured: Mapping[str, Sequence[Measured]], asked: _Asked) -> Com
 
 def _by_design(design: Design, asked: _Asked) -> Comparison:
     """Compare the levels of one factor at each setting of others."""
-    from prism.science._factors import model_of
-
     factor = design.factor(asked.by)
     strata = design.strata(factor, asked.within)
     measured = {
@@ -200,23 +197,12 @@ def _by_design(design: Design, asked: _Asked) -> Comparison:
     }
     kinds = _of_batch(kinds_of(list(measured.values())), asked.measures, design.wanted)
     asked.notes.extend(design.notes)
-    rows = _contrasts(design, factor, kinds, asked, [strata])
+    rows = _contrasts(design, factor, kinds, asked, strata)
     _require_rows(rows, design, asked)
-    # a figure shows the effect over each parameter, averaged over the others
-    each = [[name] for name in strata] if len(strata) > 1 else []
-    over = _contrasts(design, factor, kinds, asked, each)
     ends = [cell.measured.run.rounds for cell in design.cells]
     last = asked.to_round or max(ends)
     asked.notes.extend(_ends_told(ends, asked.from_round, last))
-    effects = model_of(design, list(kinds))
-    found = _comparison(measured, rows, asked, last)
-
-    return replace(
-        found,
-        model=effects,
-        over=found.differences if len(strata) == 1 else tuple(over),
-        folder=design.folder,
-    )
+    return replace(_comparison(measured, rows, asked, last), folder=design.folder)
 
 
 def _require_rows(rows: Sequence[Difference], design: Design, asked: _Asked) -> None:
@@ -271,11 +257,11 @@ def _contrasts(
     factor: str,
     kinds: Mapping[str, MeasureKind],
     asked: _Asked,
-    strata: Iterable[Sequence[str]],
+    strata: Sequence[str],
 ) -> list[Difference]:
     """Compare every level of a factor with the first at each setting of others."""
     rows: list[Difference] = []
-    for setting in chain.from_iterable(map(design.settings, strata)):
+    for setting in design.settings(strata):
         where = text_of(setting)
         first, *levels = ({factor: level, **setting} for level in design.factors[factor])
         for second in levels:

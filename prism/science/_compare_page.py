@@ -16,11 +16,10 @@ from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import AXIS, HEIGHT, PAPER, PageFigures, colour_of
 from prism.report._sections.kinds import Section
 from prism.science._batch import read_batch
-from prism.science._comparison import IS_SHOWN, SAME, Comparison, Difference
+from prism.science._comparison import IS_SHOWN, SAME, Comparison
 from prism.science._paper import seeds_of
 
 _MOST_SEEDS = 24
-_INTERVAL = ("difference", "low", "high")
 _HEADINGS = {
     "mean_first": "mean of first",
     "mean_second": "mean of second",
@@ -40,15 +39,6 @@ _DIFFERENCES = (
     "Cliff's delta (1993): both are -1 if all runs of the second group have less, and 1 if all "
     "have more."
 )
-_OVER = (
-    "The difference from {} at each value of a parameter, in pairs of the same seed, averaged over "
-    "all other parameters, with its {:g}% interval."
-)
-_MODEL = (
-    "A linear model of each measure with all factors as categories, their interactions of two, and "
-    "seeds as blocks: F tests with sums of squares of type II. Partial eta squared is the share of "
-    "what a term and the residuals explain together."
-)
 _ROUNDS = (
     "Mean of each group's runs in each round, with Student's {:g}% interval. Each setting at which "
     "the groups are compared has its own figure, and a dashed line marks the round of a treatment "
@@ -63,8 +53,6 @@ def document_of(comparison: Comparison) -> Document:
     sections = [
         Section("groups", "What is compared", "", together=_groups(comparison)),
         *_effects(comparison, figures),
-        *_over(comparison, figures),
-        *_model(comparison),
         _differences(comparison),
         *_rounds(comparison, figures),
     ]
@@ -119,39 +107,6 @@ def _effects(comparison: Comparison, figures: PageFigures) -> list[Section]:
     explanation = _EFFECTS.format(100 * comparison.confidence, tests)
 
     return [Section("effects", "Effects", explanation, together=place)]
-
-
-def _over(comparison: Comparison, figures: PageFigures) -> list[Section]:
-    """Draw the effect on each measure over each parameter that a batch varies."""
-    groups: dict[tuple[str, str], list[Difference]] = {}
-    for row in comparison.over:
-        name, _, level = row.setting.partition("=")
-        if row.difference is not None and level and "," not in row.setting:
-            groups.setdefault((row.measure, name), []).append(row)
-    if not groups:
-        return []
-
-    places = [
-        figures.add_chart(
-            f"over-{number}",
-            draw_over(rows, parameter, comparison, figures),
-            f"The effect on {measure} over {parameter}",
-        )
-        for number, ((measure, parameter), rows) in enumerate(groups.items(), start=1)
-        if number <= _MOST_DRAWN
-    ]
-    together = Markup('<div class="half">{}</div>').format(Markup("").join(places))
-    explanation = _OVER.format(comparison.groups[0].label, 100 * comparison.confidence)
-
-    return [Section("over", "Over the parameters", explanation, together=together)]
-
-
-def _model(comparison: Comparison) -> list[Section]:
-    if comparison.model is None or comparison.model.is_empty():
-        return []
-
-    table = html_table("model", comparison.model, {"p_holm": "p (Holm)", "f": "F"})
-    return [Section("model", "Main effects and interactions", _MODEL, together=table)]
 
 
 def _differences(comparison: Comparison) -> Section:
@@ -316,64 +271,6 @@ def draw_effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMi
     )
 
     return chart
-
-
-def draw_over(
-    rows: Sequence[Difference], parameter: str, comparison: Comparison, figures: PageFigures
-) -> alt.TopLevelMixin:
-    """Draw the effect on one measure over one parameter, a line for each group.
-
-    Args:
-        rows: The differences, one for each value and group.
-        parameter: The parameter.
-        comparison: The comparison.
-        figures: The figures of the page.
-    """
-    table, x = _levels(rows, parameter)
-    seconds = list(dict.fromkeys(table["group"]))
-    colours = _colours_of(comparison)
-    base = alt.Chart(table).encode(
-        x=x,
-        color=figures.colour(
-            "group", {label: colours[label] for label in seconds}, legend=len(seconds) > 1
-        ),
-    )
-    y = alt.Y("difference:Q", title=f"difference in {rows[0].measure}")
-    ends = base.transform_filter("isValid(datum.low)")
-    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=AXIS).encode(alt.Y("zero:Q"))
-    intervals = ends.mark_rule(strokeWidth=2).encode(alt.Y("low:Q"), alt.Y2("high:Q"))
-    line = base.mark_line(strokeWidth=1, opacity=0.6).encode(y)
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        y, tooltip=["group", "level", *(f"{each}:Q" for each in _INTERVAL)]
-    )
-    chart: alt.TopLevelMixin = alt.layer(zero, intervals, line, dots).properties(
-        height=round(HEIGHT * 0.7)
-    )
-
-    return chart
-
-
-def _levels(rows: Sequence[Difference], parameter: str) -> tuple[pl.DataFrame, alt.X]:
-    """Return the differences with the values of a parameter, and its axis: numbers if all are."""
-    table = pl.DataFrame(
-        {
-            "level": [row.setting.partition("=")[2] for row in rows],
-            "group": [row.second for row in rows],
-            **{name: [getattr(row, name) for row in rows] for name in _INTERVAL},
-        },
-        schema_overrides=dict.fromkeys(_INTERVAL, pl.Float64()),
-    )
-    levels = table["level"].cast(pl.Float64, strict=False)
-    if levels.has_nulls():
-        return table, alt.X("level:N", title=parameter, sort=None)
-
-    x = alt.X(
-        "level:Q",
-        title=parameter,
-        scale=alt.Scale(zero=False, nice=False, padding=12),
-        axis=alt.Axis(values=levels.unique().sort().to_list(), format="~g"),
-    )
-    return table.with_columns(level=levels), x
 
 
 def draw_rounds(

@@ -18,8 +18,6 @@ from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
 from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runlog._reader import LOG_NAMES
-from prism.science._batch import planned
-from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import ComparedRun, Measured, Source
 from prism.statechart.social import ROUND_ENDS
 
@@ -39,7 +37,7 @@ def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Pa
     each = [[source] if isinstance(source, PathLike | str) else list(source) for source in sources]
     found = [[run for source in group for run in runs_of(source)] for group in each]
     if len(found) == 1:
-        return _by_folder(_in_planned_order(each[0], found[0]))
+        return _by_folder(found[0])
 
     _refuse_twice(found)
     names = [
@@ -162,17 +160,7 @@ def _add_agents(measured: Measured, table: pl.DataFrame) -> None:
         # the outermost quantiles stand for half as many agents as each of the others
         inner = values.slice(1) + values.slice(0, values.len() - 1) if found.height else 2 * values
         mean = (inner / 2).mean()
-        measured.add("mean", name_of_agents(str(name), str(kind)), mean)
-
-
-def name_of_agents(measure: str, kind: str) -> str:
-    """Return the name of the mean of a measure of agents.
-
-    Args:
-        measure: The measure.
-        kind: The class of the agents.
-    """
-    return f"{measure}_of_{kind.lower()}"
+        measured.add("mean", f"{name}_of_{str(kind).lower()}", mean)
 
 
 def _runs_matching(pattern: Path) -> list[Path]:
@@ -223,18 +211,6 @@ def _by_folder(runs: Sequence[Path]) -> dict[str, list[Path]]:
         raise InputError(problem, path=_common(runs))
 
     return dict(zip(distinct_ends(list(folders)), folders.values(), strict=True))
-
-
-def _in_planned_order(sources: Sequence[Source], runs: Sequence[Path]) -> Sequence[Path]:
-    """Return the runs of a batch in the order of its plan, so the first arm is the first group."""
-    batch = BatchFolder(Path(sources[0]))
-    if len(sources) > 1 or not batch.is_begun:
-        return runs
-
-    _, configurations = planned(batch.read())
-    places = {batch.path / each.name: place for place, each in enumerate(configurations)}
-
-    return sorted(runs, key=lambda run: places.get(run.parent, len(places)))
 
 
 def _common(runs: Sequence[Path]) -> Path:

@@ -144,7 +144,6 @@ class Difference:
         p: Two-sided p-value of the test.
         p_holm: The p-value, corrected for all tests of the comparison.
         effect: Matched-pairs rank-biserial correlation, or Cliff's delta.
-        superiority: Probability that a run of the second group has more; ties count one half.
         least_p: The smallest p-value that is possible with this number of runs.
         t_p: The p-value of the t-test of the interval.
         deviation: Standard deviation of the differences of pairs; of groups, that of the difference
@@ -174,7 +173,6 @@ class Difference:
     p: float | None = None
     p_holm: float | None = None
     effect: float | None = None
-    superiority: float | None = None
     least_p: float | None = None
     t_p: float | None = None
     deviation: float | None = None
@@ -195,10 +193,6 @@ class Comparison:
         confidence: Confidence level of the intervals.
         measured: The measures of each run of each group.
         page_of: Makes its page.
-        model: Main effects and interactions of the factors of a batch: a row for each measure and
-            term, with ``df``, ``df_residual``, ``f``, ``p``, ``p_holm`` and ``eta_squared``, by
-            analysis of variance of type II, with seeds as blocks. None if the runs are not a batch.
-        over: The differences at each value of each parameter, averaged over the others.
         folder: The folder of the batch, if it is one.
     """
 
@@ -210,8 +204,6 @@ class Comparison:
     confidence: float
     measured: tuple[tuple[Measured, ...], ...]
     page_of: Callable[[Comparison], Document] = field(repr=False, compare=False)
-    model: pl.DataFrame | None = field(default=None, repr=False, compare=False)
-    over: tuple[Difference, ...] = field(default=(), repr=False)
     folder: Path | None = None
 
     def table(self) -> pl.DataFrame:
@@ -328,11 +320,6 @@ class Comparison:
             f"Tests: {' and '.join(tests) or 'none'}. The p-values of {counted(tested, 'test')} "
             "were corrected by Holm's method (1979).",
         ]
-        if self._has_model:
-            said.append(
-                "Main effects and two-way interactions were tested by analysis of variance with "
-                "sums of squares of type II and seeds as blocks."
-            )
         if self.folder is not None:
             batch = read_batch(self.folder)
             said[1:1] = arranged(batch)
@@ -396,33 +383,23 @@ class Comparison:
         is_all = all(row.paired for row in self.differences)
         return said if is_all else f"{said} where there are any, else as groups"
 
-    @property
-    def _has_model(self) -> bool:
-        return self.model is not None and not self.model.is_empty()
-
     def save_paper(self, folder: Path) -> list[Path]:
-        """Write figures as PDF, tables as LaTeX and CSV, a methods paragraph, and the world's page.
+        """Write figures as PDF, the table as LaTeX and CSV, and a methods paragraph.
 
         Args:
             folder: The folder, made if it does not exist. Files of the same names are replaced.
 
         Returns:
-            The paths of the files: the figures; ``differences`` and, for a batch, ``model``, as
-            ``.tex`` and ``.csv``; ``methods.md``; ``prism.bib``, a citation; and for a batch
-            ``odd.md``, on its world.
+            The paths of the files: the figures; ``differences`` as ``.tex`` and ``.csv``; and
+            ``methods.md``.
 
         Raises:
-            InputError: If the world of the batch cannot be loaded any more.
             OSError: If a file cannot be written.
         """
         from prism.science._paper import write_paper
 
         tables = {"differences": self.table().filter(IS_SHOWN).select(_PRINTED)}
-        if self.model is not None and self._has_model:
-            tables["model"] = self.model
-        batch = None if self.folder is None else read_batch(self.folder)
-
-        written = write_paper(folder, tables, self.methods(), batch)
+        written = write_paper(folder, tables, self.methods())
         return [*written, *self.save_figures(folder, "pdf")]
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from prism.analysis import agent_measures, arms, read_log
+from prism.analysis import arms, read_log
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import Batch, read_batch
@@ -17,7 +17,7 @@ from prism.science._batch_child import COMPLETE
 from prism.science._batch_door import BatchRun
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import all_results
-from prism.science._compared_runs import measure_run, name_of_agents
+from prism.science._compared_runs import measure_run
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
@@ -154,11 +154,7 @@ def design_of_batch(
     measured = _measured(folder, runs, measures, from_round, to_round)
     wanted = tuple(batch.plan.data.get("measures", ()))
 
-    notes = _left_out(batch)
-    if measures is None and not wanted:
-        notes += _of_agents_left_out(folder / runs[0].name)
-
-    return Design(names, tuple(map(Cell, levels, measured)), wanted, notes, folder)
+    return Design(names, tuple(map(Cell, levels, measured)), wanted, _left_out(batch), folder)
 
 
 def _left_out(batch: Batch) -> tuple[str, ...]:
@@ -266,17 +262,6 @@ def _means(rows: Sequence[Mapping[KeyT, float]]) -> dict[KeyT, float]:
 def text_of(setting: Mapping[str, Any]) -> str:
     """Return levels as a text, such as ``friends=4, tiring=0.2``."""
     return ", ".join(f"{name}={level}" for name, level in setting.items())
-
-
-def _of_agents_left_out(run: Path) -> tuple[str, ...]:
-    """Return a note on measures of agents, which the tables of a batch do not have, if any."""
-    table = agent_measures(read_log(run)) if _has_log(run) else None
-    if table is None or table.is_empty():
-        return ()
-
-    pairs = table.select("measure", "kind").unique(maintain_order=True).iter_rows()
-    names = ", ".join(name_of_agents(*pair) for pair in pairs)
-    return (f"measures of agents are compared only if they are named: {names}",)
 
 
 def _has_log(run: Path) -> bool:

@@ -185,64 +185,6 @@ class Fit:
 
         return save_specs(specs, folder or self.batch.folder, kind)
 
-    def methods(self) -> str:
-        """Return a paragraph for the methods of a paper: bounds, targets, failures, versions."""
-        from prism.science._paper import completed, counted, versions
-
-        plan, table = self.batch.plan, self.targets()
-        bounds = ", ".join(
-            "{} from {:g} to {:g} ({})".format(name, *limits_of(plan.data["bounds"][name]))
-            for name in self.parameters
-        )
-        held = table.filter(held_out=True)
-        said = [
-            f"Parameters ({bounds}; flat priors) were fitted to "
-            f"{counted(table.height - held.height, 'figure')} by approximate Bayesian computation "
-            "with an adaptive population (Lenormand, Jabot and Deffuant 2013) and local linear "
-            "regression (Beaumont, Zhang and Balding 2002).",
-            f"{len(self.points)} samples were drawn (seed {self.seed}), each the mean of "
-            f"{counted(len(plan.seeds), 'run')} with seeds of their own in every arm; "
-            f"{len(self.population.places)} were kept.",
-        ]
-        known = held["within"].drop_nulls()
-        if len(known):
-            said.append(
-                f"Of {counted(len(known), 'figure')} held out, {known.sum()} lay within the "
-                f"{LEVEL:.0%} interval of the samples that were kept."
-            )
-        if unknown := held.height - len(known):
-            said.append(
-                f"{counted(unknown, 'figure')} held out could not be compared, since no sample "
-                "that was kept has a value."
-            )
-        for name, remark in self.estimates().select("parameter", "remark").iter_rows():
-            if remark:
-                said.append(f"Of {name}, {remark}.")
-        said.append(completed(self.batch))
-        said.append(f"Software: {versions('numpy', 'polars', 'scipy')}.")
-
-        return " ".join(said)
-
-    def save_paper(self, folder: Path) -> list[Path]:
-        """Write figures as PDF, tables as LaTeX and CSV, a methods paragraph, and the world's page.
-
-        Args:
-            folder: The folder, made if it does not exist. Files of the same names are replaced.
-
-        Returns:
-            The paths of the files: the figures, ``estimates`` and ``targets`` as ``.tex`` and
-            ``.csv``, ``methods.md``, ``prism.bib``, and ``odd.md`` for a world other than the feed.
-
-        Raises:
-            InputError: If the world cannot be loaded any more.
-            OSError: If a file cannot be written.
-        """
-        from prism.science._paper import write_paper
-
-        tables = {"estimates": self.estimates(), "targets": self.targets()}
-        written = write_paper(folder, tables, self.methods(), self.batch)
-        return [*written, *self.save_figures("pdf", folder)]
-
     @property
     def population(self) -> Population:
         """The samples that are kept.

@@ -65,7 +65,7 @@ def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
 
 
 def _of_agents(cls: type[World[Any]]) -> Iterator[str]:
-    """Yield the measures of agents, whose values are compared as distributions."""
+    """Yield the measures of agents, whose means are compared."""
     for kind in kinds_of(cls):
         yield from (f"{name}_of_{kind.__name__.lower()}" for name in measures_of(kind))
 

@@ -511,6 +511,8 @@ def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Whe
                 return ("arm", place, "parameters", name)
             groups = (each for each in ("vary", "bounds") if name in plan.data.get(each, {}))
             return (next(groups, "parameters"), name)
+        for key in (key for key, name in _OF_FEED.items() if name in said):
+            return _keys_in(plan, configuration, key)
 
     return _keys_in(plan, configuration, _KEYS_OF_FIELDS.get(error.field, error.field or ""))
 

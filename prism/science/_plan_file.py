@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from prism.errors import InputError
 from prism.files._declarations import (
@@ -41,14 +41,6 @@ Treatments = Annotated[
 ]
 
 
-def _elsewhere(_value: Any) -> Any:
-    raise ValueError("applies to all runs together: put it in [budget]")
-
-
-_InBudget = Annotated[Any, BeforeValidator(_elsewhere), WithJsonSchema({"not": {}})]
-"""Keys that a table of a model may not have, and why."""
-
-
 def _of_setting(setting: Setting) -> Any:
     if setting.name == "server":
         return Server
@@ -67,12 +59,13 @@ def _of_setting(setting: Setting) -> Any:
 
 def _keys_of_models() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for each in settings_of(Model).values():
+    # what all runs may spend together is in [budget]
+    for each in (each for each in settings_of(Model).values() if each.key not in _OF_BUDGET):
         kind = _of_setting(each)
         optional = Optionally[kind]  # type: ignore[valid-type]
         found[each.key] = (optional, Field(None, description=each.help))
 
-    return found | dict.fromkeys(_OF_BUDGET, (_InBudget, None))
+    return found
 
 
 class _ModelOrPolicy(Declaration):
@@ -237,7 +230,6 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
         yield ("seeds",), "has a seed twice"
 
-    yield from _not_of_the_feed(data)
     for name, values in vary.items():
         if name in fixed:
             yield ("vary", name), "is also among [parameters]: leave one out"
@@ -258,20 +250,6 @@ def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tu
     if name in VARIED_SETTINGS and name in data:
         problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"
         yield (table, name), problem
-
-
-def _not_of_the_feed(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    """Yield keys of the social feed in a plan for another world."""
-    world = data.get("world", FEED)
-    if world == FEED:
-        return
-
-    wrong: list[Where] = [(key,) for key in ("preset", "posts") if key in data]
-    wrong += [("vary", "preset")] if "preset" in data.get("vary", {}) else []
-    arms = enumerate(data.get("arm", ()))
-    wrong += [("arm", place, "preset") for place, arm in arms if "preset" in arm]
-    for keys in wrong:
-        yield keys, f"is for the social feed, but this world is {world}: leave it out"
 
 
 def _twice(values: Sequence[Any], keys: Where) -> Iterator[tuple[Where, str]]:

@@ -204,7 +204,8 @@ def _changed(
     for each in treatments:
         number = each.round if isinstance(each, Treatment) else _round_of(each)
         if number < from_round:
-            raise InputError(_too_early(number, from_round), field="treatments")
+            problem = f"is of round {number}, but nothing may differ before round {from_round}"
+            raise InputError(problem, field="treatments")
 
         if isinstance(each, SwitchModel) and then == "policy":
             problem = f"{each.name!r} switches to a model, but then='policy' asks none: leave out"
@@ -240,10 +241,6 @@ def _round_of(text: str) -> int:
         raise InputError(f"treatment {text!r} needs its round: write {name}@12", field="treatments")
 
     return int(number)
-
-
-def _too_early(number: int, from_round: int) -> str:
-    return f"is of round {number}, but nothing may differ before round {from_round}"
 
 
 @contextmanager

@@ -139,20 +139,6 @@ class Sensitivity:
         """
         write_tables(self.batch.folder, {_TABLE: self.indices()})
 
-    def figure(self, outcome: str) -> dict[str, Any]:
-        """Return the indices of one outcome as a figure, Vega-Lite.
-
-        Raises:
-            InputError: If a run is not complete, or there is no such outcome.
-            MissingExtraError: If altair is not installed.
-        """
-        rows = [row for row in self.indices().to_dicts() if row["outcome"] == outcome]
-        if not rows:
-            known = ", ".join(self.outcomes())
-            raise InputError(f"must be one of {known}, got {outcome!r}", field="outcome")
-
-        return _figure(outcome, rows)
-
     def save_figures(self, kind: FigureFormat = "svg") -> list[Path]:
         """Draw the indices of every outcome into the folder, as ``sensitivity-OUTCOME.svg``.
 

@@ -38,8 +38,6 @@ class Tested:
             second group.
         p: Its two-sided p-value.
         effect: Its effect size: the matched-pairs rank-biserial correlation, or Cliff's delta.
-        superiority: Probability that a run of the second group has more, where ties count one half;
-            for pairs, within a pair.
         least_p: The smallest p-value that is possible with this number of runs.
     """
 
@@ -47,7 +45,6 @@ class Tested:
     statistic: float
     p: float
     effect: float
-    superiority: float
     least_p: float
 
 
@@ -159,10 +156,9 @@ def wilcoxon(first: Values, second: Values) -> Tested:
     """
     differences = differences_of(first, second)
     moved = differences[differences != 0]
-    superiority = float(np.mean((differences > 0) + 0.5 * (differences == 0)))
     least = min(1.0, 2.0 ** (1 - first.size))
     if not moved.size:
-        return Tested("Wilcoxon", 0.0, 1.0, 0.0, superiority, least)
+        return Tested("Wilcoxon", 0.0, 1.0, 0.0, least)
 
     ranks = stats.rankdata(np.abs(moved))
     positive = float(ranks[moved > 0].sum())
@@ -176,7 +172,7 @@ def wilcoxon(first: Values, second: Values) -> Tested:
 
     p = float(stats.wilcoxon(moved, method=method).pvalue)
 
-    return Tested("Wilcoxon", positive, min(1.0, p), 2 * positive / total - 1, superiority, least)
+    return Tested("Wilcoxon", positive, min(1.0, p), 2 * positive / total - 1, least)
 
 
 def mann_whitney(first: Values, second: Values) -> Tested:
@@ -185,8 +181,7 @@ def mann_whitney(first: Values, second: Values) -> Tested:
     The p-value is exact for up to 50 runs per group without ties, and with ties if the groups can
     be drawn in at most 20,000 ways, by trying all of them. Otherwise it is that of the normal
     distribution, corrected for ties and continuity. The effect is Cliff's delta (1993,
-    Psychological Bulletin 114(3)), and ``superiority`` the common-language effect size (McGraw and
-    Wong 1992, Psychological Bulletin 111(2)) where ties count one half (Vargha and Delaney 2000).
+    Psychological Bulletin 114(3)).
     """
     both = np.concatenate([first, second])
     ways = comb(both.size, first.size)
@@ -202,7 +197,7 @@ def mann_whitney(first: Values, second: Values) -> Tested:
 
     least = min(1.0, 2 / ways)
     if not np.ptp(places):
-        return Tested("Mann-Whitney", one.size * other.size / 2, 1.0, 0.0, 0.5, least)
+        return Tested("Mann-Whitney", one.size * other.size / 2, 1.0, 0.0, least)
 
     if has_ties and min(one.size, other.size) == 1:
         # scipy does not permute groups of one run, so each run takes that place in turn
@@ -212,11 +207,9 @@ def mann_whitney(first: Values, second: Values) -> Tested:
         statistic = float(stats.mannwhitneyu(other, one, method="asymptotic").statistic)
     else:
         statistic, p = map(float, stats.mannwhitneyu(other, one, method=method))
-    superiority = statistic / (one.size * other.size)
+    effect = 2 * statistic / (one.size * other.size) - 1
 
-    return Tested(
-        "Mann-Whitney", statistic, min(1.0, float(p)), 2 * superiority - 1, superiority, least
-    )
+    return Tested("Mann-Whitney", statistic, min(1.0, float(p)), effect, least)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -7,7 +7,6 @@ way. What the user's code prints goes to standard error.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections import deque
@@ -27,7 +26,7 @@ from prism.runs import Observer
 from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
-from prism.worlds import Run, SetParameters
+from prism.worlds import Run, SetParameters, Treatment
 from prism.worlds._about import about_world
 from prism.worlds._fields import plain_value
 from prism.worlds._loop import Loop
@@ -36,7 +35,6 @@ from prism.worlds._world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_BETWEEN_TELLS = 0.2
-_TREATMENTS = "treatments.toml"
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -176,15 +174,13 @@ def about(run: Run[Any]) -> dict[str, Any]:
 
 
 def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
-    """Return the lines of a shell that make the same run.
+    """Return the line of a shell that makes the same run.
 
     Args:
         run: The run.
         asked: What was asked for.
     """
-    tables = [_table(each) for each in run.treatments if isinstance(each, SetParameters)]
-    file = [f"cat > {_TREATMENTS} <<'END'", *tables, "END"] if tables else []
-    return "\n".join([*file, join(["prism", "run", asked["world"], *_options(run, asked)])])
+    return join(["prism", "run", asked["world"], *_options(run, asked)])
 
 
 def _options(run: Run[Any], asked: Mapping[str, Any]) -> Iterator[str]:
@@ -196,19 +192,18 @@ def _options(run: Run[Any], asked: Mapping[str, Any]) -> Iterator[str]:
     for name, value in (asked.get("parameters") or {}).items():
         yield from ("--set", f"{name}={value}")
     for each in run.treatments:
-        if isinstance(each, str):
-            yield from ("--treat", each)
-    if not all(isinstance(each, str) for each in run.treatments):
-        yield from ("--treatments", _TREATMENTS)
+        for text in _texts_of(each):
+            yield from ("--treat", text)
     yield from ("--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}")
 
 
-def _table(treatment: SetParameters) -> str:
-    values = (f"{name} = {json.dumps(value)}" for name, value in treatment.parameters.items())
-    return (
-        f'[[treatment]]\nkind = "set"\nround = {treatment.round}\n'
-        f"parameters = {{ {', '.join(values)} }}"
-    )
+def _texts_of(treatment: str | Treatment) -> Iterator[str]:
+    """Yield a treatment as the command line takes it."""
+    if isinstance(treatment, str):
+        yield treatment
+    elif isinstance(treatment, SetParameters):
+        for name, value in treatment.parameters.items():
+            yield f"{name}={value}@{treatment.round}"
 
 
 def fault(error: BaseException) -> dict[str, Any]:

@@ -6,14 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from prism.errors import InputError
 from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, Unpacked, locate_log, unpacked
 
 _MARK_BYTES = 256
-_UNPACKED_BYTES = 1 << 20
 
 
 class Changed(Exception):  # noqa: N818 - it is no error, but what happened to a file
@@ -46,12 +44,9 @@ class Tail:
             self._file: BinaryIO = self.path.open("rb", buffering=0)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.path) from None
-        source = unpacked(self._file)
-        self._packed = source if isinstance(source, Unpacked) else None
-        self._packed_mark = b""
-        self._copy = TemporaryFile(buffering=0)  # noqa: SIM115 - closed with the tail
-        self._source: Any = self._file if self._packed is None else self._copy
-        self._unpack()
+        if isinstance(unpacked(self._file), Unpacked):
+            self._file.close()
+            raise InputError("is compressed: unpack it to watch it", path=self.path)
 
     def blocks(self) -> Iterator[Block]:
         """Yield what was added, in blocks of whole lines.
@@ -67,7 +62,7 @@ class Tail:
 
     def read(self, begin: int, end: int) -> bytes:
         """Return some bytes of the log, fewer where it ends before."""
-        return os.pread(self._source.fileno(), max(end - begin, 0), begin)
+        return os.pread(self._file.fileno(), max(end - begin, 0), begin)
 
     def last_line(self, holding: bytes, most: int) -> bytes | None:
         """Return the last whole line that holds a text, looking back from the end of the log.
@@ -76,7 +71,7 @@ class Tail:
             holding: The text.
             most: Most blocks to look at.
         """
-        self.size = os.fstat(self._source.fileno()).st_size
+        self.size = os.fstat(self._file.fileno()).st_size
         for data in islice(blocks_back(self.read, self.size), most):
             # the last line may have no end yet
             whole = data[: data.rfind(b"\n") + 1]
@@ -87,29 +82,8 @@ class Tail:
         return None
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the file."""
         self._file.close()
-        self._copy.close()
-
-    def _unpack(self) -> None:
-        """Unpack what was added to a compressed log, into a file of its own."""
-        if self._packed is None:
-            return
-
-        before = self._file.tell()
-        begin = before - len(self._packed_mark)
-        if os.pread(self._file.fileno(), before - begin, begin) != self._packed_mark:
-            raise Changed("has changed, as when a run is resumed")
-
-        # the end of what has been written so far may not be the end of a part
-        self._packed.fault = None
-        buffer = bytearray(_UNPACKED_BYTES)
-        while count := self._packed.readinto(memoryview(buffer)):
-            self._copy.write(buffer[:count])
-
-        read = self._file.tell()
-        begin = max(read - _MARK_BYTES, 0)
-        self._packed_mark = os.pread(self._file.fileno(), read - begin, begin)
 
     def _check(self) -> None:
         try:
@@ -120,8 +94,7 @@ class Tail:
         if not is_same:
             raise Changed("was replaced by another file")
 
-        self._unpack()
-        self.size = os.fstat(self._source.fileno()).st_size
+        self.size = os.fstat(self._file.fileno()).st_size
         if self.size < self.position:
             raise Changed("was truncated, as when a run is resumed from a checkpoint")
 

@@ -14,7 +14,6 @@ from prism.analysis._reading.runs import Run
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import locate_log
 from prism.runs import RunStatus, run_status
 from prism.telemetry.events import POST_PUBLISHED, TEXT_WRITTEN
 from prism.watch._tail import Changed, Tail
@@ -177,14 +176,6 @@ class Watched:
             if self._problem != str(error):
                 self._problem = str(error)
                 self.version += 1
-            self._take_up_another()
-
-    def _take_up_another(self) -> None:
-        """Take up another log of the run, such as a packed one in place of a plain one."""
-        with suppress(InputError, OSError):
-            if locate_log(self._run) != self.path:
-                self._begin_again()
-                self._problem = None
 
     def _begin_again(self) -> None:
         with self._lock:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies._names import Names, plain_text
 from prism.statechart.reasoner._replies._objects import find_json, what_is_said
 from prism.statechart.reasoner._replies._reading import read_choice
 from prism.workflow._document._definition import Step
@@ -161,11 +160,11 @@ def offered_labels(prompt: str, keys: Sequence[str]) -> dict[str, str]:
         prompt: The prompt.
         keys: The keys.
     """
-    names, plain = Names(keys), plain_text(prompt)
+    spelled = {key.casefold(): key for key in keys}
     found: dict[str, set[str]] = {}
-    for label, key in _before_keys(plain, names):
+    for label, key in _before_keys(prompt, spelled):
         found.setdefault(label, set()).add(key)
-    for label, key in _in_lines(plain, names):
+    for label, key in _in_lines(prompt, spelled):
         found.setdefault(label, {key})
 
     if len(set().union(*found.values())) < _LEAST or not _FIRST.intersection(found):
@@ -176,19 +175,22 @@ def offered_labels(prompt: str, keys: Sequence[str]) -> dict[str, str]:
     return {
         label: next(iter(named))
         for label, named in found.items()
-        if len(named) == 1 and folded.count(label.casefold()) == 1 and names.spelled(label) is None
+        if len(named) == 1
+        and folded.count(label.casefold()) == 1
+        and label.casefold() not in spelled
     }
 
 
-def _before_keys(plain: str, names: Names) -> Iterator[tuple[str, str]]:
-    for mention in names.mentions(plain):
-        before = _LABEL_ENDS.search(plain[max(0, mention.start - _MOST_BEFORE) : mention.start])
+def _before_keys(prompt: str, spelled: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    longest = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True))) or r"(?!)"
+    for key in re.finditer(rf"(?<![^\W_])(?:{longest})(?![^\W_])", prompt, re.IGNORECASE):
+        before = _LABEL_ENDS.search(prompt[max(0, key.start() - _MOST_BEFORE) : key.start()])
         if before is not None:
-            yield before["label"], mention.option
+            yield before["label"], spelled[key[0].casefold()]
 
 
-def _in_lines(plain: str, names: Names) -> Iterator[tuple[str, str]]:
-    for line in _LINE.finditer(plain):
-        key = names.spelled(line["last"])
+def _in_lines(prompt: str, spelled: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for line in _LINE.finditer(prompt):
+        key = spelled.get(line["last"].strip().casefold())
         if key is not None:
             yield line["label"], key

@@ -270,7 +270,7 @@ class RunHost:
             reason: Why nothing may change in it, or None if it may.
 
         Raises:
-            SimulationError: If the run's chart does not allow it now.
+            SimulationError: If it does not follow the current one.
         """
         before = self.phase
         if phase is not before and (before, phase) not in ALLOWED:

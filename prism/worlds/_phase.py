@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from prism.statechart import Statechart, Transition
-
 OVERLAP_RULE = (
     "in an overlap world, agents continue while others wait, so a step may look only at its own "
     "agent; leave out  overlap = True, or do it in a hook such as round_begins"
@@ -48,18 +46,10 @@ _NEXT = {
     Phase.LOOKING: [Phase.BEGINNING, Phase.STEPPING, Phase.WAITING, Phase.ENDING],
 }
 
-run_chart: Statechart[Phase] = Statechart(
-    Phase,
-    [Transition(target.value, source, target) for source in _NEXT for target in _NEXT[source]],
-    initial=Phase.SETTING_UP,
-    name="run",
-)
-"""The chart of a run's phases; `RunHost.enter` refuses every other change."""
-
 ALLOWED: frozenset[tuple[Phase, Phase]] = frozenset(
-    (Phase(each.source), each.target) for each in run_chart.definition.transitions
+    (before, after) for before, following in _NEXT.items() for after in following
 )
-"""The changes of phase that the chart allows, as `RunHost.enter` looks them up."""
+"""The changes from one phase to another."""
 
 UNABLE_TO_FIRE: frozenset[Phase] = frozenset((Phase.SETTING_UP, Phase.LOOKING))
 """Phases in which no agent may fire an event."""

@@ -66,8 +66,15 @@ from prism.worlds._parameters import (
     require_read_back,
 )
 from prism.worlds._people import AgentTable
-from prism.worlds._treatments import Treatment, later_models, require_models, tables_of
-from prism.worlds._world import World, outlines_of
+from prism.worlds._treatments import (
+    Treatment,
+    later_models,
+    read_treatments,
+    require_models,
+    set_by_text,
+    tables_of,
+)
+from prism.worlds._world import DEFAULT_AGENTS, World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
@@ -143,8 +150,7 @@ class Run(Generic[WorldT_co]):
             one agent whose rounds are turns or cycles. They take further arguments by name, such as
             ``memory``; ``parameters`` are the variables of an agent in YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
-            `AgentTable`, or the agents themselves. Defaults to the number that the world's class
-            declares.
+            `AgentTable`, or the agents themselves. By default 100.
         rounds: Number of rounds. Defaults to that of the world's class.
         ticks: Ticks in a round. Defaults to those of the world's class.
         seed: Seed of every random number.
@@ -474,7 +480,7 @@ class Run(Generic[WorldT_co]):
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=kept_treatments(config["treatments"], world, path),
+                treatments=read_treatments(config["treatments"], world, path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -814,7 +820,7 @@ def _naming_parameters() -> Iterator[None]:
 def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
     if agents is None:
-        agents = cls._prism_agents
+        agents = DEFAULT_AGENTS
     if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
         found = agents
     else:
@@ -843,7 +849,7 @@ def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
             field="treatments",
         )
 
-    return found
+    return tuple(set_by_text(each) if isinstance(each, str) else each for each in found)
 
 
 def decider(model: Any, reasoner: Any) -> Any:
@@ -921,21 +927,6 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
         f"run.json keeps it; got {value!r}",
         field="parameters",
     )
-
-
-def kept_treatments(config: Any, cls: type[World[Any]], path: Path) -> tuple[Any, ...]:
-    """Read the tables of treatments in ``run.json``.
-
-    Raises:
-        InputError: If the file was edited and is no longer valid.
-    """
-    if config == []:
-        return ()
-
-    # pydantic is slow to import, and most runs have no treatments
-    from prism.worlds._treatment_tables import treatments_in
-
-    return treatments_in(config, cls, path)
 
 
 def _log_form(log: LogForm, log_agents: int | None) -> LogForm:

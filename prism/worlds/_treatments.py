@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
@@ -33,28 +34,21 @@ from prism.worlds._parameters import (
 from prism.worlds._phase import Phase
 from prism.worlds._world import World
 
-_PLAIN: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
-_WANTED: Mapping[str, Any] = {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]}
-"""A condition on an attribute: a value, or several."""
-
-_NEEDED: Mapping[str, Any] = {"default": ..., "json_schema_extra": {"minProperties": 1}}
-
 
 @dataclass(frozen=True, slots=True)
 class Treatment(ABC):
     """A change to a world at the beginning of a round.
 
-    Your own class has fields for its settings, a ``kind`` that names it in files and tables, and a
+    Your own class has fields for its settings, a ``kind`` that names it in ``run.json``, and a
     method `apply`. A treatment may be given to several worlds, and anything that it stores itself
     is lost on resuming, so it should only change parameters, state, or the agents.
 
     Args:
         round: The round at whose beginning it is applied, from 1 on.
         name: Its name in the log. Defaults to its kind.
-        place: The file and line that it comes from, for messages.
 
     Attributes:
-        kind: The name of this class in files of treatments.
+        kind: The name of this class in ``run.json``.
 
     Raises:
         InputError: If a field is invalid.
@@ -62,15 +56,8 @@ class Treatment(ABC):
 
     kind: ClassVar[str] = ""
 
-    round: int = field(metadata={"declared": {"ge": 1}})
-    name: str = field(
-        default="",
-        kw_only=True,
-        metadata={"declared": {"json_schema_extra": {"not": {"const": CONTROL}}}},
-    )
-    place: tuple[str, int | None] | None = field(
-        default=None, compare=False, repr=False, kw_only=True
-    )
+    round: int
+    name: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         """Refuse an invalid round."""
@@ -105,7 +92,7 @@ class Treatment(ABC):
         """
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments, without defaults."""
+        """Return it as ``run.json`` has it, without defaults."""
         table: dict[str, Any] = {"kind": type(self).kind, "round": self.round}
         for each in settings_of(type(self)):
             value = getattr(self, each.name)
@@ -147,14 +134,55 @@ def tables_of(treatments: Iterable[str | Treatment]) -> list[Any]:
     return [each if isinstance(each, str) else each.to_table() for each in treatments]
 
 
+def read_treatments(kept: Any, cls: type[World[Any]], path: Path) -> list[str | Treatment]:
+    """Read what `tables_of` returned.
+
+    Args:
+        kept: The treatments in ``run.json``.
+        cls: The world's class.
+        path: The file, for messages.
+
+    Raises:
+        InputError: If it was edited and is no longer valid.
+    """
+    own = [each for base in cls.__mro__ for each in vars(base).get("treatment_classes", ())]
+    classes = {each.kind: each for each in (SetParameters, SwitchModel, *own)}
+    try:
+        return [each if isinstance(each, str) else _made(each, classes) for each in kept]
+    except (TypeError, ValueError, LookupError, PrismError) as error:
+        raise InputError(f"cannot be read: {error}", path=path, field="treatments") from None
+
+
+def _made(table: Mapping[str, Any], classes: Mapping[str, type[Treatment]]) -> Treatment:
+    cls = classes[table["kind"]]
+    names = {key_of(cls, each.name): each.name for each in settings_of(cls)}
+    given: dict[str, Any] = {
+        names[name]: tuple(each) if isinstance(each, list) else each
+        for name, each in table.items()
+        if name != "kind"
+    }
+
+    return cls(**given)
+
+
+def set_by_text(text: str) -> str | SetParameters:
+    """Return the treatment in a text such as ``tiring=0.1@5``; others are names and rounds."""
+    name, is_value, rest = text.partition("=")
+    value, _, number = rest.rpartition("@")
+    if not is_value or not number.isdecimal():
+        return text
+
+    return SetParameters(int(number), {name: value})
+
+
 def key_of(cls: type[Treatment], name: str) -> str:
-    """Return the name that a field of a class of treatments has in files."""
+    """Return the name that a field of a class of treatments has in ``run.json``."""
     setting = model_settings_of(cls).get(name)
     return name if setting is None else setting.key
 
 
 def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
-    """Return the fields of a class of treatments that a file may set."""
+    """Return the fields of a class of treatments that ``run.json`` has."""
     return [each for each in fields(cls) if each.compare]
 
 
@@ -176,13 +204,9 @@ class SharedTreatment(Treatment):
         name: Name of the arm, and of the treatment in the log. Defaults to its kind.
     """
 
-    share: float = field(default=1.0, kw_only=True, metadata={"declared": {"gt": 0, "le": 1}})
+    share: float = field(default=1.0, kw_only=True)
     agents: tuple[str, ...] = field(default=(), kw_only=True)
-    where: Mapping[str, Any] = field(
-        default_factory=dict,
-        kw_only=True,
-        metadata={"declared": {"json_schema_extra": {"additionalProperties": _WANTED}}},
-    )
+    where: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     experiment: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -238,7 +262,7 @@ class SharedTreatment(Treatment):
         return world._hosted("a treatment").assignments
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments, without defaults."""
+        """Return it as ``run.json`` has it, without defaults."""
         table = Treatment.to_table(self)
         if self.experiment == self.name:
             table.pop("experiment", None)
@@ -258,7 +282,7 @@ class SetParameters(Treatment):
 
     kind: ClassVar[str] = "set"
 
-    parameters: Mapping[str, Any] = field(default_factory=dict, metadata={"declared": _NEEDED})
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a treatment that changes nothing."""
@@ -342,10 +366,9 @@ class Treating:
         }
         for each in self.made:
             if each.round > rounds:
-                problem = (
+                raise FieldValueError(
                     f"treatment {each.name}@{each.round}: the run has the rounds 1 to {rounds}"
                 )
-                raise _placed(each, FieldValueError(problem))
             self._by_round.setdefault(each.round, []).append(each)
 
         _refuse_twins(self.made)
@@ -353,10 +376,7 @@ class Treating:
     def check(self) -> None:
         """Refuse treatments that do not fit the world, once it is set up."""
         for each in self.made:
-            try:
-                each.check(self._world)
-            except PrismError as error:
-                raise _placed(each, error) from None
+            each.check(self._world)
 
     def is_due(self, number: int) -> bool:
         """Return whether a round has treatments."""
@@ -406,15 +426,6 @@ def _refuse_twins(made: Iterable[Treatment]) -> None:
     if twins := [name for (_, name), count in arms.items() if count > 1]:
         problem = f"two treatments are called {twins[0]!r}: give each its own name"
         raise FieldValueError(problem)
-
-
-def _placed(treatment: Treatment, error: PrismError) -> PrismError:
-    """Return an error about a treatment that names its file and line, if it has any."""
-    if treatment.place is None:
-        return error
-
-    path, line = treatment.place
-    return InputError(str(error), path=path, line=line)
 
 
 def tell_assigned(host: RunHost) -> None:
@@ -511,7 +522,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
         self.apply(world)
 
     def to_table(self) -> dict[str, Any]:
-        """Return it as a table of a file of treatments.
+        """Return it as ``run.json`` has it.
 
         Raises:
             InputError: If it has a reasoner, which no file can hold.

@@ -96,8 +96,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             at other agents. If ``"alone"``, they may not change the world either, so only those
             that wait are held up.
         meanings: Descriptions of the states, which a model reads.
-        treatment_classes: Ready-made treatments of this world, besides those of every world. Files
-            of treatments name them by their kinds.
+        treatment_classes: Ready-made treatments of this world, besides those of every world.
+            ``run.json`` names them by their kinds.
         network: The network of the agents. Set it in `setup`.
 
     Raises:
@@ -118,7 +118,6 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     treatment_classes: ClassVar[Sequence[type]] = ()
     # the class that reads a file of agents; None for an `AgentTable`
     _prism_table: ClassVar[Callable[[Any, Any], Any] | None] = None
-    _prism_agents: ClassVar[int] = DEFAULT_AGENTS
     # arguments that are not parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
     # a world with one agent of another class, whose steps take time and may use any random numbers

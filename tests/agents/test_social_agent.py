@@ -3,7 +3,6 @@
 import copy
 import pickle
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from math import nan
 from typing import Any
@@ -16,14 +15,12 @@ from prism.errors import FieldTypeError, FieldValueError
 from prism.statechart import (
     AgentState,
     RandomStream,
-    Transition,
     social_media_chart,
     state_enum,
 )
 from prism.testing import ScriptedReasoner
 
 S = AgentState
-NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
 
 
 @dataclass
@@ -102,32 +99,6 @@ def test_agents_share_nothing() -> None:
     assert (one.interests, other.interests, len(other.state_history)) == (["tea"], ["tea"], 0)
 
 
-@pytest.mark.parametrize("value", ["browsing", None, 3])
-def test_looking_up_an_unknown_state_is_a_value_error(value: Any) -> None:
-    """Looking up an unknown state raises a ValueError that lists the states."""
-    with pytest.raises(
-        ValueError, match=r"is not a valid AgentState: use one of idle, scrolling, .*, resting"
-    ):
-        AgentState(value)
-
-
-@pytest.mark.parametrize(
-    ("move", "message"),
-    [
-        (
-            ("go", "idle", S.RESTING),
-            "source must be a member of AgentState, got 'idle'",
-        ),
-        (("go", S.IDLE, "resting"), "target must be a member .* got 'resting'"),
-        (("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
-    ],
-)
-def test_an_invalid_transition_is_a_value_error(move: Any, message: str) -> None:
-    """A transition needs states as source and target, and a string as trigger."""
-    with pytest.raises(ValueError, match=message):
-        Transition(*move)
-
-
 @pytest.mark.parametrize("value", ["idle", state_enum("Mood", ["idle"])("idle")])
 def test_a_state_of_another_type_is_a_type_error(value: Any) -> None:
     """Only a member of AgentState can be the state, in the constructor and afterwards."""
@@ -138,64 +109,6 @@ def test_a_state_of_another_type_is_a_type_error(value: Any) -> None:
     with pytest.raises(FieldTypeError, match=message):
         agent.state = value
     assert agent.state is S.IDLE
-
-
-WRONG_FIELDS = [
-    ("ticks_in_state", -1, "ticks_in_state must be a whole number, 0 or more, got -1"),
-    ("ticks_in_state", 1.5, "ticks_in_state must be a whole number, 0 or more, got 1.5"),
-    ("ticks_in_state", True, "ticks_in_state must be a whole number, 0 or more, got True"),
-    (
-        "engagement_threshold",
-        -0.01,
-        "engagement_threshold must be a number from 0.0 to 1.0, got -0.01",
-    ),
-    (
-        "engagement_threshold",
-        1.01,
-        "engagement_threshold must be a number from 0.0 to 1.0, got 1.01",
-    ),
-    (
-        "engagement_threshold",
-        float("nan"),
-        "engagement_threshold must be a number from 0.0 to 1.0, got nan",
-    ),
-    (
-        "engagement_threshold",
-        "0.5",
-        "engagement_threshold must be a number from 0.0 to 1.0, got '0.5'",
-    ),
-    ("timeout_threshold", 0, "timeout_threshold must be a whole number, 1 or more, got 0"),
-    ("timeout_threshold", 2.0, "timeout_threshold must be a whole number, 1 or more, got 2.0"),
-    ("max_history_depth", 0, "max_history_depth must be a whole number, 1 or more, got 0"),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "message"), WRONG_FIELDS)
-def test_a_number_outside_its_range_is_a_value_error(name: str, value: Any, message: str) -> None:
-    """A value outside a field's range is refused, in the constructor and afterwards."""
-    agent = SocialAgent("a")
-    before = getattr(agent, name)
-    with pytest.raises(ValueError, match=message):
-        SocialAgent("a", **{name: value})
-    with pytest.raises(FieldValueError, match=message):
-        setattr(agent, name, value)
-    assert getattr(agent, name) == before
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"engagement_threshold": 0},
-        {"engagement_threshold": 1},
-        {"timeout_threshold": 1},
-        {"ticks_in_state": 0},
-        {"max_history_depth": 1},
-    ],
-)
-def test_a_field_accepts_the_ends_of_its_range(fields: dict[str, Any]) -> None:
-    """A field accepts its least and its greatest value."""
-    agent = SocialAgent("a", **fields)
-    assert {name: getattr(agent, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize(
@@ -223,67 +136,6 @@ def test_an_invalid_persona_is_a_value_error(fields: dict[str, Any], message: st
     """Invalid ids, interests, follows and archetypes are refused with what to write instead."""
     with pytest.raises(FieldValueError, match=message):
         SocialAgent(**{"agent_id": "a", **fields})
-
-
-def test_a_transition_to_the_same_state_is_not_recorded() -> None:
-    """A self-transition changes and records nothing."""
-    agent = SocialAgent("a", ticks_in_state=3)
-    agent.transition_to(S.IDLE, "feed_ready")
-    assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 3, 0)
-
-
-def test_a_transition_resets_the_ticks_and_is_recorded() -> None:
-    """A transition sets the state, resets the ticks, and records time and context."""
-    agent = SocialAgent("a", ticks_in_state=3)
-    before = datetime.now(UTC)
-    agent.transition_to(S.SCROLLING, "feed_ready", {"post_id": "p1"})
-    (record,) = agent.state_history
-    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
-    assert (record.from_state, record.to_state, record.trigger) == (
-        S.IDLE,
-        S.SCROLLING,
-        "feed_ready",
-    )
-    assert record.context == {"post_id": "p1"}
-    assert (
-        before - timedelta(milliseconds=1)
-        <= record.timestamp
-        <= datetime.now(UTC) + timedelta(milliseconds=1)
-    )
-
-
-def test_a_transition_to_no_state_changes_nothing() -> None:
-    """A transition to something that is not a state raises a TypeError and changes nothing."""
-    agent = SocialAgent("a", ticks_in_state=3)
-    with pytest.raises(
-        FieldTypeError, match="state must be a member of AgentState, got 'scrolling'"
-    ):
-        agent.transition_to("scrolling", "feed_ready")
-    assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 3, 0)
-
-
-def test_the_history_drops_the_oldest() -> None:
-    """The history never exceeds its depth, and a smaller depth keeps the newest records."""
-    agent = SocialAgent("a", max_history_depth=3)
-    for number in range(5):
-        agent.transition_to(S.SCROLLING if number % 2 == 0 else S.RESTING, f"t{number}")
-    assert [record.trigger for record in agent.state_history] == ["t2", "t3", "t4"]
-    agent.max_history_depth = 2
-    assert [record.trigger for record in agent.state_history] == ["t3", "t4"]
-    agent.transition_to(S.IDLE, "t5")
-    assert [record.trigger for record in agent.state_history] == ["t4", "t5"]
-
-
-def test_time_out_is_strictly_after_the_threshold() -> None:
-    """An agent times out when its dwell time exceeds the threshold, not when it reaches it."""
-    agent = SocialAgent("a", timeout_threshold=2)
-    assert [(agent.tick(), agent.is_timed_out()) for _ in range(3)] == [
-        (1, False),
-        (2, False),
-        (3, True),
-    ]
-    agent.transition_to(S.SCROLLING, "feed_ready")
-    assert (agent.ticks_in_state, agent.is_timed_out()) == (0, False)
 
 
 @pytest.mark.parametrize(

@@ -192,17 +192,8 @@ def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
 @contextmanager
 def model_server(tail: float = 1) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run a server in a process of its own; its counts are there once it has stopped."""
-    command = [
-        sys.executable,
-        "-m",
-        "prism.testing",
-        "--latency",
-        str(LATENCY),
-        "--tail",
-        str(tail),
-        "--slots",
-        str(SLOTS),
-    ]
+    module = "tests.benchmarks.model_server"
+    command = [sys.executable, "-m", module, *map(str, (LATENCY, tail, SLOTS))]
     counts: dict[str, Any] = {}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

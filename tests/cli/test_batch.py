@@ -39,7 +39,7 @@ def test_mistakes_are_one_line(prism: Prism) -> None:
     Path("plan.toml").write_text(PLAN + "seds = 3\n")
     for arguments, said in (
         ((), "needs the file of a plan, or --resume with the folder of a batch"),
-        (("plan.toml", "--out", "o"), "plan.toml:4: seds: is unknown; did you mean"),
+        (("plan.toml", "--out", "o"), "plan.toml, line 4, field 'seds': is unknown; did you mean"),
         (("none.toml", "--out", "o"), "none.toml: there is no such file"),
         (("--resume", "none"), "none: holds no batch to resume (no plan.json): begin one"),
         (("plan.toml", "--resume", "o", "--seeds", 3), "leave out --seeds, plan.toml"),

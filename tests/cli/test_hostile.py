@@ -1,6 +1,5 @@
 """What logs, servers and names of files say reaches no terminal as it is."""
 
-import ast
 import json
 import os
 import shutil
@@ -15,10 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.cli import _screen
-from prism.cli._screen import shown
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Argument, Prism
-from tests.kit.texts import ANY
 
 EVIL = "\x1b]0;x\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\x85\x7f\x08"
 OBEYED = [character for character in EVIL if not character.isprintable()]
@@ -138,12 +135,6 @@ def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:
     shutil.rmtree(os.fsencode(prism.folder))
 
 
-@given(st.text(ANY) | st.text(st.sampled_from([*EVIL, "\n", "\r", "\t", "a", "\udce9"])))
-def test_the_one_function_shows_a_line(text: str) -> None:
-    """What is printed is one line of characters that are only looked at."""
-    assert shown(text).isprintable()
-
-
 @given(st.text(st.sampled_from([*EVIL, "\n", "\t", "a", "\udce9"])))
 def test_a_screen_shows_only_texts(text: str) -> None:
     """Titles, captions and cells reach a terminal without anything that it obeys."""
@@ -156,71 +147,3 @@ def test_a_screen_shows_only_texts(text: str) -> None:
     screen.print(table)
     screen.print(Text(text), soft_wrap=True)
     assert all(line.isprintable() for line in written.getvalue().split("\n"))
-
-
-WAYS_OUT = {
-    *(
-        "print",
-        "typer.echo",
-        "typer.secho",
-        "os.write",
-        "sys.stdout.write",
-        "sys.stdout.writelines",
-    ),
-    *("sys.stdout.buffer", "sys.stderr.write", "sys.stderr.writelines", "sys.stderr.buffer"),
-    *("sys.__stdout__", "sys.__stderr__", "rich.print"),
-}
-"""Each of them writes to a terminal whatever it is given."""
-
-
-def ways_out(code: str) -> list[str]:
-    """Return the ways out of a piece of code that could take any text with them."""
-    found = []
-    tree = ast.parse(code)
-    constant = {
-        node.func
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and all(isinstance(each, ast.Constant) for each in node.args)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rich"):
-            names = {alias.name for alias in node.names}
-            found += [
-                f"{node.module}.{name}" for name in names & {"Console", "print", "get_console"}
-            ]
-        elif isinstance(node, ast.ImportFrom) and node.module in ("sys", "typer"):
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Name | ast.Attribute) and node not in constant:
-            found += [ast.unparse(node)] if ast.unparse(node) in WAYS_OUT else []
-    return found
-
-
-def test_all_printing_passes_one_module() -> None:
-    """Only the module of screens writes to a terminal: no other file of the command line does."""
-    folder = Path(_screen.__file__).parent
-    offences = {
-        path.name: found
-        for path in sorted(folder.glob("*.py"))
-        if path.name != "_screen.py" and (found := ways_out(path.read_text(encoding="utf-8")))
-    }
-    assert offences == {}
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "print(text)",
-        "typer.echo(text)",
-        "write = print",
-        "sys.stdout.buffer.write(text)",
-        "file = sys.stdout.buffer",
-        "sys.stderr.write(f'{text}')",
-        "from rich.console import Console",
-        "from rich import print",
-        "from sys import stdout",
-        "os.write(1, text)",
-    ],
-)
-def test_the_rule_knows_each_way_out(code: str) -> None:
-    """A file that writes to a terminal in one of these ways would be found."""
-    assert ways_out(code)

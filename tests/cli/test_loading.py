@@ -13,7 +13,6 @@ import prism as package
 SHARED = {
     *("prism", "prism._lazy", "prism._version", "prism.errors", "prism.cli", "prism.cli._main"),
     *("prism.cli._options", "prism.cli._output", "prism.cli._screen", "prism.cli._table_output"),
-    "prism.cli._next",
 }
 """What every command may load."""
 

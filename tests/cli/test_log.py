@@ -104,14 +104,6 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
 
 
 @pytest.mark.slow
-def test_drawn_transitions_say_what_their_probability_is_of(run: Path, log: Prism) -> None:
-    """Decisions to stay are no transitions; the drawn table says so, for people."""
-    drawn = " ".join(log("transitions", run).out.split())
-    assert "among transitions that leave the state; decisions to stay are in prism log" in drawn
-    assert "leave the state" not in log("transitions", run, "--format", "csv").out
-
-
-@pytest.mark.slow
 def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
     """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
@@ -150,30 +142,6 @@ def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-@pytest.mark.slow
-def test_runs_with_other_ticks_are_drawn_side_by_side(run: Path, log: Prism) -> None:
-    """Each run is drawn at the last tick of its own rounds."""
-    short = simulated(log.folder / "short", "--agents", "20", "--rounds", "2", "--ticks", "2")
-    said = log("states", run, short)
-    drawn = drawn_by_run(said.out)
-    assert list(drawn) == ["run", "short"]
-    for folder in (run, short):
-        ends = json.loads((folder / "run.json").read_text())["results"]["rounds"]
-        for number in range(3):
-            counts = {
-                state: cells[number]
-                for state, cells in drawn[folder.name].items()
-                if cells[number] != "0"
-            }
-            if number < len(ends):
-                assert counts == {
-                    state: str(count) for state, count in ends[number]["states"].items() if count
-                }
-            else:
-                assert set(counts.values()) == {"-"}
-    assert "Agents at the end of 3 of 3 rounds" in said.out
-
-
 def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) -> None:
     """A run that was stopped in its second round is drawn up to there."""
     lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
@@ -189,27 +157,6 @@ def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) ->
 
 
 @pytest.mark.slow
-def test_runs_of_different_times_are_all_drawn(run: Path, log: Prism) -> None:
-    """Runs without rounds and common times are drawn in a long table."""
-    for day in range(1, 7):
-        move = {
-            "event": "statechart.transition",
-            "agent_id": "x",
-            "from_state": "a",
-            "to_state": "b",
-            "trigger": "go",
-        }
-        stamped = [{**move, "timestamp": f"2026-01-0{day}T00:00:0{second}Z"} for second in range(2)]
-        (log.folder / f"day{day}.jsonl").write_text(
-            "".join(json.dumps(line) + "\n" for line in stamped)
-        )
-    said = log("states", *(f"day{day}.jsonl" for day in range(1, 7)))
-    assert {line.split()[0] for line in said.out.splitlines() if "day" in line} == {
-        f"day{day}" for day in range(1, 7)
-    }
-
-
-@pytest.mark.slow
 def test_long_table_says_how_to_get_the_rest(log: Prism) -> None:
     """A long table is cut after 40 rows and says so; in a file it is whole."""
     run = simulated(log.folder / "many", "--agents", "50", "--rounds", "1")
@@ -220,17 +167,6 @@ def test_long_table_says_how_to_get_the_rest(log: Prism) -> None:
     count = len(log("agents", run, "--format", "json").rows)
     assert count > 40
     assert (log.folder / "all.txt").read_text().count("agent_0") == count
-
-
-@pytest.mark.slow
-def test_several_runs_have_a_column(run: Path, log: Prism) -> None:
-    """Several runs make one table with a column for the run."""
-    (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
-    rows = log("transitions", run, "other.jsonl", "--format", "json").rows
-    assert {row["run"] for row in rows} == {"run", "other"}
-    drawn = log("states", run, "other.jsonl")
-    assert drawn.status == 0
-    assert "other" in drawn.out
 
 
 def test_decisions_are_grouped_by_the_option(run: Path, log: Prism) -> None:

@@ -77,17 +77,6 @@ def test_check_writes_every_violation(run: Path, log: Prism) -> None:
     assert f"the first 40 rows of {len(as_csv):,}; all with --format csv" in log(*arguments).out
 
 
-@pytest.mark.slow
-def test_a_file_for_readers_has_the_first_thousand_violations(run: Path, log: Prism) -> None:
-    """A table drawn into a file says how many violations there are besides."""
-    (log.folder / "tiny.json").write_text(json.dumps(TINY))
-    arguments = ("check", run, "--chart", "tiny.json")
-    found = len(log(*arguments, "--format", "json").rows)
-    log(*arguments, "-o", "some.txt")
-    said = (log.folder / "some.txt").read_text()
-    assert f"the first 1,000 rows of {found:,}; all with" in said
-
-
 def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
     """A chart can come from a module; a log of another chart has nothing to check."""
     (log.folder / "mine.py").write_text(

@@ -73,20 +73,6 @@ def run(prism: Prism, source: bytes) -> Path:
 
 
 @pytest.mark.slow
-def test_a_page_is_written(prism: Prism, run: Path) -> None:
-    """A page replaces an older one."""
-    page = prism.folder / "page.html"
-    page.write_text("<!doctype html> an older page", encoding="utf-8")
-    ran = prism("report", "first", "-o", "page.html")
-    assert (ran.status, ran.err) == (0, "")
-    assert ran.out.splitlines() == [f"page.html: {page.stat().st_size / 1e6:.1f} MB"]
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("<!DOCTYPE html>")
-    assert text.rstrip().endswith("</html>")
-    assert "20 agents, 2 rounds of 12 ticks, seed 1" in text
-
-
-@pytest.mark.slow
 def test_figures_stand_in_a_folder_beside_the_page(prism: Prism, run: Path) -> None:
     """Figures are files of the format that was asked for, in a folder that is made for them."""
     ran = prism(

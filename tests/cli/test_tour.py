@@ -10,9 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from prism.cli._main import _MODULES
-from prism.cli._next import next_line
-from prism.cli._tour import _AGENTS, _next_lines, median, median_interval
+from prism.cli._tour import median, median_interval
 from prism.randomness import RandomStream
 from tests.kit.commands import Prism
 
@@ -82,13 +80,6 @@ def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -
         assert prism(*line.split()).status == 0, line
 
 
-def test_the_tour_suggests_a_run_of_as_many_people() -> None:
-    """Only what it names is changed: the same people have fewer friends."""
-    lines = _next_lines(Path("tour"), Path("tour/rumour.svg"))
-    suggested = next(line for line in lines if line.endswith("the same with fewer friends"))
-    assert f"--agents {_AGENTS} --set friends=4" in suggested
-
-
 def test_the_tour_refuses_a_folder_that_is_there(tmp_path: Path) -> None:
     """Nothing is overwritten."""
     (tmp_path / "tour").mkdir()
@@ -118,23 +109,3 @@ def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
         covered += low <= 0.5**4 <= high
     assert abs(covered / 2000 - sure) < 0.02
     assert median([3.0, 1.0, 2.0, 10.0]) == 2.5
-
-
-def test_every_command_says_what_to_look_at_next(tmp_path: Path) -> None:
-    """Each command has a line, and names the folder that it wrote."""
-    for name in set(_MODULES) - {"tour", "watch"}:
-        assert next_line([name, "--out", "runs/a"]), name
-    assert "runs/a" in str(next_line(["run", "rumour", "--out", "runs/a"]))
-    assert "--out" in str(next_line(["run", "rumour"]))
-    assert next_line(["run", "rumour", "--json"]) is None
-    assert next_line(["think", "init", "story"]) is None
-    assert str(next_line(["world", "show", "my town.py"])).startswith("prism run 'my town.py' ")
-
-
-def test_the_next_line_is_for_terminals_alone(tmp_path: Path) -> None:
-    """On a terminal a command ends with the line; what reads its output does not get it."""
-    prism = Prism(tmp_path)
-    line = ("run", "rumour", "--agents", "10", "--rounds", "1", "--out")
-    assert "next:" not in prism(*line, "piped").err
-    shown = prism.on_terminal(*line, "shown").out
-    assert shown.rstrip().splitlines()[-1].startswith("prism: next: prism watch shown")

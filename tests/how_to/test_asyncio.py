@@ -1,7 +1,6 @@
 """A loop of one's own stays one's own."""
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -37,11 +36,6 @@ class Waiting:
         return self.answer
 
 
-def test_the_loop_is_unchanged(guide: ModuleType, load: Load) -> None:
-    """The function that starts the tasks has the same text before and after."""
-    assert inspect.getsource(guide.street) == inspect.getsource(load("asyncio", "-").street)
-
-
 async def test_agents_are_asked_concurrently(guide: ModuleType) -> None:
     """Many agents are decided concurrently in one loop, and no task is left over."""
     walkers = [guide.Walker(str(number), patience=number) for number in range(100)]
@@ -60,36 +54,6 @@ async def test_only_ambiguous_events_are_asked_about(guide: ModuleType) -> None:
     assert await guide.chart.afire(walker, "apology", reasoner=silent) is guide.Mood.CALM
     assert await guide.chart.afire(walker, "nonsense", reasoner=silent) is None
     assert not silent.asked.is_set()
-
-
-async def test_a_late_answer_is_discarded(guide: ModuleType) -> None:
-    """An answer for an agent that has changed its state is discarded; the call returns None."""
-    walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
-    asking = asyncio.create_task(guide.chart.afire(walker, "bumped", 5, reasoner=late))
-    await late.asked.wait()
-    guide.chart.fire(walker, "bumped", 5)
-    late.let.set()
-    assert await asking is None
-    assert (walker.state, len(walker.state_history)) == (guide.Mood.ANGRY, 1)
-
-
-async def test_a_cancelled_call_leaves_the_agent(guide: ModuleType) -> None:
-    """Cancelling a call, or a time-out of it, does not change the agent."""
-    walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await guide.chart.afire(walker, "bumped", 5, reasoner=late)
-    assert (walker.state, len(walker.state_history)) == (guide.Mood.CALM, 0)
-    assert guide.chart.fire(walker, "bumped", 5) is guide.Mood.ANGRY
-
-
-async def test_an_exception_of_the_reasoner_propagates(guide: ModuleType) -> None:
-    """An exception of a reasoner propagates to the caller, and the agent keeps its state."""
-    walker, broken = guide.Walker("Ada", patience=3), Waiting(LookupError("no such temper"))
-    broken.let.set()
-    with pytest.raises(LookupError, match="no such temper"):
-        await guide.chart.afire(walker, "bumped", 5, reasoner=broken)
-    assert walker.state is guide.Mood.CALM
 
 
 async def test_a_model_takes_the_coroutines_place(guide: ModuleType) -> None:

@@ -11,7 +11,6 @@ import attrs
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.errors import AgentError
 
 Load = Callable[..., ModuleType]
 
@@ -102,15 +101,6 @@ def test_copies_include_the_state(
     assert twin.state_history.maxlen == 50
 
 
-@pytest.mark.parametrize("clone", CLONES)
-def test_declared_fields_are_copied(clone: Callable[[Any], Any], guide: ModuleType) -> None:
-    """A class that declares the fields has no dict and is copied whole."""
-    agent = moved(guide, guide.Porter("Bo"))
-    assert not hasattr(agent, "__dict__")
-    assert attrs.asdict(clone(agent)) == attrs.asdict(agent)
-    assert agent == guide.Porter("Bo")
-
-
 def test_validators_still_run(guide: ModuleType) -> None:
     """Validators still run, at construction and on assignment, and for declared states."""
     walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
@@ -137,27 +127,3 @@ def test_hooks_run_for_every_transition(guide: ModuleType) -> None:
     agent = Watched(guide.Mood.ANGRY)
     guide.chart.fire(agent, "timeout")
     assert seen == [agent.state] == [guide.Mood.CALM]
-
-
-def test_evolve_does_what_the_guide_says(guide: ModuleType) -> None:
-    """evolve resets the state with the mixin, and keeps it with declared fields."""
-    walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
-    assert (attrs.evolve(walker).state, walker.state) == (guide.Mood.CALM, guide.Mood.ANGRY)
-    assert attrs.evolve(porter).state_history is porter.state_history
-
-
-def test_frozen_classes_say_what_to_do(guide: ModuleType) -> None:
-    """A frozen attrs class is refused, with the mixin and without it."""
-
-    @attrs.frozen
-    class Stone:
-        state: Any = guide.Mood.CALM
-
-    @attrs.frozen
-    class Statue(StatechartMixin):
-        name: str = "Ada"
-
-    with pytest.raises(AgentError, match="Stone rejects a new state"):
-        guide.chart.fire(Stone(guide.Mood.ANGRY), "timeout")
-    with pytest.raises(AgentError, match="Statue is frozen"):
-        Statue()

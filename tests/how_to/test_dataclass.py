@@ -7,7 +7,7 @@ import json
 import pickle
 import weakref
 from collections.abc import Callable
-from dataclasses import asdict, astuple, fields, make_dataclass, replace
+from dataclasses import asdict, astuple, fields, make_dataclass
 from types import ModuleType
 from typing import Any
 
@@ -88,23 +88,6 @@ def test_a_moved_agent_is_the_dataclass_it_was(pair: tuple[Any, Any], guide: Mod
         assert repr(agent) == repr(before)
 
 
-@pytest.mark.parametrize("name", ["Walker", "Porter"])
-def test_the_guides_classes_compare_as_before(name: str, guide: ModuleType, load: Load) -> None:
-    """A transition does not change the equality of the guide's agents."""
-    cls, before = getattr(guide, name), getattr(load("dataclass", "-"), name)
-    agent = moved(guide, cls("Ada"))
-    assert (agent == cls("Ada"), agent == cls("Bo")) == (
-        before("Ada") == before("Ada"),
-        before("Ada") == before("Bo"),
-    )
-    assert list(asdict(agent).items())[:2] == list(asdict(before("Ada")).items())
-
-
-def test_declared_fields_need_no_dict(guide: ModuleType) -> None:
-    """A slotted dataclass that declares the fields stays without a dict."""
-    assert not hasattr(moved(guide, guide.Porter("Bo")), "__dict__")
-
-
 def test_declared_fields_are_saved(guide: ModuleType) -> None:
     """A dataclass that declares the fields can be written as JSON, history included."""
     saved = json.loads(
@@ -129,18 +112,6 @@ def test_copies_include_the_state(
     assert list(twin.state_history) == list(agent.state_history)
     twin.state_history.clear()
     assert len(agent.state_history) == 1
-
-
-def test_replace_does_what_the_guide_says(guide: ModuleType) -> None:
-    """replace resets the state with the mixin, and keeps it with declared fields."""
-    walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
-    fresh = replace(walker, name="Eve")
-    assert (fresh.name, fresh.state, len(fresh.state_history)) == ("Eve", guide.Mood.CALM, 0)
-    assert walker.state is guide.Mood.ANGRY
-    assert replace(porter).state_history is porter.state_history
-    apart = replace(porter, state_history=[*porter.state_history])
-    assert apart.state_history == porter.state_history
-    assert apart.state_history is not porter.state_history
 
 
 def test_adopting_one_object_keeps_the_dataclass(guide: ModuleType, load: Load) -> None:

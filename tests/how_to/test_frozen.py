@@ -58,31 +58,6 @@ class Fixed:
     state = property(lambda fixed: AgentState.IDLE)
 
 
-def test_the_value_in_an_agent_is_unchanged(guide: ModuleType, load: Load) -> None:
-    """The persona in an agent is compared, hashed, printed and frozen as before."""
-    before, persona = load("frozen", "-").Persona("Ada"), guide.Persona("Ada")
-    agent = guide.Walker(persona)
-    guide.chart.fire(agent, "bumped")
-    assert agent.persona is persona
-    assert persona == guide.Persona("Ada")
-    assert (hash(persona), repr(persona), vars(persona)) == (
-        hash(before),
-        repr(before),
-        vars(before),
-    )
-    with pytest.raises(FrozenInstanceError):
-        persona.name = "Eve"
-
-
-def test_a_step_is_a_function(guide: ModuleType) -> None:
-    """A step returns a new value, by the same guards as fire, and keeps the old one."""
-    first = guide.Step("Bo")
-    second = guide.moved(first, "bumped")
-    assert (first, second) == (guide.Step("Bo"), guide.Step("Bo", guide.Mood.ANGRY))
-    assert guide.moved(second, "apology") == first
-    assert guide.moved(first, "apology") is first
-
-
 @pytest.mark.parametrize(
     "clone", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
 )
@@ -148,17 +123,3 @@ def test_a_frozen_model_raises_its_own_error() -> None:
         with pytest.raises(ValidationError, match="Instance is frozen") as caught:
             drive()
         assert "if it is frozen, keep it in a field of an agent" in caught.value.__notes__[0]
-
-
-def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
-    """Making an object of a frozen class with the mixin raises an error."""
-
-    @dataclass(frozen=True)
-    class Statue(StatechartMixin):
-        name: str
-
-    with pytest.raises(
-        AgentError,
-        match=r"Statue is frozen \(.+\): put the frozen value into a field of an agent with Sta",
-    ):
-        Statue("Ada")

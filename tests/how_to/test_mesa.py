@@ -119,13 +119,3 @@ def test_the_collector_counts_the_states(found: dict[str, Any]) -> None:
     assert len(found["angry"]) == 10
     assert found["collected"] == found["states"][0]
     assert found["moved"] > 0
-
-
-def test_the_collector_counts_an_empty_model(found: dict[str, Any]) -> None:
-    """Without agents, the collector counts 0 in each state."""
-    assert found["nobody"] == [{"calm": 0, "angry": 0}]
-
-
-def test_a_model_is_copied_with_its_agents_states(found: dict[str, Any]) -> None:
-    """Agents of a copied model keep their states."""
-    assert found["states"][2] == found["states"][0]

@@ -1,8 +1,5 @@
 """A class with a state of its own keeps its ways."""
 
-import copy
-import inspect
-import pickle
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,14 +13,6 @@ POSTS = ["night trains", "cats", "trains again", "dogs", "more trains"]
 
 def reader_of(guide: ModuleType) -> Any:
     return guide.Reader("Ada", taste="trains")
-
-
-def test_the_loop_is_unchanged(load: Load) -> None:
-    """Loop, constructor and transition_to have the same text before and after."""
-    before, after = load("plain-class", "-"), load("plain-class")
-    for name in ("run", "Reader.__init__", "Reader.transition_to"):
-        texts = [inspect.getsource(eval(name, vars(guide))) for guide in (before, after)]
-        assert texts[0] == texts[1]
 
 
 def test_transitions_of_the_chart_are_as_before(load: Load) -> None:
@@ -53,30 +42,6 @@ def test_nothing_is_added_to_the_agent(load: Load) -> None:
     reader = reader_of(guide)
     guide.run([reader], POSTS)
     assert set(vars(reader)) == {"name", "taste", "state", "state_history", "ticks_in_state"}
-
-
-def test_identity_stays_equality(load: Load) -> None:
-    """A class without its own equality compares and hashes by identity."""
-    guide = load("plain-class")
-    first, second = reader_of(guide), reader_of(guide)
-    seen = {first: 1}
-    guide.run([first, second], POSTS)
-    assert first != second
-    assert seen == {first: 1}
-    assert repr(first) == object.__repr__(first)
-
-
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-def test_copies_are_complete(clone: Callable[[Any], Any], load: Load) -> None:
-    """A copy has all fields, shares nothing, and can be fired."""
-    guide = load("plain-class")
-    reader = reader_of(guide)
-    guide.run([reader], POSTS[:3])
-    twin = clone(reader)
-    assert vars(twin) == vars(reader)
-    guide.run([twin], ["dogs"])
-    assert (twin.state, reader.state) == ("scrolling", "liking")
-    assert len(twin.state_history) == len(reader.state_history) + 1
 
 
 def test_transition_to_may_raise(load: Load) -> None:

@@ -393,7 +393,7 @@ async def test_where_nobody_is_known_to_decide_all_chat(
     ("fault", "message"),
     [
         (Fault.says("I would rather not."), "does not answer with one of the options"),
-        (Fault.says('{"next_state": "C"}'), "does not answer with one of the options"),
+        (Fault.says('{"letter": "C"}'), "does not answer with one of the options"),
         (Fault.weighs({"A": float("nan"), "B": "much"}), "do not show its choice"),
         (Fault.weighs({"A": 0}), "do not show its choice"),
     ],

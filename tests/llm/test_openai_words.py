@@ -46,15 +46,26 @@ def read(text: str, *tokens: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_options_get_letters() -> None:
-    """The prompt has what the question is about first, then the options by letter and meaning."""
+    """The prompt names each option once, by its meaning, and ends with the letters."""
     choice = LetteredChoice.of(STATE, QUESTION)
     assert choice.letters == dict(zip("ABC", OPTIONS, strict=True))
     assert choice.prompt == (
-        "Ann is tired.\n\nWhat now?\n\nOptions:\nA: engaging_like (Like it)\nB: engaging_reply\n"
-        "C: composing (Write)\n\nRespond with JSON only, with the letter of one option:\n"
-        '{"next_state": "<letter>"}\n'
+        "Ann is tired.\n\nWhat now?\n\nOptions:\nA: Like it\nB: engaging_reply\nC: Write\n\n"
+        "Respond with JSON only, with the letter of one option:\n"
+        '{"letter": "A, B or C"}\n'
     )
-    assert choice.schema["properties"]["next_state"]["enum"] == ["A", "B", "C"]
+    assert choice.schema["properties"]["letter"]["enum"] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("count", "end"), [(1, '"A"'), (2, '"A or B"'), (4, '"A, B, C or D"'), (20, 'S or T"')]
+)
+def test_the_form_of_the_answer_has_as_many_letters_as_options(count: int, end: str) -> None:
+    """The last line of the question lists the letters to choose from, each once."""
+    criteria = {f"option_{number:02}": None for number in range(count)}
+    choice = LetteredChoice.of(STATE, {**QUESTION, "criteria": criteria})
+    assert choice.prompt.endswith(f"{end}}}\n")
+    assert [choice.prompt.count(option) for option in criteria] == [1] * count
 
 
 def test_a_reply_of_llama_cpp_is_read() -> None:
@@ -62,7 +73,8 @@ def test_a_reply_of_llama_cpp_is_read() -> None:
 
     Its tokens are single characters, and the likeliest in each place are capital letters.
     """
-    said = json.loads((DATA / "llama_cpp_completion.json").read_text(encoding="utf-8"))
+    recorded = (DATA / "llama_cpp_completion.json").read_text(encoding="utf-8")
+    said = json.loads(recorded.replace("next_state", "letter"))
     found = LetteredChoice.of(STATE, QUESTION).read(read_completion(said))
     (place,) = [each for each in said["choices"][0]["logprobs"]["content"] if each["token"] == "A"]
     odds = {one["token"]: math.exp(one["logprob"]) for one in place["top_logprobs"]}
@@ -81,8 +93,8 @@ def test_a_letter_is_found_however_it_is_cut_into_tokens(form: str) -> None:
     """Quotes, braces and spaces may be in one token with the letter, as tokenizers have it."""
     likeliest = {form.format("B"): 0.6, form.format("A"): 0.3, form.format("x"): 0.1}
     found = read(
-        '{"next_state": "B"}',
-        token('{"next_state'),
+        '{"letter": "B"}',
+        token('{"letter'),
         token(form.format("B"), 0.6, **likeliest),
     )
     assert found["choice"] == "engaging_reply"
@@ -103,7 +115,7 @@ def test_forms_of_one_letter_are_added_up() -> None:
 def test_the_answer_counts_and_not_the_thoughts_before_it() -> None:
     """Of several tokens with the letter the last one is that of the answer."""
     found = read(
-        '<think>B? Or A</think>{"next_state": "B"}',
+        '<think>B? Or A</think>{"letter": "B"}',
         token("B", 0.1, B=0.1, A=0.9),
         token("A", 0.5, A=0.5, B=0.5),
         token("B", 0.8, B=0.8, C=0.2),

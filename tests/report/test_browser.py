@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 PageOf = Callable[..., str]
 
-UNSEEN = ("at_risk", "agent_ticks")
+UNSEEN = "at_risk"
 DEFINED = [state.value for state in AgentState]
 
 CELLS = """
@@ -103,7 +103,6 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
     """Compute the key numbers from the tables of the analysis."""
     acts, asked = agents(logs), decisions(logs)
     spread = cascades(logs).filter(pl.col("size") > 1)
-    overall = participation(logs).row(-1, named=True)
     return {
         "agents": acts.height,
         "rounds": logs.runs[0].rounds,
@@ -114,9 +113,6 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
         "decisions asked": asked["asked"].sum(),
         "share of fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
         **{name: acts[name].sum() for name in ("posts", "replies", "reshares", "likes")},
-        "Gini of all that was written": overall["gini"],
-        "share of the most active 1 %": overall["top_1"],
-        "share of the most active 10 %": overall["top_10"],
         "cascades of two posts or more": spread.height,
         "largest cascade, posts": spread["size"].max(),
         "deepest cascade, steps": spread["depth"].max(),

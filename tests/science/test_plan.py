@@ -236,8 +236,8 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"'vary\.agents\[0\]': must be at least 1 or text"):
         Plan({"vary": {"agents": [0]}})
-    with pytest.raises(InputError, match="is for the social feed, but this world is rumour"):
-        Plan({"world": "rumour", "preset": "twitter"})
+    with pytest.raises(InputError, match="'preset': Rumour has no parameter 'preset'"):
+        Plan({"world": "rumour", "preset": "twitter"}).check()
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,6 @@ def test_indices_stand_beside_the_tables_of_the_batch(plan: dict[str, Any]) -> N
         resume_sensitivity("out")
     _ask_for("y")
     assert resume_sensitivity("out").indices().equals(indices)
-    colour = found.figure("y")["layer"][0]["encoding"]["color"]["scale"]
-    assert colour["domain"] == ["mean size of effects (mu*)", "deviation of effects (sigma)"]
-    assert len(set(colour["range"])) == 2
     for kind, begins in (("svg", b"<svg"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
         (path,) = found.save_figures(kind)  # type: ignore[arg-type]
         assert path.read_bytes().startswith(begins)

@@ -91,24 +91,6 @@ def test_in_composites_it_is_what_was_written() -> None:
     ]
 
 
-def test_what_asks_for_nothing_is_called_as_it_is() -> None:
-    """What a fire calls is the very function, so it does nothing more than before."""
-
-    def plain(agent: Any, target: Any) -> bool:
-        return bool(target)
-
-    chart = Statechart(Door, [Transition("x", Door.SHUT, Door.OPEN, plain)], initial=Door.SHUT)
-    ((made,),) = chart.machine.events["x"].transitions.values()
-    assert made.conditions[0].func is plain
-    assert chart.fire(SimpleNamespace(state=Door.SHUT), "x") is None
-
-
-def test_what_does_not_tell_its_parameters_is_called_as_it_is() -> None:
-    """As some functions that are written in C."""
-    chart = Statechart(Door, [Transition("x", Door.SHUT, Door.OPEN, getattr)], initial=Door.SHUT)
-    assert chart.fire(SimpleNamespace(state=Door.SHUT), "x", "state") is Door.OPEN
-
-
 def test_a_default_and_a_partial_are_filled_where_they_are_open() -> None:
     """A parameter that a partial has fixed by place is not asked for again."""
 

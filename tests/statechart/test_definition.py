@@ -27,10 +27,6 @@ class Level(Enum):
     LOW = 1
 
 
-def never(agent: Any, context: Any) -> bool:
-    return False
-
-
 def problems(**given: Any) -> list[str]:
     """Return what the error says of a definition that differs from a sound one."""
     parts: dict[str, Any] = {"states": S, "transitions": (), "initial": S.IDLE, **given}
@@ -145,30 +141,3 @@ def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> No
     """Each thing that keeps a chart from being built is one message that names the offender."""
     (found,) = problems(**given)
     assert message in found
-
-
-def test_all_problems_are_listed_at_once() -> None:
-    """Every offender of a definition is in the list, in one go."""
-    moves = [None, Transition("go", OTHER("idle"), OTHER("elsewhere"))]
-    found = problems(transitions=moves, initial=None, decision_states=["x"], timeouts={"x": -1})
-    assert len(found) == 7
-
-
-def test_definition_error_is_a_value_error() -> None:
-    """The error of a badly defined chart is a ValueError."""
-    assert issubclass(DefinitionError, ValueError)
-
-
-def test_a_wildcard_is_replaced_in_place() -> None:
-    """A wildcard becomes one transition for every state, at its own place in the list."""
-    first, last = (
-        Transition("go", Light.RED, Light.GREEN),
-        Transition("go", Light.GREEN, Light.AMBER),
-    )
-    stop = Transition("stop", "*", Light.RED, never, print)
-    definition = Definition(Light, [first, stop, last], Light.RED)
-    assert definition.transitions == (
-        first,
-        *(Transition("stop", light, Light.RED, never, print) for light in Light),
-        last,
-    )

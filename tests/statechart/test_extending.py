@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from enum import Enum, StrEnum
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
+from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
     Definition,
@@ -107,23 +107,6 @@ def test_the_social_agent_runs_on_it_in_two_lines() -> None:
     assert ada.state == "scrolling"
 
 
-def test_agents_of_either_chart_are_not_the_others() -> None:
-    """The derived chart refuses an agent of the former states, and the former chart its agents."""
-    chart = muting()
-
-    class Agent(SocialAgent):
-        state_type = chart.state_type
-
-    for driver, agent in ((chart, SocialAgent("a")), (social_media_chart(), Agent("a"))):
-        with pytest.raises((AgentError, ValueError), match="members of"):
-            driver.fire(agent, "feed_ready")
-    with pytest.raises(FieldTypeError, match="must be a member of ExtendedAgentState"):
-        Agent("a", state=S.IDLE)
-    data = {**Agent("a").to_dict(), "current_state": "mutd"}
-    with pytest.raises(FieldValueError, match=r"'mutd' is not a state: use one of .*, muted"):
-        Agent.from_dict(data)
-
-
 def test_an_enum_with_all_states_is_used_itself() -> None:
     """An enum that has the former states, too, is the new chart's, in its own order."""
     moves = [Transition("mutes", Feed.EVALUATING, Feed.MUTED), *MUTING[1:]]
@@ -164,16 +147,6 @@ def test_the_enum_that_is_made_is_one_and_the_same() -> None:
     for state in one.state_type:
         assert pickle.loads(pickle.dumps(state)) is state
         assert copy.deepcopy(state) is state
-
-
-def test_extending_twice() -> None:
-    """An extended chart can be extended further; its enum goes on under one name."""
-    again = muting().extended(
-        states=["banned"], transitions=[Transition("mutes", More.MUTED, More.MUTED)]
-    )
-    assert [state.value for state in again.state_type][-2:] == ["muted", "banned"]
-    assert again.state_type.__name__ == "ExtendedAgentState"
-    assert arrows(again)[-1] == "muted --mutes--> muted"
 
 
 DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
@@ -233,17 +206,6 @@ def test_transitions_can_be_left_out() -> None:
         "resting --timeout--> idle",
     ]
     assert arrows(chart) == [text for text in arrows(base) if text not in gone]
-
-
-def test_one_of_two_alike_is_left_out_by_itself() -> None:
-    """Of two transitions with the same ends and trigger, one is named by the transition itself."""
-    first, second = (
-        Transition("go", S.IDLE, S.RESTING, is_bold),
-        Transition("go", S.IDLE, S.RESTING),
-    )
-    chart = Statechart(S, [first, second], S.IDLE)
-    assert chart.extended(without=[second]).transitions == (first,)
-    assert chart.extended(without=[("go", S.IDLE, S.RESTING)]).transitions == ()
 
 
 def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> None:
@@ -377,17 +339,6 @@ def test_extending_and_taking_away_gives_the_chart_back(
         "name": chart.name,
     }
     assert {name: getattr(back, name) for name in kept} == kept
-
-
-def test_an_older_kind_of_enum_can_be_extended() -> None:
-    """An enum of texts that is no StrEnum keeps its members' names and texts."""
-    older = Enum("Older", {"CALM": "calm", "ANGRY": "angry"}, type=str)
-    chart: Any = Statechart(older, [], older("calm")).extended(states=["sad"])
-    assert [(state.name, state.value) for state in chart.state_type] == [
-        ("CALM", "calm"),
-        ("ANGRY", "angry"),
-        ("S2", "sad"),
-    ]
 
 
 @pytest.mark.parametrize(

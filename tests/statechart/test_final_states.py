@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import logging
 import pickle
-import xml.etree.ElementTree as ET
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transitions import MachineError
 
-from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
 from prism.statechart import Definition, PolicyReasoner, Statechart, Transition, state_enum
 
@@ -25,12 +22,6 @@ MOVES = [
     Transition("ships", PAID, SHIPPED),
     Transition("timeout", "*", LOST),
 ]
-
-
-class Parcel(StatechartMixin):
-    """An agent that ends up somewhere."""
-
-    state_type = Order
 
 
 def orders(**options: Any) -> Statechart[Any]:
@@ -111,28 +102,11 @@ def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.Data
         assert chart.valid_triggers(state) == chart.enabled_triggers(agent) == []
 
 
-def test_an_agent_of_the_mixin_never_times_out_in_a_final_state() -> None:
-    """The quick way that agents of the mixin take through a tick leaves final states alone, too."""
-    chart, parcel = orders(strict=True), Parcel()
-    while parcel.state is not LOST:
-        chart.tick(parcel)
-    assert [chart.tick(parcel) for _ in range(50)] == [None] * 50
-    assert (parcel.state, parcel.ticks_in_state, len(parcel.state_history)) == (LOST, 50, 1)
-
-
 def test_no_trap_and_no_missing_time_out_is_found() -> None:
     """A final state needs no way out and no time-out; the same state would, if it were not one."""
     assert orders().check() == []
     flaws = Statechart(Order, MOVES[:2], OPEN, timeouts={OPEN: 2}).check()
     assert {"no_way_out", "no_timeout"} <= {flaw.kind for flaw in flaws if flaw.state is SHIPPED}
-
-
-def test_a_final_state_that_nothing_leads_to_is_still_found() -> None:
-    """Being final does not excuse a state from being reachable."""
-    (flaw,) = Statechart(
-        Order, [Transition("pays", OPEN, PAID)], OPEN, final_states=[PAID, SHIPPED, LOST]
-    ).check()[:1]
-    assert (flaw.kind, flaw.state) == ("unreachable", SHIPPED)
 
 
 def test_documents_and_pickles_keep_final_states() -> None:
@@ -149,68 +123,3 @@ def test_documents_and_pickles_keep_final_states() -> None:
     assert Definition(Order, MOVES[:2], OPEN) != Definition(
         Order, MOVES[:2], OPEN, final_states=[LOST]
     )
-
-
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({"final_states": "lost"}, "final_states: must be a list, got 'lost'"),
-        (
-            {"final_states": ["gone"]},
-            "final_states[0]: names 'gone', which is not among the states",
-        ),
-        ({"final_states": [["lost"]]}, "final_states[0]: must be text, got ['lost']"),
-        ({"decision_states": ["lost"]}, "decision_states[0]: names 'lost', which is a final state"),
-        ({"timeouts": {"lost": 2}}, "timeouts.lost: names 'lost', which is a final state"),
-        (
-            {"transitions": [{"trigger": "back", "source": "lost", "target": "open"}]},
-            "transitions[0].source: names 'lost', which is a final state",
-        ),
-    ],
-)
-def test_a_document_is_refused_as_a_definition_is(given_: dict[str, Any], message: str) -> None:
-    """What a definition refuses of final states is refused in a document, by its keys."""
-    data = {**orders().to_dict(), **given_}
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_dict(data)
-    assert message in str(caught.value)
-
-
-def test_a_wildcard_of_a_document_leaves_final_states_out() -> None:
-    """The source ``"*"`` in a document stands for the states that are not final."""
-    data = {
-        **orders().to_dict(),
-        "transitions": [{"trigger": "timeout", "source": "*", "target": "lost"}],
-    }
-    assert [item.source for item in Statechart.from_dict(data).transitions] == ["open", "paid"]
-
-
-def test_pictures_show_final_states() -> None:
-    """Mermaid, DOT and SVG each have their sign for a final state, SCXML its element."""
-    chart = orders()
-    assert "    s2 --> [*]\n    s3 --> [*]\n" in f"{chart:mermaid}"
-    assert "    s2 -> end;\n    s3 -> end;\n" in f"{chart:dot}"
-    assert f"{chart:svg}".count('class="ring"') == 2
-    root = ET.fromstring(f"{chart:scxml}".encode())
-    names = [(element.tag.partition("}")[2], element.get("id")) for element in root]
-    assert names == [("state", "open"), ("state", "paid"), ("final", "shipped"), ("final", "lost")]
-
-
-def test_a_transition_of_every_state_that_is_not_final_is_one_arrow() -> None:
-    """An event that all states but the final ones react to alike is one arrow in a picture."""
-    states = state_enum("Work", ["a", "b", "c", "failed", "done"])
-    A, _B, _C, FAILED, DONE = states
-    chart = Statechart(states, [Transition("fails", "*", FAILED)], A, final_states=[FAILED, DONE])
-    assert "    any --> s3 : fails\n" in f"{chart:mermaid}"
-
-
-def test_nothing_is_logged_of_an_agent_that_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    """Events and ticks of a chart without time-outs leave no more than details of a refusal."""
-    chart = Statechart(Order, MOVES[:2], OPEN, final_states=[SHIPPED, LOST])
-    caplog.set_level(logging.DEBUG)
-    parcel = Parcel()
-    parcel.state = SHIPPED
-    parcel.agent_id = "p1"
-    chart.fire(parcel, "pays")
-    chart.tick(parcel)
-    assert [each.prism["event"] for each in caplog.records] == ["statechart.event_refused"]

@@ -20,10 +20,8 @@ from prism.statechart import (
     Statechart,
     StateTransition,
     Transition,
-    identify,
     state_distribution,
 )
-from prism.statechart._identity import pack, unpack
 from prism.statechart.states import state_enum
 from tests.kit.texts import ANY
 
@@ -210,15 +208,6 @@ CONTEXTS = st.recursive(
 )
 
 
-@FEW
-@given(CONTEXTS)
-def test_pack_and_unpack_are_inverse(context: Any) -> None:
-    """Unpacking a packed context gives what identify gives, and plain contexts stay as they are."""
-    plain = identify(context)
-    assert unpack(*pack(context)) == plain
-    assert identify(plain) == plain
-
-
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 STATES = st.sampled_from(AgentState)
 RECORDS = st.builds(
@@ -235,15 +224,6 @@ def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
         assert twin == entry
         assert hash(twin) == hash(entry)
         assert twin.to_dict() == entry.to_dict()
-
-
-@FEW
-@given(STATES, STATES, MOMENTS)
-def test_records_keep_their_moment(
-    source: AgentState, target: AgentState, moment: datetime
-) -> None:
-    """A record gives back the moment it was given, to the microsecond."""
-    assert StateTransition(source, target, "go", moment).timestamp == moment
 
 
 KEYS = st.lists(

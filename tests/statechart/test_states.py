@@ -1,15 +1,14 @@
 """States and state enums."""
 
 import copy
-import json
 import pickle
 import sys
 from enum import Enum
 
 import pytest
 
-from prism.errors import DefinitionError, FieldValueError
-from prism.statechart.states import AgentState, is_state, state_enum, state_text
+from prism.errors import DefinitionError
+from prism.statechart.states import AgentState, state_enum
 from tests.kit import processes
 
 SPECIFIED = [
@@ -28,32 +27,10 @@ class Mood(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is n
     CALM = "calm"
 
 
-class Level(Enum):
-    LOW = 1
-
-
 def test_agent_states_are_those_of_the_specification() -> None:
     """The states have the specified texts and order, and the same names in capitals."""
     assert [state.value for state in AgentState] == SPECIFIED
     assert [state.name for state in AgentState] == [text.upper() for text in SPECIFIED]
-
-
-def test_agent_states_serialise_as_their_texts() -> None:
-    """A state compares, prints and serialises as its plain text."""
-    assert AgentState.IDLE == "idle"
-    assert f"{AgentState.IDLE}" == "idle"
-    assert json.dumps({AgentState.IDLE: AgentState.RESTING}) == '{"idle": "resting"}'
-
-
-@pytest.mark.parametrize("value", ["flying", "IDLE", "", None, 3])
-def test_agent_state_refuses_other_values(value: object) -> None:
-    """A value outside the enum is a ValueError that names the value and lists the states to use."""
-    with pytest.raises(
-        ValueError, match="is not a valid AgentState: use one of idle, scrolling"
-    ) as caught:
-        AgentState(value)
-    assert isinstance(caught.value, FieldValueError)
-    assert repr(value) in str(caught.value)
 
 
 def test_state_enum_keeps_texts_and_order() -> None:
@@ -78,31 +55,6 @@ def test_state_enum_names_every_offender(values: list[str], message: str) -> Non
     """Values that cannot be states are refused together, by name."""
     with pytest.raises(DefinitionError, match=message):
         state_enum("Mood", values)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (AgentState.IDLE, True),
-        (Mood.CALM, True),
-        ("idle", False),
-        (Level.LOW, False),
-        (None, False),
-    ],
-)
-def test_only_members_of_str_enums_are_states(value: object, expected: bool) -> None:
-    """A state is a member of a str-based Enum, and nothing else is."""
-    assert is_state(value) is expected
-
-
-@pytest.mark.parametrize(
-    ("state", "text"),
-    [(AgentState.IDLE, "idle"), (Mood.CALM, "calm"), ("idle", "idle"), (None, "None")],
-)
-def test_state_text_is_the_value(state: object, text: str) -> None:
-    """A state's text is its value for every kind of str enum, never its qualified name."""
-    assert state_text(state) == text
-    assert type(state_text(state)) is str
 
 
 def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:

@@ -21,12 +21,9 @@ from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import StandardLogger
 from prism.telemetry._loggers import (
     LateLogger,
-    active_logger,
-    describe,
     report_fault,
     report_warning,
     somebody_listens,
-    structlog_is_configured,
 )
 from prism.telemetry.events import GUARD_FAILED, TRANSITION
 from tests.kit import processes
@@ -139,21 +136,6 @@ def test_importing_the_engine_loads_nothing_heavy() -> None:
         "assert not speaking, speaking\n"
     )
     assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_unconfigured_structlog_is_no_logger() -> None:
-    """Without configuration there is no logger to announce moves to."""
-    assert not structlog_is_configured()
-    assert active_logger(None) is None
-
-
-def test_configured_structlog_is_the_logger(events: list[Any]) -> None:
-    """Configured structlog is used where no logger was given."""
-    assert structlog_is_configured()
-    logger = active_logger(None)
-    assert logger is not None
-    logger.info("hello")
-    assert events == [{"event": "hello", "log_level": "info"}]
 
 
 @pytest.fixture
@@ -314,26 +296,6 @@ def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[],
     assert [output.getvalue().count(TRANSITION) for output in outputs] == [1, 1]
 
 
-def test_given_logger_comes_first(events: list[Any], logger: Any) -> None:
-    """A logger that was passed in is used even where structlog is configured."""
-    assert active_logger(logger) is logger
-    assert events == []
-
-
-def test_fault_goes_to_the_given_logger(logger: Any, capture: LogCapture) -> None:
-    """A fault is logged as an error with the exception, its summary and the keys."""
-    error = failure()
-    report_fault(logger, GUARD_FAILED, error, chart="c")
-    (entry,) = capture.entries
-    assert entry == {
-        "event": GUARD_FAILED,
-        "log_level": "error",
-        "exc_info": error,
-        "error": "LookupError: no such post",
-        "chart": "c",
-    }
-
-
 def test_fault_is_rendered_with_its_traceback() -> None:
     """Structlog's own renderers turn a fault into a traceback that names the failing function."""
     lines: list[str] = []
@@ -349,16 +311,6 @@ def test_fault_is_rendered_with_its_traceback() -> None:
     assert "in broken" in lines[0]
 
 
-def test_fault_goes_to_standard_logging_without_structlog(caplog: pytest.LogCaptureFixture) -> None:
-    """Without structlog a fault reaches the standard logger prism.statechart with its traceback."""
-    report_fault(None, GUARD_FAILED, failure(), chart="c")
-    (entry,) = caplog.records
-    assert (entry.name, entry.levelno) == ("prism.statechart", logging.ERROR)
-    assert GUARD_FAILED in entry.getMessage()
-    assert "'chart': 'c'" in entry.getMessage()
-    assert "in broken" in caplog.text
-
-
 @pytest.mark.parametrize("given", [True, False])
 def test_warning_reaches_whoever_listens(
     given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
@@ -367,21 +319,6 @@ def test_warning_reaches_whoever_listens(
     report_warning(logger if given else None, "statechart.answer_discarded", chart="c")
     assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
     assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (ValueError("a\n  b"), "ValueError: a b"),
-        (KeyError("x"), "KeyError: 'x'"),
-        (OSError("what:"), "OSError: what:"),
-        (TimeoutError(), "TimeoutError"),
-        (TimeoutError(" \n"), "TimeoutError"),
-    ],
-)
-def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
-    """An exception is described on one line by type and message, by its type if it has none."""
-    assert describe(error) == text
 
 
 def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:

@@ -215,18 +215,6 @@ def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> N
     browser.driver.switch_to.window(browser.driver.window_handles[0])
 
 
-def test_a_phone_need_not_scroll_sideways(browser: Any, shown: Show, folder: Path) -> None:
-    """At 400 pixels the page is as wide as the phone, by day and by night."""
-    see(browser, shown(folder))
-    try:
-        browser.be_a_phone(400)
-        for scheme in ("dark", "light"):
-            browser.prefer(scheme)
-            assert browser.run(OVERFLOW) == 0
-    finally:
-        browser.be_a_phone(0)
-
-
 def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
     browser: Any, shown: Show, folder: Path
 ) -> None:

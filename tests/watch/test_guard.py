@@ -10,7 +10,7 @@ pytest.importorskip("starlette")
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Scope
 
-from prism.watch._guard import Guard, is_loopback
+from prism.watch._guard import Guard
 
 
 def status_of(listens: str, port: int, host: str) -> int:
@@ -57,12 +57,3 @@ def test_an_address_is_answered_and_a_foreign_name_is_not(
 ) -> None:
     """On all interfaces any address of them is, and the port of http may be left out."""
     assert status_of(listens, port, host) == status
-
-
-@pytest.mark.parametrize(
-    ("host", "is_it"),
-    [("localhost", True), ("127.0.0.2", True), ("::1", True), ("0.0.0.0", False), ("lab", False)],
-)
-def test_a_loopback_address_is_one_that_only_this_machine_reaches(host: str, is_it: bool) -> None:
-    """A name other than localhost may lead anywhere."""
-    assert is_loopback(host) is is_it

@@ -9,12 +9,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from prism.analysis import agent_story, read_log
-from prism.watch._looking import agents_in, doings_of, happened_in, picture_at
+from prism.watch._looking import agents_in, doings_of, happened_in
 from prism.watch._watched import Watched
-from prism.worlds import Run
-from tests.kit.pictured import Street
 from tests.kit.waiting import wait_until
-from tests.kit.worlds import run_in
 
 
 @pytest.mark.slow
@@ -104,17 +101,5 @@ def test_who_moved_long_ago_is_found_far_back(
     try:
         wait_until(lambda: watched.counted == watched.tail.size > 3 * 2048)
         assert agents_in(watched, 1, "y", []) == [("b", 1)]
-    finally:
-        watched.close()
-
-
-def test_the_picture_of_a_round_is_that_at_its_end(tmp_path: Path) -> None:
-    """Without a round it is the last that there is."""
-    run_in(tmp_path / "run", Run(Street, 6, rounds=3, seed=3))
-    watched = Watched(tmp_path / "run", "x")
-    try:
-        wait_until(lambda: watched.counted == watched.tail.size > 0)
-        pictures = [picture_at(watched, number) for number in (1, 2, 3, None)]
-        assert [picture and picture.round for picture in pictures] == [1, 2, 3, 3]
     finally:
         watched.close()

@@ -11,10 +11,9 @@ import orjson
 import pytest
 
 from prism import replay, resume
-from prism.errors import InputError
 from prism.testing import FakeOllama
 from prism.watch import Watching
-from prism.watch._playing import Playing, _place_for
+from prism.watch._playing import Playing
 from prism.watch._runs import Runs
 from tests.kit.waiting import wait_until
 
@@ -213,10 +212,3 @@ def test_the_first_step_asks_the_model_and_goes_on(
         found.do(step)
         wait_until(lambda: found.told()["state"] == "paused" and found.told()["tick"] > 0)
         assert fake_ollama.asked > 0
-
-
-@pytest.mark.parametrize("folder", [None, "", "a\0b", 3])
-def test_a_place_is_a_text(folder: Any) -> None:
-    """What is no name of a folder is refused."""
-    with pytest.raises(InputError, match="name a folder"):
-        _place_for(folder)

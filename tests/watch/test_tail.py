@@ -1,4 +1,4 @@
-"""A log that grows, is cut back, replaced, packed or damaged while it is followed."""
+"""A log that grows, is cut back, replaced or damaged while it is followed."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -124,14 +124,12 @@ def test_a_log_that_is_gone_is_told(follow: Follow, log: Path) -> None:
         read(tail)
 
 
-def test_a_packed_log_is_read_unpacked(follow: Follow, log: Path) -> None:
-    """A packed log is read unpacked."""
+def test_a_compressed_log_is_refused(follow: Follow, log: Path) -> None:
+    """It does not grow: whoever unpacks it can watch it."""
     packed = log.with_name("events.jsonl.gz")
     packed.write_bytes(gzip.compress(log.read_bytes()))
-    log.unlink()
-    tail = follow(log.parent)
-    assert read(tail) == b"one\ntwo\n"
-    assert tail.read(4, 7) == b"two"
+    with pytest.raises(InputError, match="is compressed: unpack it to watch it"):
+        follow(packed)
 
 
 @pytest.mark.parametrize("size", [8, 9, 16, 64, 1 << 20])

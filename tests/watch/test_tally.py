@@ -1,6 +1,5 @@
 """Counts of a log that is read block by block, held against the tables of its analysis."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,17 +69,6 @@ def test_counts_are_the_same_wherever_blocks_end(
     assert parts.events() == whole.events()
     assert_frame_equal(parts.table("traffic"), whole.table("traffic"), check_row_order=False)
     assert_frame_equal(parts.table("asked"), whole.table("asked"), check_row_order=False)
-
-
-def test_a_round_begins_and_ends_at_its_lines(folder: Path) -> None:
-    """A round begins and ends at its lines."""
-    path = folder / "events.jsonl"
-    tally, data = tally_of(path), path.read_bytes()
-    assert [*tally.begins] == tally.rounds()
-    ends = [*tally.begins.values(), None][1:]
-    for (number, begin), end in zip(tally.begins.items(), ends, strict=True):
-        events = [json.loads(line) for line in data[begin:end].splitlines()]
-        assert {event["round"] for event in events} == {number}
 
 
 def test_decisions_costs_faults_and_measures_are_those_of_the_analysis(

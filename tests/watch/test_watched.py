@@ -60,20 +60,6 @@ def test_what_was_read_again_is_told_once(write_log: WriteLog, make: Any, follow
     assert "it was read again from the beginning" in note
 
 
-def test_a_log_that_was_packed_meanwhile_is_no_problem(
-    write_log: WriteLog, make: Any, follow: Follow
-) -> None:
-    """The packed log is taken up in place of the plain one, which nothing is said of then."""
-    lines = [make.started(), make.joined("a", "x")]
-    log = write_log(lines)
-    watched = follow(log.parent)
-    packed = write_log(lines, "events.jsonl.gz")
-    log.unlink()
-    wait_until(lambda: watched.path == packed)
-    wait_until(lambda: watched.counted > 0)
-    assert watched.notes() == []
-
-
 @pytest.mark.parametrize(
     ("event", "agents", "unit"),
     [

@@ -9,7 +9,6 @@ import pytest
 from prism import Run
 from prism.errors import InputError
 from prism.examples import Rumour
-from tests.kit.worlds import Stopped, run_in
 
 ONE = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
 
@@ -62,29 +61,6 @@ def test_a_module_that_cannot_be_imported_says_where(
         _ = Run(f"{tmp_path}/own_bad.py:Own").agents
 
 
-def test_a_changed_file_is_refused_on_resuming(tmp_path: Path) -> None:
-    """A run keeps the digest of its world's file, which must be the same."""
-    file, folder = tmp_path / "own_e.py", tmp_path / "run"
-    file.write_text(ONE)
-    options = Run(f"{file}:Own", 12, rounds=2)
-    assert [*options.to_config()["inputs"]] == [str(file)]
-    with pytest.raises(Stopped):
-        stop_in(folder, options)
-
-    file.write_text(f"{ONE}\n")
-    with pytest.raises(InputError, match=r"own_e.py: has changed"):
-        run_in(folder, options)
-
-
-def stop_in(folder: Path, options: Run) -> None:
-    """Run a world's first round in a folder."""
-
-    def stop(summary: object) -> None:
-        raise Stopped
-
-    options.keep(folder, on_round=stop, checkpoint_every=0)
-
-
 @pytest.mark.parametrize("file", [None, "<stdin>"])
 def test_a_world_that_is_in_no_file_cannot_be_kept(
     file: str | None, monkeypatch: pytest.MonkeyPatch
@@ -96,15 +72,6 @@ def test_a_world_that_is_in_no_file_cannot_be_kept(
     exec(ONE, vars(typed))
     with pytest.raises(InputError, match="Own is not defined in a file, which a resume requires"):
         Run(typed.Own).to_config()
-
-
-@pytest.mark.parametrize("address", [":Own", "..own:Own"])
-def test_a_module_is_named_in_full(address: str) -> None:
-    """Neither nothing nor a relative name leads to a module."""
-    with pytest.raises(
-        InputError, match=r"must name a module in full, or a file, .* got '(\.\.own)?'"
-    ):
-        Run(address)
 
 
 def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:

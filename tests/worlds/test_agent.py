@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
+from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
@@ -17,7 +17,7 @@ from prism.randomness._stream import GOLDEN, keys_of, mixed
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Question, Statechart, Transition
 from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
-from prism.worlds import Agent, World, during, measure
+from prism.worlds import Agent, World, during
 
 
 def question_of(prompt: str | None) -> Question:
@@ -60,12 +60,6 @@ def test_two_agents_with_one_id_are_refused() -> None:
     """Ids are unique in a run."""
     with pytest.raises(FieldValueError, match="used more than once: ada"):
         _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents
-
-
-def test_an_id_is_a_text() -> None:
-    """A number as an id is refused by name, since texts decide the order of agents."""
-    with pytest.raises(FieldTypeError, match=r"Person.agent_id must be a text, got 3"):
-        _ = Run(Rumour(), [Person(agent_id=3) for _ in range(8)]).agents  # type: ignore[arg-type]
 
 
 class Renamed(Rumour):
@@ -142,21 +136,6 @@ def test_a_number_that_is_put_back_does_not_outlast_its_round() -> None:
     Run(Returning(), 1, seed=5).run()
 
     assert drawn == _numbers(5, 4)[:1]
-
-
-class Looking(World[Drawer]):
-    """A world whose measure draws."""
-
-    @measure
-    def drawn(self) -> float:
-        """Draw from the stream of an agent."""
-        return self.agents[0].random.random()
-
-
-def test_a_measure_cannot_draw_from_an_agents_stream() -> None:
-    """Who draws where nothing may be drawn is told so."""
-    with pytest.raises(SimulationError, match="'drawer_1' cannot draw random numbers"):
-        Run(Looking(), 1, rounds=1).run()
 
 
 def test_streams_begun_together_give_what_each_gives_alone() -> None:

@@ -9,7 +9,7 @@ import pytest
 from prism.analysis import agent_measures, read_log
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds import Agent, Run, World, measure, state
-from prism.worlds._agent_measures import FOLLOWED, MOST_MEASURED, quantiles
+from prism.worlds._agent_measures import FOLLOWED, MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_in
 
@@ -56,12 +56,6 @@ def test_of_many_there_are_quantiles_and_some(tmp_path: Path) -> None:
     assert tuple(agents) in followed
     assert table.height == 3 * 3 * (FOLLOWED + 21)
     assert table.drop_nulls("quantile")["agent_id"].null_count() == 3 * 3 * 21
-
-
-def test_nobody_has_quantiles_without_values() -> None:
-    """Of no number there is no quantile, and of one all are that one."""
-    assert dict(quantiles([])) == {}
-    assert set(dict(quantiles([2.0])).values()) == {2.0}
 
 
 def test_a_run_that_is_stopped_measures_the_same(tmp_path: Path) -> None:

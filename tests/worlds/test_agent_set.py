@@ -88,13 +88,6 @@ def test_an_unknown_state_is_refused_with_the_known_ones(
         ask(street)
 
 
-def test_a_state_of_another_enum_is_refused_even_with_an_equal_text(street: Street) -> None:
-    """What another enum calls on is no state of a lamp."""
-    switch = StrEnum("Switch", ["ON"])
-    with pytest.raises(UnknownStateError, match=r"Switch.ON \(did you mean Light.ON\?\)"):
-        street.share(switch.ON)  # type: ignore[attr-defined]
-
-
 class Houses(World[Lamp | Stranger]):
     """A world that names a kind of which there is nobody."""
 
@@ -112,12 +105,6 @@ def test_a_state_of_a_kind_without_agents_is_known() -> None:
         world.share(Shift.ABROAD)
 
 
-def test_a_world_runs_without_agents_of_a_kind() -> None:
-    """Its rounds are those of the kinds that there are."""
-    results = Run(Houses(), 3, rounds=2).run()
-    assert sum(results.rounds[-1].states.values()) == 3
-
-
 def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
     """State, kind and function choose together, in the order of the population."""
     everybody = street.agents
@@ -130,13 +117,6 @@ def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
     assert places(everybody.where(kind=Lantern, state=Light.ON)) == [3, 9]
     assert places(everybody.where(kind=Lantern).where(state=Light.ON)) == [3, 9]
     assert not everybody.where(state=Light.BROKEN)
-
-
-def test_numbers_of_agents_are_counted_and_shared(street: Street) -> None:
-    """`count` and `share` of a world are short forms."""
-    assert street.agents.count(Light.ON) == street.count(Light.ON) == 4
-    assert street.share(Light.ON) == pytest.approx(1 / 3)
-    assert street.agents[0].neighbours.count(Light.OFF) == 2
 
 
 def test_values_are_summed_whatever_the_order() -> None:
@@ -219,20 +199,6 @@ def test_in_a_step_its_agent_draws() -> None:
         other.run()
     assert [lamp.heard for lamp in run.agents] == [lamp.heard for lamp in other.agents]
     assert any(lamp.heard for lamp in run.agents)
-
-
-def test_nobody_is_drawn_outside_of_a_run() -> None:
-    """Agents that have joined no run have no random numbers."""
-    with pytest.raises(SimulationError, match="agents can be sampled only in a run"):
-        AgentSet([Lamp()]).sample(1)
-    assert AgentSet[Agent]().shuffled() == ()
-
-
-def test_more_agents_than_there_are_cannot_be_drawn() -> None:
-    """Of nobody, as a person without neighbours has them, nobody is drawn, and nothing else."""
-    assert AgentSet[Agent]().sample(0) == ()
-    with pytest.raises(ValueError, match="cannot draw 1 of 0 items"):
-        AgentSet[Agent]().sample(1)
 
 
 SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {

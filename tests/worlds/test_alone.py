@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prism import Run
-from prism.errors import InputError, SimulationError
+from prism.errors import InputError
 
 CODE = """
 name: counter
@@ -43,14 +43,6 @@ def test_it_is_made_anew_whenever_it_is_carried_out(file: Path) -> None:
     run = Run(file, rounds=2)
     assert run.run() == run.run()
     assert len(run.finished) == 2
-
-
-async def test_a_loop_that_has_run_is_not_run_again(file: Path) -> None:
-    """What carries it out says so, as with any world."""
-    loop = Run(file, rounds=2).loop
-    await loop.arun()
-    with pytest.raises(SimulationError, match="has been run"):
-        await loop.arun()
 
 
 @pytest.mark.parametrize(

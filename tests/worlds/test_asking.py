@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 import pytest
 import structlog
-from structlog.testing import LogCapture
 
 from prism import Run
 from prism.agents import synthetic_population
@@ -17,7 +16,6 @@ from prism.social import Feed, Parameters, Results
 from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FailingReasoner, LateReasoner
-from prism.worlds._asking import OrderedLogger
 from prism.worlds._overlap import TICKS_AHEAD
 from tests.kit.clients import cancel_itself
 from tests.kit.social import run_of_feed
@@ -125,15 +123,6 @@ def test_agents_go_on_while_others_decide(options: dict[str, Any], least: int, m
 
 
 @pytest.mark.slow
-def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
-    """Every question is put as it comes up: the one limit is that of the reasoner's client."""
-    population = synthetic_population(60)
-    slow = slow_reasoner()
-    Run(Feed(first_posts=population.posts), population.agents, rounds=2, reasoner=slow).run()
-    assert slow.most_at_once > 2 * slow.concurrency
-
-
-@pytest.mark.slow
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
     run = run_logged(reasoner=slow_reasoner(), rounds=3)
@@ -230,14 +219,6 @@ async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
     assert totals.decisions_asked == client.asked > 30
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
-@pytest.mark.sampled(2)
-def test_what_ends_the_program_ends_the_run(raised: BaseException) -> None:
-    """An exit that a reasoner asks for leaves the run at once, and nobody waits for its answer."""
-    with pytest.raises(type(raised)):
-        asyncio.run(run_briefly(FailingReasoner(raised, slow_reasoner(), at=50)))
-
-
 async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
     """Cancelling a run while questions are out cancels them, too."""
     population = synthetic_population(60)
@@ -252,36 +233,3 @@ async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
         await run
     assert slow.under_way == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-def test_buffered_events_keep_their_time_and_level() -> None:
-    """Buffered events keep their level, and their time unless another is given."""
-    clock, capture = SimulatedClock(), LogCapture()
-    times: list[str] = []
-
-    def note_time(logger: Any, method: str, event: Any) -> Any:
-        times.append(clock.timestamp)
-        return event
-
-    target = structlog.wrap_logger(
-        structlog.testing.ReturnLogger(), processors=[note_time, capture]
-    )
-    logger = OrderedLogger(target, clock)
-    logger.buffer = buffered = []
-    logger.info("one", number=1)
-    clock.advance()
-    logger.warning("two", number=2)
-    logger.error("three", number=3)
-    assert capture.entries == []
-    clock.advance()
-    again, moment = list(buffered), clock.moment
-    logger.write(buffered)
-    logger.write(again, at=moment)
-    assert [(entry["log_level"], entry["event"], entry["number"]) for entry in capture.entries] == [
-        ("info", "one", 1),
-        ("warning", "two", 2),
-        ("error", "three", 3),
-    ] * 2
-    assert [time[14:16] for time in times] == ["00", "01", "01", "02", "02", "02"]
-    assert buffered == []
-    assert clock.moment is moment

@@ -3,9 +3,8 @@
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError
 from prism.statechart import Statechart
-from prism.worlds import Agent, World, during
+from prism.worlds import Agent, World
 
 DOOR = Statechart.from_scxml("""
 <scxml xmlns="http://www.w3.org/2005/07/scxml" name="door" initial="shut">
@@ -43,21 +42,3 @@ def test_an_event_is_known_by_its_beginning(event: str, state: str) -> None:
     run = Run(Doors(event=event), 2)
     run.run()
     assert [each.state.value for each in run.agents] == [state, "shut"]
-
-
-class Weighed(World[Door]):
-    """A world whose doors are pushed by chance."""
-
-    rounds = 1
-
-    @during(*DOOR.definition.states)
-    async def push(self, door: Door) -> None:
-        """Push it."""
-        _, opened, broken = DOOR.definition.states
-        await door.decide("push.hard", weights={opened: 1.0, broken: 2.0})
-
-
-def test_weights_have_all_targets_of_matching_descriptors() -> None:
-    """Where the first of several is made, whatever the weights, they are named."""
-    with pytest.raises(FieldValueError, match=r"'push.hard' leads to open, broken in 'shut'"):
-        Run(Weighed(), 2).run()

@@ -13,7 +13,7 @@ from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Thing, World, during, measure, one_of, param, state, uniform, whole
-from prism.worlds._fields import plain_value, read_value, shown_value, words_of_type
+from prism.worlds._fields import plain_value, read_value
 from tests.kit.medley import Note, Walker
 
 
@@ -33,12 +33,6 @@ class Plain(Agent):
     chart = CHART
     kinds: ClassVar[int] = 1
     age: int
-
-
-class Dice(Thing):
-    """A Thing that would draw a number."""
-
-    number: int = state(whole(1, 6))
 
 
 class Places(World[Plain]):
@@ -124,13 +118,6 @@ def test_a_parameter_of_another_type_or_range_is_refused(
 def test_a_whole_number_is_a_float() -> None:
     """A parameter that is a float takes a whole number."""
     assert Places(size=3, part=1).part == 1
-
-
-def test_a_thing_shows_its_fields_and_draws_none() -> None:
-    """A Thing has no random numbers of its own, so one that would draw says who draws."""
-    assert repr(Note(text="a")) == "Note(text='a', by=None, earlier=None, marks=[])"
-    with pytest.raises(DefinitionError, match=r"Dice.number is drawn.*draw it with agent.random"):
-        Dice()
 
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
@@ -415,54 +402,3 @@ def test_what_a_text_stands_for_is_read_by_its_type(hint: Any, given: Any, value
     found = read_value(hint, given)
     assert (found, type(found)) == (value, type(value))
     assert read_value(hint, plain_value(found)) == value
-
-
-@pytest.mark.parametrize(
-    ("hint", "given"),
-    [
-        (int, "3.5"),
-        (int, ""),
-        (float, "nan"),
-        (float, "inf"),
-        (bool, "maybe"),
-        (Grade, "MID"),
-        (Grade, True),
-        (Literal["a"], "b"),
-        (int | None, "x"),
-        (int | bool, "x"),
-        (list[int], "1, 2"),
-        (tuple[int, int], "[1]"),
-        (tuple[int, int], "[1, 2, 3]"),
-        (dict[str, int], "a"),
-    ],
-)
-def test_what_stands_for_nothing_of_the_type_is_refused(hint: Any, given: Any) -> None:
-    """A text that is no value of the type raises, instead of becoming a text."""
-    with pytest.raises(ValueError):  # noqa: PT011
-        read_value(hint, given)
-
-
-@pytest.mark.parametrize(
-    ("hint", "words"),
-    [
-        (float, "float"),
-        (Grade, "one of LOW, HIGH"),
-        (Mood, "one of quite calm"),
-        (Literal["a", 2], "one of a, 2"),
-        (int | None, "int or none"),
-        (list[Grade], "list[Grade]"),
-    ],
-)
-def test_messages_name_types_with_their_values(hint: Any, words: str) -> None:
-    """An enum and a Literal are named by what may be given."""
-    assert words_of_type(hint, hint) == words
-
-
-def test_a_value_is_shown_as_it_is_read() -> None:
-    """An enum's member is shown by the name that a text stands for, all else as JSON has it."""
-    assert [shown_value(each) for each in (Grade.HIGH, Mood.CALM, (1, 2))] == [
-        "HIGH",
-        Mood.CALM.value,
-        [1, 2],
-    ]
-    assert read_value(Grade, shown_value(Grade.HIGH)) is Grade.HIGH

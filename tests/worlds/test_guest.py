@@ -233,18 +233,6 @@ def test_who_cannot_take_part_is_refused_at_once(someone: Any, problem: str) -> 
         _ = Run(Other(), [someone]).agents
 
 
-class Close(World[Any]):
-    """A world in which nothing shows before the end of the tick."""
-
-    together = True
-
-
-def test_a_together_world_refuses_objects() -> None:
-    """What an object changes could not wait for the end of a tick."""
-    with pytest.raises(AgentError, match="leave out together"):
-        _ = Run(Close(), [Plain()]).agents
-
-
 @pytest.mark.parametrize("activation", ["pair", "rate"])
 def test_an_object_needs_turns_of_its_own(activation: str) -> None:
     """An object acts alone and has no rate, so a world of pairs or rates refuses it."""

@@ -80,12 +80,6 @@ def test_a_replayed_run_would_ask_what_was_asked(tmp_path: Path) -> None:
     assert sorted(listening.prompts) == asked
 
 
-@pytest.mark.slow
-def test_without_a_memory_nothing_is_remembered(tmp_path: Path) -> None:
-    """No prompt speaks of memories unless the run asks for them."""
-    assert not any("remember" in prompt for prompt in prompts_of(tmp_path / "run", []))
-
-
 class Looking:
     """A decider that looks at what agents remember, and ends the run.
 

@@ -19,7 +19,6 @@ from prism.telemetry._loggers import LateLogger
 from prism.testing import FakeOllama
 from prism.worlds import World
 from tests.kit import processes
-from tests.kit.medley import Medley
 from tests.kit.worlds import run_in
 
 CHILD = """
@@ -122,14 +121,6 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     assert made.to_config() == config
 
 
-def test_defaults_are_those_of_the_class() -> None:
-    """Rounds and ticks that nobody gives are those of the world's class."""
-    options = Run(Medley)
-    assert (options.rounds, options.ticks) == (5, 2)
-    assert options.is_repeatable
-    assert options.deadline is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -165,21 +156,6 @@ def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> Non
     del config[missing]
     with pytest.raises(InputError, match=missing):
         Run.from_config(config, tmp_path / "run.json")
-
-
-def test_replaying_takes_the_decisions_of_the_log(tmp_path: Path) -> None:
-    """`prism.replay` writes the log again."""
-    run_in(tmp_path / "first", Run(Medley, 12, seed=1))
-    replay(tmp_path / "first", tmp_path / "again")
-    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("first", "again")]
-    assert logs[0] == logs[1]
-    assert b'"policy"' in logs[0]
-
-
-def test_preparing_makes_a_run() -> None:
-    """What `prepare` returns makes the run of the options."""
-    made = Run(Rumour, 12, rounds=2).prepare(None)
-    assert len(made.agents) == 12
 
 
 def test_an_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
@@ -245,8 +221,3 @@ def test_what_no_folder_can_keep_is_refused() -> None:
         Run(Rumour, people).to_config()
     with pytest.raises(InputError, match="field 'logger': is only for a run that is not kept"):
         Run(Rumour, 12, logger=LateLogger()).to_config()
-
-
-def test_a_run_is_shown_by_its_world() -> None:
-    """World, rounds and seed tell one run from another."""
-    assert repr(Run(Rumour, 12, rounds=3, seed=1)) == "<Run of Rumour, 3 rounds, seed 1>"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner
 from prism.statechart import Decision, PolicyReasoner, Question, Statechart, Transition
-from prism.testing import FailingReasoner, LateReasoner
+from prism.testing import LateReasoner
 from prism.worlds import Agent, World, during, measure, ring, state, uniform
 from tests.kit.worlds import run_logged
 
@@ -252,17 +252,6 @@ def test_a_step_that_looks_at_others_is_refused(mode: str, problem: str, reasone
         Run(Wrong(mode=mode), 3, reasoner=reasoner()).run()
 
 
-def test_a_world_that_overlaps_has_no_hooks_of_a_tick() -> None:
-    """Hooks that need a common beginning of the tick are refused by name."""
-
-    class Hooked(Thinkers):
-        def tick_ends(self) -> None:
-            """Come too early."""
-
-    with pytest.raises(DefinitionError, match="leave out tick_ends, or overlap"):
-        _ = Run(Hooked(), 3).agents
-
-
 @pytest.mark.parametrize("mode", ["sets", "draws", "connects"])
 def test_agents_who_are_alone_do_not_change_the_world(mode: str) -> None:
     """A step that changes the world is refused before its first await, too."""
@@ -283,60 +272,6 @@ def test_agents_who_are_alone_do_not_change_the_world(mode: str) -> None:
 
     with pytest.raises(SimulationError, match='in a world with overlap = "alone", a step may'):
         Run(Changing(), 6).run()
-
-
-def test_another_way_to_overlap_is_refused() -> None:
-    """What is neither True, False nor "alone" is refused with what is allowed."""
-    wrong = type("Odd", (Thinkers,), {"overlap": "lonely"})
-    with pytest.raises(DefinitionError, match="True, False or 'alone', got 'lonely'"):
-        _ = Run(wrong(), 3).agents
-
-
-def test_a_reasoner_that_fails_leaves_nothing_running() -> None:
-    """What a reasoner raises ends the run, and all that was asked is cancelled."""
-    late = LateReasoner(PolicyReasoner(1))
-    with pytest.raises(RuntimeError, match="out of order"):
-        Run(
-            Thinkers(), 30, reasoner=FailingReasoner(RuntimeError("out of order"), late, at=9)
-        ).run()
-    assert late.under_way == []
-
-
-class Endless(Thinkers):
-    """People who never stop thinking."""
-
-    @during(Mood.CALM, Mood.KEEN)
-    async def think(self, person: Person) -> None:
-        """Think again and again, whatever comes of it."""
-        while True:
-            await person.decide("thinks", weights={Mood.CALM: 1})
-
-
-@pytest.mark.parametrize("reasoner", [PolicyReasoner(1), LateReasoner(PolicyReasoner(1))])
-def test_a_step_that_asks_without_end_is_refused(
-    reasoner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether answers come at once or late, the run ends, and names the agent."""
-    monkeypatch.setattr("prism.worlds._ticks.MOST_WAVES", 50)
-    monkeypatch.setattr("prism.worlds._asking.MOST_WAVES", 50)
-    with pytest.raises(SimulationError, match=r"<Person person_\d .* still waits after 50 answers"):
-        Run(Endless(), 3, reasoner=reasoner).run()
-
-
-class Hasty(Thinkers):
-    """People whose step returns what it should await."""
-
-    @during(Mood.CALM, Mood.KEEN)
-    def think(self, person: Person) -> Any:
-        """Ask, and return the question."""
-        return person.decide("thinks")
-
-
-@pytest.mark.parametrize("reasoner", [PolicyReasoner(1), LateReasoner(PolicyReasoner(1))])
-def test_a_question_that_is_returned_has_not_been_awaited(reasoner: Any) -> None:
-    """Whether answers come at once or late, only prism's own steps may return a question."""
-    with pytest.raises(SimulationError, match=r"decide\('thinks', ...\) was not awaited"):
-        Run(Hasty(), 3, reasoner=reasoner).run()
 
 
 class Listening(Thinkers):

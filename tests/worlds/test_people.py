@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, DefinitionError, FieldTypeError, InputError
+from prism.errors import InputError
 from prism.examples import Market, Rumour
 from prism.examples.rumour import Mind, Person
 from prism.worlds import AgentTable, World, during
@@ -166,39 +166,6 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
     with pytest.raises(InputError, match=r"must end in one of .csv, .jsonl, .json, got '.txt'"):
         AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
-
-
-class Forgetful(World[Person]):
-    """A world whose population is made, and not returned."""
-
-    def populate(self, agents: int) -> Any:
-        """Make agents."""
-        [Person() for _ in range(agents)]
-
-
-def test_a_population_that_is_not_returned_is_asked_for(tmp_path: Path) -> None:
-    """Whether agents are made by number or for a table, populate returns them."""
-    for agents in (3, AgentTable(table(tmp_path, PEOPLE))):
-        with pytest.raises(AgentError, match=r"Forgetful.populate must return .*got None"):
-            _ = Run(Forgetful(), agents).agents
-
-
-def test_a_world_that_names_no_kind_is_told_how_to() -> None:
-    """A class that forgets what stands in brackets is told both ways to say whom it holds."""
-
-    class Bare(World):  # type: ignore[type-arg]
-        """A world of nobody knows whom."""
-
-    told = r"Bare names no kind of agents: write  class Bare\(World\[...\]\),  or define populate"
-    with pytest.raises(DefinitionError, match=told):
-        _ = Run(Bare(), 3).agents
-
-
-@pytest.mark.parametrize("agents", [1.5, True, Rumour])
-def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
-    """What is neither a number, agents nor a table is named, with what may be given."""
-    with pytest.raises(FieldTypeError, match=r"agents must be a whole number, .* got "):
-        _ = Run(Rumour(), agents).agents
 
 
 @pytest.mark.parametrize(

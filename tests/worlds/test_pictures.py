@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism import Run, resume
-from prism.errors import DefinitionError, FieldValueError, SimulationError
+from prism.errors import DefinitionError, SimulationError
 from prism.worlds import Look, picture
 from tests.kit.lamps import Lamp
 from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
@@ -16,11 +16,6 @@ from tests.kit.worlds import Stopped, run_logged
 def pictures(folder: Path, world: Any, agents: int = 6) -> list[dict[str, Any]]:
     """Return the events of a run that picture its agents."""
     return run_logged(folder, world, agents).events("agents.pictured")
-
-
-def test_a_world_without_a_space_or_a_look_is_not_pictured(tmp_path: Path) -> None:
-    """What nobody could draw is not in the log."""
-    assert pictures(tmp_path, Row()) == []
 
 
 def test_a_picture_comes_before_the_first_round_and_at_the_end_of_each(tmp_path: Path) -> None:
@@ -117,9 +112,3 @@ def test_a_picture_takes_an_agent_and_there_is_one() -> None:
         DefinitionError, match=r"(?s)must take only self and an agent.*several pictures"
     ):
         Run(Twice, 3).run()
-
-
-def test_a_size_is_a_number() -> None:
-    """A negative size is refused."""
-    with pytest.raises(FieldValueError, match="0 or more"):
-        Look(size=-1)

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError
 from prism.runlog import ReplayReasoner
 from prism.statechart import (
-    Configuration,
     History,
     In,
     State,
@@ -182,29 +180,6 @@ def test_an_answer_holds_while_its_own_region_does_not_move(
     assert reasons == ([] if holds else ["moved"])
 
 
-def test_a_decision_that_nobody_awaits_is_an_error_in_every_region() -> None:
-    """Though the step of another region follows."""
-    kind = person(
-        Transition("picks", Day.HOME, Day.HOME),
-        Transition("picks", Day.HOME, Day.WORK),
-        decision_states=[Day.HOME],
-    )
-
-    class House(World[Any]):
-        rounds = 1
-
-        @during(Day.HOME)
-        async def leave(self, agent: Any) -> None:
-            agent.decide("picks")
-
-        @during(Day.POCKET)
-        def hold(self, agent: Any) -> None:
-            told(agent, "hold")
-
-    with pytest.raises(Exception, match="was not awaited"):
-        Run(House, [kind()], seed=1).run()
-
-
 # Counting
 
 
@@ -279,14 +254,6 @@ def test_agents_enter_the_state_in_which_they_begin(tmp_path: Path) -> None:
         (None, "always", 0),
         (None, "leaves", 0),
     ]
-
-
-def test_no_agent_begins_where_none_can_be() -> None:
-    """A text is no state, and neither is a composite, nor a configuration of another chart."""
-    kind = person()
-    for wrong in ("home+pocket", Day.AWAKE, Configuration([Day.HOME]), Day.HOME):
-        with pytest.raises(Exception, match="has no"):
-            kind().begin_in(wrong)
 
 
 # Kept, replayed, permuted
@@ -408,38 +375,3 @@ def test_a_fault_says_where_it_happened() -> None:
     with pytest.raises(AttributeError, match="nothing") as raised:
         Run(House, [kind()], seed=1).run()
     assert "round 2" in raised.value.__notes__[-1]
-
-
-def test_a_fault_of_a_chart_that_is_not_strict_is_logged(tmp_path: Path) -> None:
-    """With its traceback, and the run goes on."""
-
-    def fails(agent: Any, context: Any) -> float:
-        raise ValueError("no such rate")
-
-    kind = person(Transition("opens", Day.POCKET, Day.FEED, rate=fails))
-
-    class House(World[Any]):
-        rounds = 2
-
-    done = run_logged(tmp_path, House(), [kind()], seed=1)
-    failed = done.events("statechart.guard_failed")
-    assert len(failed) == 2
-    assert "test_regions.py" in failed[0]["exception"]
-
-
-class Prompted(World[Any]):
-    """A world that says what to decide on, where nobody decides."""
-
-    rounds = 1
-
-    @during(Day.HOME)
-    async def go(self, agent: Any) -> None:
-        """Ask."""
-        await agent.decide("leaves", prompt="Where to?")
-
-
-def test_what_to_make_a_decision_state_is_named_as_it_is_written() -> None:
-    """Of a configuration, each leaf is named, since charts declare no configurations."""
-    kind = person(Transition("leaves", Day.HOME, Day.ASLEEP))
-    with pytest.raises(FieldValueError, match=r"add Day.HOME or Day.POCKET to the chart's"):
-        Run(Prompted(), [kind()]).run()

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import prism
 from prism import Run, replay, resume
 from prism.errors import (
-    FieldTypeError,
     FieldValueError,
     InputError,
     ReplayError,
@@ -28,7 +27,7 @@ from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import World, during, measure, state, treatment, uniform
+from prism.worlds import World, during, measure, state, uniform
 from tests.kit.medley import Medley
 from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
 
@@ -112,26 +111,6 @@ def test_any_random_world_goes_on_to_the_same_bytes(
     folder = tmp_path_factory.mktemp("runs")
     options = Run(Medley, 8, rounds=4, seed=seed, parameters={"plan": plan})
     assert run_in(folder / "a", options) == run_in(folder / "b", options, stops)
-
-
-@given(plan=st.integers(0, 999), seed=st.integers(0, 999), rounds=st.integers(1, 4))
-@FEW
-def test_a_snapshot_that_is_restored_is_taken_again(plan: int, seed: int, rounds: int) -> None:
-    """A new run that is restored has the same fields, its Things still shared."""
-    first = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
-    first.run()
-    kept = first.loop.snapshot()
-    again = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
-    again.loop.restore(kept, [])
-
-    assert again.loop.snapshot() == kept
-    for walker in first.world.agents:
-        note = getattr(walker, "note", None)
-        if note is not None:
-            place = next(n for n, each in enumerate(first.world.notes) if each is note)
-            other = again.world.agents[first.world.agents.index(walker)]
-            assert other.note is again.world.notes[place]
-            assert other.note.by is other
 
 
 def by_prompt(asked: Any) -> str:
@@ -353,21 +332,6 @@ def test_measures_are_numbers_in_the_log(tmp_path: Path) -> None:
     assert (told["mean"], told["many"]) == (0.5, float(2**70))
 
 
-class Retyped(Rumour):
-    """A world with a treatment that sets a parameter to what it cannot be."""
-
-    @treatment(round=1)
-    def spoil(self) -> None:
-        """Set a text."""
-        self.friends = "many"  # type: ignore[assignment]
-
-
-def test_a_treatment_keeps_to_the_types_of_parameters() -> None:
-    """What a treatment sets is checked as what a run is given."""
-    with pytest.raises(FieldTypeError, match=r"Rumour\.friends must be int, got 'many'"):
-        Run(Retyped(), 20).run()
-
-
 def test_a_world_and_a_run_are_used_once() -> None:
     """Neither a world nor a run can be run a second time: both have changed."""
     world = Rumour()
@@ -377,21 +341,6 @@ def test_a_world_and_a_run_are_used_once() -> None:
         run.run()
     with pytest.raises(SimulationError, match="this Rumour is already in a run"):
         _ = Run(world, 20).agents
-
-
-@pytest.mark.parametrize("option", ["rounds", "ticks"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, True])
-def test_rounds_and_ticks_are_counts(option: str, value: Any) -> None:
-    """Rounds and ticks are whole numbers from 1 on."""
-    with pytest.raises(FieldValueError, match=f"{option} must be a whole number"):
-        _ = Run(Rumour(), 20, **{option: value}).agents
-
-
-@pytest.mark.parametrize("seed", [None, "1", 1.0])
-def test_a_seed_is_a_whole_number(seed: Any) -> None:
-    """A seed that is no whole number is refused: None would not be another one each time."""
-    with pytest.raises(FieldValueError, match="seed must be a whole number"):
-        _ = Run(Rumour(), 20, seed=seed).agents
 
 
 def test_another_population_is_refused_on_resuming() -> None:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from enum import Enum, Flag, StrEnum, auto
-from math import isnan
 from typing import Any
 
 import orjson
@@ -14,7 +13,6 @@ from prism import Run
 from prism.errors import SimulationError
 from prism.statechart import Configuration
 from prism.worlds import Thing, World, state
-from prism.worlds._snapshot import Decoder, Encoder
 from tests.kit.later import Later
 from tests.kit.medley import Mood, Note, Walker
 from tests.kit.texts import ANY
@@ -78,22 +76,6 @@ def test_any_value_comes_back(value: Any) -> None:
     """Numbers of any size, texts, enums, lists, tuples, deques and dicts come back as they are."""
     found, _ = kept(value)
     assert repr(found) == repr(value)
-
-
-@given(values=st.lists(VALUES))
-def test_what_is_made_to_be_kept_comes_back(values: list[Any]) -> None:
-    """Values that no field holds are written all at once if JSON allows it, and are the same."""
-    home = __name__
-    column = Encoder([], home).column(values, lambda value: value, "kept", is_new=True)
-    read = Decoder([], home, ())
-    assert repr([read.value(each) for each in orjson.loads(orjson.dumps(column))]) == repr(values)
-
-
-@given(value=st.sampled_from([float("inf"), -float("inf"), 2**200, -(2**64)]))
-def test_numbers_that_json_does_not_have_come_back(value: Any) -> None:
-    """Infinite and very large numbers come back, alone and among others."""
-    assert kept([value, 1])[0] == [value, 1]
-    assert isnan(kept(float("nan"))[0])
 
 
 class Rights(Flag):
@@ -188,11 +170,3 @@ def test_a_list_of_two_agents_is_refused() -> None:
     problem = "Walker.met of walker_3 cannot be kept: it is the same list as in Walker.met of"
     with pytest.raises(SimulationError, match=problem):
         run.loop.snapshot()
-
-
-def test_what_cannot_be_kept_is_told_in_the_first_round() -> None:
-    """A run that nobody keeps tells it, too, at the end of its first round."""
-    run = Run(Holder(), 3)
-    run.world.held = {1}
-    with pytest.raises(SimulationError, match="cannot be kept"):
-        run.run()

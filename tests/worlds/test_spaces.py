@@ -129,20 +129,6 @@ def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
                 assert (other in found) == (away <= distance)
 
 
-def test_many_agents_have_the_neighbours_that_numpy_finds() -> None:
-    """Of 400 at random, cells and brute force find the same on a torus."""
-    numpy = pytest.importorskip("numpy")
-    run = Run(Sky(), 400)
-    plane = run.world.sky
-    at = numpy.array([plane.positions[lamp] for lamp in run.world.agents])
-    apart = numpy.abs(at[:, None] - at[None])
-    apart = numpy.minimum(apart, numpy.array([10, 5]) - apart)
-    near = (apart**2).sum(axis=2) <= 0.7**2
-    for lamp, others in zip(run.world.agents, near, strict=True):
-        wanted = [run.world.agents[place] for place in others.nonzero()[0]]
-        assert [*plane.within(lamp, 0.7)] == [other for other in wanted if other is not lamp]
-
-
 def test_an_agent_moves_in_a_plane() -> None:
     """Who is put elsewhere is found there alone, beyond an edge on the other side."""
     run = Run(Sky(), 2)
@@ -184,16 +170,6 @@ def test_a_position_outside_is_refused(x: float, y: float) -> None:
         plane.put(lamp, x, y)
     plane.put(lamp, 1, 1)
     assert plane.within(lamp, 1) == ()
-
-
-@pytest.mark.parametrize("distance", [-0.1, nan])
-def test_a_distance_that_is_none_is_refused(distance: float) -> None:
-    """Nobody is looked for within less than nothing."""
-    lamp = Run(Sky(), 1).world.agents[0]
-    plane: Plane[Lamp] = Plane()
-    plane.put(lamp, 1, 1)
-    with pytest.raises(FieldValueError, match="a distance must be a finite number, 0 or more, got"):
-        plane.within(lamp, distance)
 
 
 def test_who_was_never_put_somewhere_has_no_neighbours() -> None:

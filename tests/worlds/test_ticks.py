@@ -12,12 +12,10 @@ from prism import Run
 from prism.errors import (
     DefinitionError,
     FieldValueError,
-    ReasonerError,
     SimulationError,
-    UnknownTriggerError,
 )
-from prism.statechart import Decision, PolicyReasoner, Statechart, Transition
-from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
+from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Agent, Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
 from tests.kit.medley import Medley
@@ -267,12 +265,6 @@ def test_weights_and_prompts_are_refused_where_nobody_decides() -> None:
             Run(world, 3).run()
 
 
-def test_an_event_that_no_chart_has_is_refused() -> None:
-    """A misspelt event would change nothing for a whole run."""
-    with pytest.raises(UnknownTriggerError, match="'climb'; did you mean 'climbs'"):
-        Run(Slope(event="climb"), 3).run()
-
-
 def test_a_step_of_a_final_state_is_refused() -> None:
     """An agent in a final state is done, so a step there is a mistake."""
 
@@ -346,22 +338,6 @@ def test_a_wrong_step_is_refused_and_leaves_nothing_running(
     assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
 
 
-@pytest.mark.parametrize("failure", [RuntimeError("down"), KeyboardInterrupt()])
-def test_a_reasoner_that_fails_leaves_nothing_running(failure: BaseException) -> None:
-    """What a reasoner raises ends the run, and all steps that waited are closed."""
-    world = Wrong(mode="")
-    with pytest.raises(type(failure)):
-        Run(world, 3, reasoner=FailingReasoner(failure, at=2)).run()
-    assert sorted(world.closed) == ["lamp_1", "lamp_2", "lamp_3"]
-
-
-def test_an_answer_outside_the_options_is_refused() -> None:
-    """A reasoner that chooses what is not to be chosen is named."""
-    reasoner = FailingReasoner(Decision(Light.OFF, "policy"), PolicyReasoner())
-    with pytest.raises(ReasonerError, match=r"'lamp_1': the reasoner chose .* not one of on, br"):
-        Run(Pressing(), 2, reasoner=reasoner).run()
-
-
 class Plain(Room):
     """Steps that are no coroutines."""
 
@@ -375,20 +351,6 @@ class Plain(Room):
         if self.mode == "returns a decision":
             return lamp.decide("pressed")
         return None
-
-
-@pytest.mark.parametrize(
-    ("mode", "problem"),
-    [
-        ("returns", "returned 1, which is ignored"),
-        ("decides", "was not awaited"),
-        ("returns a decision", "was not awaited"),
-    ],
-)
-def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: str) -> None:
-    """A plain step that returns a value, or decides, is refused."""
-    with pytest.raises(SimulationError, match=problem):
-        Run(Plain(mode=mode), 1).run()
 
 
 def test_a_forgotten_await_is_reported_with_its_step() -> None:

@@ -1,16 +1,14 @@
 """Ticks in which all act on what was there when the tick began."""
 
 from collections import deque
-from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from prism import Run
 from prism.errors import SimulationError
-from prism.statechart import Statechart, Transition
 from prism.testing import ScriptedReasoner
-from prism.worlds import Agent, World, during, state
+from prism.worlds import during, state
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room
 
 
@@ -49,52 +47,6 @@ def test_together_all_see_the_beginning_of_the_tick() -> None:
         ]
 
 
-Side = StrEnum("Side", ["MIDDLE", "LEFT", "RIGHT"])
-
-
-class Needle(Agent):
-    """An agent that others push to a side, from which it does not come back."""
-
-    chart = Statechart(
-        Side,
-        [Transition("left", Side.MIDDLE, Side.LEFT), Transition("right", Side.MIDDLE, Side.RIGHT)],
-        initial=Side.MIDDLE,
-        name="needle",
-    )
-
-
-class Pushing(World[Needle]):
-    """A together world in which two agents push a third to different sides in the same tick."""
-
-    together = True
-    rounds = 1
-    ticks = 2
-    told: str = state("")
-
-    @during(Side.MIDDLE)
-    def push(self, needle: Needle) -> None:
-        """Push the first needle: the second one to the left, the tenth one to the right."""
-        pushes = {1: "left", 9: "right"}
-        if trigger := pushes.get(self.agents.index(needle)):
-            self.agents[0].fire(trigger)
-            needle.send(self.agents[0], trigger)
-
-    def tick_ends(self) -> None:
-        """Note in which order the first needle was told."""
-        self.told = " ".join(each.content for each in self.agents[0].inbox)
-
-
-def test_two_that_fire_at_a_third_do_so_in_the_order_of_their_places() -> None:
-    """Neither of two that push a third to different sides is always the first one."""
-    sides = []
-    for seed in range(40):
-        run = Run(Pushing(), 10, seed=seed)
-        run.run()
-        sides.append(run.agents[0].state)
-    assert 10 < sides.count(Side.RIGHT) < 30
-    assert sides.count(Side.MIDDLE) == 0
-
-
 @pytest.mark.parametrize(
     ("mode", "problem"),
     [
@@ -126,29 +78,6 @@ def test_together_agents_decide_in_later_waves() -> None:
     run = Run(Second(), 3)
     run.run()
     assert all(lamp.state is not Light.OFF for lamp in run.agents)
-
-
-class Nested(Room):
-    """A together world whose agents change what their lists hold, and the order of a dict."""
-
-    together = True
-
-    @during(Light.OFF)
-    def look(self, lamp: Lamp) -> None:
-        """Count in a list inside a list; see what the other has counted."""
-        lamp.heard[0][0] += 1
-        lamp.heard[1]["a"] = lamp.heard[1].pop("a")
-        lamp.pressed = self.other(lamp).heard[0][0]
-
-
-def test_together_hides_what_lists_hold_until_the_end_of_the_tick() -> None:
-    """Lists inside of lists show at the end of the tick, and so does the order of a dict."""
-    lamps = [Lamp(heard=[[0], {"a": 1, "b": 2}]) for _ in range(2)]
-    Run(Nested(), lamps).run()
-    for lamp in lamps:
-        assert lamp.pressed == 0
-        assert lamp.heard[0] == [1]
-        assert list(lamp.heard[1]) == ["b", "a"]
 
 
 class Shoved(Room):

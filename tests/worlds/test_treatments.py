@@ -1,7 +1,6 @@
-"""Ready-made treatments of every world, and tables of treatments."""
+"""Ready-made treatments of every world, and how a run keeps them."""
 
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from prism.social import Feed, Likes, PublishPost
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SharedTreatment, SwitchModel, World, treatment
-from prism.worlds._treatment_tables import read_treatment_file, treatments_in
 from prism.worlds._treatments import tables_of
 from tests.kit.worlds import Gossip, run_in, run_logged
 
@@ -113,6 +111,7 @@ def test_only_those_who_come_into_question_are_treated(tmp_path: Path) -> None:
         (SetParameters(1, {"tiring": "fast"}), "Rumour.tiring must be float, got 'fast'"),
         (SetParameters(1, {"tiring": "inf"}), "Rumour.tiring must be a finite number, got 'inf'"),
         (SetParameters(99, {"tiring": 1}), "set@99: the run has the rounds 1 to 40"),
+        ("tirng=1@1", "'set': Rumour has no parameter 'tirng'"),
         (Silence(1, agents=("nobody",)), "there is no agent 'nobody'"),
         (Silence(1, where={"age": 3}), "no agent has an attribute 'age'"),
     ],
@@ -123,108 +122,31 @@ def test_what_cannot_be_done_is_refused_before_round_1(given: Any, problem: str)
         _ = Run(Rumour(), 10, treatments=[given]).agents
 
 
-def test_two_arms_of_one_name_are_refused() -> None:
-    """Their draws would be the same."""
-    with pytest.raises(FieldValueError, match="two treatments are called 'silence'"):
-        _ = Run(Rumour(), 10, treatments=[Silence(1, share=0.1), Silence(2, share=0.1)]).agents
-
-
-FILE = """
-[[treatment]]
-kind = "set"
-round = 2
-parameters = {tiring = 0.9}
-
-[[treatment]]
-kind = "own"
-treatment = "doubt"
-round = 3
-
-[[treatment]]
-kind = "silence"
-round = 4
-share = 0.25
-where = {name = ["person_1", "person_2"]}
-"""
-
-
-def test_a_file_is_read_and_kept_as_tables(tmp_path: Path) -> None:
-    """What run.json has of treatments is read as they were."""
-    path = tmp_path / "treatments.toml"
-    path.write_text(FILE)
-    found = read_treatment_file(path, Warned)
-    assert found[1] == "doubt@3"
-    assert found[2] == Silence(4, share=0.25, where={"name": ["person_1", "person_2"]})
-    assert treatments_in(tables_of(found), Warned, path) == tuple(found)
+def test_treatments_are_kept_as_they_are(tmp_path: Path) -> None:
+    """What run.json has of treatments is read as they were, whatever their kind."""
+    given = (*TREATMENTS, "tiring=0.7@5", Silence(4, where={"name": ["a", "b"]}, name="some"))
+    run = Run(Warned, 20, rounds=5, treatments=given)
+    assert run.treatments[4] == SetParameters(5, {"tiring": "0.7"})
+    config = json.loads(json.dumps(run.to_config()))
+    assert config["treatments"][0] == "doubt@2"
+    assert Run.from_config(config, tmp_path / "run.json").treatments == run.treatments
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place", "problem"),
+    "edited",
     [
-        (
-            'kind = "set"',
-            "",
-            "line 2, field 'treatment[0].kind'",
-            "is missing: there are set",
-        ),
-        ('"silence"', '"silense"', "line 13, field 'treatment[2].kind'", "did you mean silence"),
-        (
-            "share",
-            "shair",
-            "line 15, field 'treatment[2].shair'",
-            "did you mean 'share'",
-        ),
-        ("0.25", '"a"', "line 15, field 'treatment[2].share'", "must be a number, got 'a'"),
-        ("0.25", "1.5", "line 15, field 'treatment[2].share'", "at most 1, got 1.5"),
-        (
-            "round = 4",
-            "round = 0",
-            "line 14, field 'treatment[2].round'",
-            "at least 1, got 0",
-        ),
-        ("round = 4", "", "line 12, field 'treatment[2].round'", "is missing"),
-        ('"doubt"', '"doubts"', "line 9, field 'treatment[1].treatment'", "did you mean doubt"),
-        (
-            "{tiring = 0.9}",
-            "{}",
-            "line 5, field 'treatment[0].parameters'",
-            "must set something",
-        ),
-        ('["person_1", "person_2"]', "[[1]]", "line 16, field 'treatment[2].where.name'", "a text"),
-        ('[[treatment]]\nkind = "own"', '[other]\nkind = "own"', "line 7, field 'other'", "unk"),
+        {"kind": "silense", "round": 4},
+        {"kind": "silence", "round": 0},
+        {"kind": "silence", "round": 4, "shair": 0.5},
+        {"round": 4},
+        3,
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_line_and_key(
-    tmp_path: Path, old: str, new: str, place: str, problem: str
-) -> None:
-    """Line and key are those of the first thing that cannot be."""
-    path = tmp_path / "treatments.toml"
-    assert old in FILE
-    path.write_text(FILE.replace(old, new, 1))
-    with pytest.raises(InputError, match=f"{re.escape(place)}: .*{re.escape(problem)}"):
-        read_treatment_file(path, Warned)
-
-
-def test_everything_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path) -> None:
-    """Mistakes of several tables are one error, each with its line and key."""
-    path = tmp_path / "treatments.toml"
-    text = (
-        FILE.replace('"doubt"', '"doubts"').replace("share", "shair").replace("0.9", "0.9, x = 1")
-    )
-    path.write_text(text.replace("[[treatment]]", "[other]\n[[treatment]]", 1))
-    with pytest.raises(InputError) as caught:
-        read_treatment_file(path, Warned)
-
-    found = re.findall(r"toml:(\d+): ([^:]*):", str(caught.value))
-    assert found == [("2", "other"), ("10", "treatment[1].treatment"), ("16", "treatment[2].shair")]
-
-
-def test_a_file_without_treatments_is_refused(tmp_path: Path) -> None:
-    """Treatments are tables, of which there is at least one."""
-    path = tmp_path / "treatments.toml"
-    path.write_text('[treatment]\nkind = "silence"\n')
-    with pytest.raises(InputError, match=r"must contain tables \[\[treatment\]\], each with a k"):
-        read_treatment_file(path, Warned)
+def test_treatments_that_were_edited_are_refused(edited: Any, tmp_path: Path) -> None:
+    """The message names the file and the key."""
+    config = Run(Warned, 20, treatments=TREATMENTS).to_config() | {"treatments": [edited]}
+    with pytest.raises(InputError, match=r"run.json, field 'treatments': cannot be read"):
+        Run.from_config(config, tmp_path / "run.json")
 
 
 class Coin:
@@ -257,16 +179,6 @@ def test_a_treatment_may_be_for_one_kind_of_agents(kind: str, trust: set[float])
     run = Run(Warned(), people, rounds=1, treatments=[Silence(1, where={"kind": kind})])
     run.run()
     assert {each.trust for each in run.agents} == trust
-
-
-def test_a_treatment_that_a_run_cannot_have_names_the_file(tmp_path: Path) -> None:
-    """An author whom the population does not have is refused with the table's line."""
-    path = tmp_path / "treatments.toml"
-    path.write_text('\n[[treatment]]\nkind = "post"\nround = 1\nauthor = "x"\ntext = "Hello"\n')
-    (found,) = read_treatment_file(path, Feed)
-    assert found == PublishPost(1, "x", "Hello")
-    with pytest.raises(InputError, match=r"treatments.toml, line 2: .*no agent 'x' in the run"):
-        _ = Run(Gossip(), 5, treatments=[found]).agents
 
 
 def test_treatments_that_were_changed_are_not_resumed(tmp_path: Path) -> None:

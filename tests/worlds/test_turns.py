@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError, FieldValueError, SimulationError
-from prism.randomness._stream import GOLDEN, mixed
+from prism.errors import DefinitionError, SimulationError
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Run, World, during, measure, ring, state
 from tests.kit.worlds import run_logged
@@ -47,13 +46,6 @@ class Street(World[Lamp]):
         lamp.turns += 1
         for other in lamp.neighbours:
             other.fire("light")
-
-
-def test_numbers_are_those_of_splitmix64() -> None:
-    """The first numbers of the seed 1234567 are the published ones."""
-    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
-    published += [4593380528125082431, 16408922859458223821]
-    assert [mixed(1234567 + place * GOLDEN) for place in range(1, 6)] == published
 
 
 def _reach(seed: int) -> tuple[int, int]:
@@ -211,41 +203,6 @@ def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn(
     assert not any(each.timeouts for each in results.rounds)
 
 
-class Spent(Kept):
-    """A lamp that goes out in its second tick."""
-
-    chart = Statechart(
-        Light,
-        [Transition("timeout", Light.OFF, Light.SPENT)],
-        initial=Light.OFF,
-        timeouts={Light.OFF: 1},
-    )
-
-
-@pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
-def test_who_has_timed_out_has_had_its_turn(world: type[World[Any]], turns: int) -> None:
-    """In the tick in which all time out nobody who was drawn has another turn."""
-
-    class Going(world):  # type: ignore[misc, valid-type]
-        @during(Light.SPENT)
-        def rest(self, lamp: Spent, *others: Spent) -> None:
-            for each in (lamp, *others):
-                each.turns += 1
-
-    run = Run(Going(), [Spent() for _ in range(6)])
-    results = run.run()
-    assert [each.timeouts for each in results.rounds[:3]] == [{}, {"off": 6}, {}]
-    assert sum(lamp.turns for lamp in run.agents) == turns * 29
-
-
-@pytest.mark.parametrize("ticks", [-1, 1.5, True])
-def test_ticks_in_a_state_are_whole(ticks: Any) -> None:
-    """What is no number of ticks is refused."""
-    run = Run(Street(), 3)
-    with pytest.raises(FieldValueError, match="must be a whole number, 0 or more"):
-        run.agents[0].ticks_in_state = ticks
-
-
 class Ending(Street):
     """A world that ends early."""
 
@@ -314,31 +271,6 @@ def test_an_end_only_looks(mode: str, problem: str) -> None:
     """Until draws nothing, and no measure ends a run."""
     with pytest.raises(SimulationError, match=problem):
         Run(Ending(mode=mode), 3).run()
-
-
-def test_an_end_does_not_draw_from_an_agent_that_has_drawn() -> None:
-    """Numbers of a stream that is in use are refused as those of one that is not."""
-
-    class Peeking(Street):
-        def tick_begins(self) -> None:
-            self.agents[0].random.random()
-
-        def until(self) -> bool:
-            return self.tick > 0 and self.agents[0].random.chance(0.5)
-
-    with pytest.raises(SimulationError, match="agent 'lamp_1' cannot draw random numbers: until"):
-        Run(Peeking(), 3).run()
-
-
-def test_a_run_that_has_not_begun_cannot_be_stopped() -> None:
-    """In setup there is nothing to stop."""
-
-    class Early(Street):
-        def setup(self) -> None:
-            self.stop()
-
-    with pytest.raises(SimulationError, match="the run cannot be stopped: it has not begun"):
-        Run(Early(), 3).run()
 
 
 def _world(**marks: Any) -> type[World[Any]]:
@@ -476,25 +408,3 @@ class HurriedInTurn(Hurried):
 def test_a_time_out_may_be_due_before_the_first_turn(world: type[World[Any]]) -> None:
     """A lamp times out in the tick in whose beginning its time was up."""
     assert Run(world, 6, seed=0).run().series("spent") == [0, 1, 1]
-
-
-class Roll(World[Lamp]):
-    """Lamps that call their names."""
-
-    rounds = 1
-    called: list[str] = state(list)
-
-    @during(Light.OFF)
-    def call(self, lamp: Lamp) -> None:
-        """Call."""
-        self.called.append(lamp.agent_id)
-
-
-def test_agents_with_one_place_act_in_the_order_of_their_ids(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Those that have the same number in a tick each have a turn."""
-    monkeypatch.setattr("prism.worlds._host.maker_of_keys", lambda *_: lambda _: (7, 8, 9))
-    run = Run(Roll(), [Lamp(agent_id=each) for each in ("c", "a", "b")])
-    run.run()
-    assert run.world.called == ["a", "b", "c"]

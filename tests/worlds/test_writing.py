@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from prism import Run
-from prism.errors import FieldTypeError, InputError, SimulationError
+from prism.errors import InputError, SimulationError
 from prism.llm import Model
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import WriterOptions
@@ -126,22 +126,6 @@ def test_a_text_that_nobody_could_write_is_refused() -> None:
     """Without a writer and a template a run ends at once, and says what to give."""
     with pytest.raises(SimulationError, match=r"no writer: pass Run\(\.\.\., writer=\.\.\.\)"):
         Run(demanding(), 1).run()
-
-
-class Unwritable(Room):
-    """A step whose template no log can tell."""
-
-    @during(Light.OFF)
-    async def sign(self, lamp: Lamp) -> None:
-        """Write."""
-        await lamp.write("Say hello.", template={"lamp": lamp})
-
-
-def test_a_template_is_a_text_or_data() -> None:
-    """Anything else is refused by the name of the text, with the line of the step."""
-    with pytest.raises(FieldTypeError, match="template of the text 'text' must be") as caught:
-        Run(Unwritable(), 1).run()
-    assert "test_writing.py" in caught.value.__notes__[0]
 
 
 def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:

@@ -45,7 +45,7 @@ _TABULATED = (
     events.POST_PUBLISHED,
     events.POST_LIKED,
 )
-_NOT_TABULATED = ("interests", "following", "topics")
+_NOT_TABULATED = ("interests", "following", "follows", "topics")
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     event.name: tuple(key.name for key in event.keys if key.name not in _NOT_TABULATED)

@@ -292,8 +292,7 @@ def _pages(event: Mapping[str, Any], _agent_id: str) -> str:
 
 def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
     answer = f"the answer {event['chosen']} to {event['trigger']}"
-    # logs from before reasons were logged mean this one
-    if event.get("reason") == "not_enabled":
+    if event["reason"] == "not_enabled":
         return f"{answer} is no longer possible"
     return f"{answer} comes too late"
 

@@ -6,17 +6,9 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._tables.levels import Level
-from prism.analysis._tables.states import states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
-from prism.analysis._tables.visits import OF_STATE, Visits, visits_in
+from prism.analysis._tables.visits import OF_STATE, visits_in
 
-_TICKS = {
-    "run": pl.UInt32(),
-    "round": pl.Int64(),
-    "chart": pl.String(),
-    "state": pl.String(),
-    "agent_ticks": pl.Int64(),
-}
 _ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 _COLUMNS = (
@@ -56,41 +48,23 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False, depth: int | None = No
         ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which that
         share of the visits has ended; null if the visits are cut before); ``max``, the longest
         observed visit; ``timeout_share`` (complete visits that a time-out ended, 0 to 1);
-        ``at_risk`` (ticks at whose beginning an agent was in the state; if no agent moves another,
-        they sum over all states to the steps taken) and ``agent_ticks`` (ticks at whose end an
-        agent was in the state, as in `state_counts`). For runs whose events happen at rates, all
-        times are in rounds, and ``agent_ticks`` is missing. If there are several runs, ``run`` is
-        the first column. If a run has several charts, each is described separately, and named in
-        ``chart`` before ``state``.
+        and ``at_risk`` (ticks at whose beginning an agent was in the state; if no agent moves
+        another, they sum over all states to the steps taken). For runs whose events happen at
+        rates, all times are in rounds. If there are several runs, ``run`` is the first column. If
+        a run has several charts, each is described separately, and named in ``chart`` before
+        ``state``.
     """
     level = None if depth is None else Level.of(logs, depth)
     visits = visits_in(logs, level)
     is_whole = pl.col("round").is_null()
     lengths = visits.lengths if by_round else visits.lengths.filter(is_whole)
 
-    by_tick, by_rate = visits.apart(lengths)
-    ticks = _agent_ticks(logs, visits, level, by_round=by_round)
-    in_ticks = _described(by_tick).join(ticks, on=OF_STATE, how="left", nulls_equal=True)
-    parts = [part for part in (in_ticks, _described(by_rate)) if part.height] or [in_ticks]
-    table = pl.concat(parts, how="diagonal_relaxed").sort(OF_STATE, nulls_last=True)
+    parts = [part for part in map(_described, visits.apart(lengths)) if part.height]
+    # whole ticks and rounds in fractions
+    table = pl.concat(parts or [_described(lengths)], how="vertical_relaxed")
+    table = table.sort(OF_STATE, nulls_last=True)
 
     return logs.labelled(without_lone_chart(table if by_round else table.drop("round")))
-
-
-def _agent_ticks(
-    logs: RunLogs, visits: Visits, level: Level | None, *, by_round: bool
-) -> pl.DataFrame:
-    in_rounds = _agent_ticks_by_round(logs) if by_round else visits.agent_ticks.clear()
-    ticks = pl.concat([in_rounds, visits.agent_ticks])
-    return ticks if level is None else level.states(ticks, "agent_ticks")
-
-
-def _agent_ticks_by_round(logs: RunLogs) -> pl.DataFrame:
-    states = states_by_number(logs)
-    if "tick" not in states.columns:  # the log has no ticks
-        return pl.DataFrame(schema=_TICKS)
-
-    return states.group_by(OF_STATE).agg(agent_ticks=pl.col("agents").sum())
 
 
 def _described(lengths: pl.DataFrame) -> pl.DataFrame:

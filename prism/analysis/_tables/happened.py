@@ -1,8 +1,8 @@
-"""What happened in runs, in one pass: posts, likes, views and transitions with their ticks."""
+"""What happened in runs, in one pass: posts, likes and transitions with their ticks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +12,6 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._tables.everybody import totals_of_everybody
 from prism.errors import FieldValueError
-from prism.statechart.social import SEES_POST
 from prism.telemetry import events
 
 IN_ALL = ["run", "round"]
@@ -21,7 +20,7 @@ IN_ALL = ["run", "round"]
 KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 """Names of the kinds of posts in tables."""
 
-Part = Literal["posts", "likes", "views", "transitions", "decisions", "measures"]
+Part = Literal["posts", "likes", "transitions", "decisions", "measures"]
 
 _COUNTED = ("transitions", "decisions")
 """Parts with so many rows that equal ones become one row with a count."""
@@ -32,11 +31,9 @@ _NO_ROUND = 2**62
 _STAMP = ("run", "round", "tick")
 _POST = ("agent_id", "post_id", "kind", "parent_id", "root_id")
 _STEP = ("chart", "from_state", "to_state", "trigger", "ticks_in_state")
-_VIEW = ("agent_id", "context")
 _KEYS: dict[Part, tuple[str, tuple[str, ...]]] = {
     "posts": (events.POST_PUBLISHED, _POST),
     "likes": (events.POST_LIKED, ("agent_id", "post_id", "author_id")),
-    "views": (events.TRANSITION, _VIEW),
     "transitions": (events.TRANSITION, _STEP),
     "decisions": (events.DECISION, ("state", "source")),
     "measures": (events.ROUND_ENDED, ("measures", "agent_ticks")),
@@ -52,9 +49,9 @@ class Happened:
         rounds: ``run``, ``round`` and ``ticks`` of every included round, and the planned ticks of a
             round (``per_round``).
         tables: The requested tables, with ``run``, ``round`` and ``tick``: ``posts`` of all
-            kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
-            opened a post; ``transitions`` and ``decisions`` with the ``count`` of equal ones;
-            ``measures`` of worlds as JSON, with the ``agent_ticks`` of each round.
+            kinds in the order of the log; ``likes``; ``transitions`` and ``decisions`` with the
+            ``count`` of equal ones; ``measures`` of worlds as JSON, with the ``agent_ticks`` of
+            each round.
         started: Numbers of the runs that begin with ``run.started``.
         totals: What all agents did in each round of the runs whose logs cover only a
             sample, with the measures of rounds.
@@ -98,7 +95,7 @@ def what_happened(
     mergers = {part: _merger(part) for part in parts}
     of_parts = (_KEYS[part][1] for part in parts)
     read = {*_STAMP[1:], "agent_id", "state", "trigger"}.union(*of_parts)
-    has_object = pl.col("event").eq(events.ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
+    has_object = pl.col("event") == events.ROUND_ENDED
 
     is_late = pl.col("round") > (_NO_ROUND if to_round is None else to_round)
     for block in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
@@ -112,7 +109,7 @@ def what_happened(
         for part, merger in mergers.items():
             merger.add(_found(frame, part))
 
-    tables = _tables(mergers)
+    tables = {part: merger.table() for part, merger in mergers.items()}
     totals = pl.DataFrame()
     if "measures" in tables:
         totals = totals_of_everybody(logs).filter(pl.col("round") >= from_round, ~is_late)
@@ -126,15 +123,6 @@ def what_happened(
         totals,
         from_round,
     )
-
-
-def _tables(mergers: Mapping[Part, TableMerger]) -> dict[Part, pl.DataFrame]:
-    tables = {part: merger.table() for part, merger in mergers.items()}
-    if "views" in tables:
-        post_id = pl.col("context").str.json_path_match("$.post_id")
-        tables["views"] = tables["views"].with_columns(post_id=post_id).drop("context")
-
-    return tables
 
 
 def _check_rounds(first: int, last: int | None) -> None:
@@ -200,10 +188,6 @@ def _merger(part: Part) -> TableMerger:
 
 def _found(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
     event, keys = _KEYS[part]
-    is_own = pl.col("event") == event
-    if part == "views":
-        is_own &= pl.col("trigger") == SEES_POST
-
-    rows = frame.filter(is_own).select(*_STAMP, *keys)
+    rows = frame.filter(pl.col("event") == event).select(*_STAMP, *keys)
 
     return rows.group_by(rows.columns).agg(count=COUNT) if part in _COUNTED else rows

@@ -39,12 +39,10 @@ MEASURES = (
     *("cascades", "singletons", "beyond_one_degree", "cascade_size", "cascade_depth"),
     *("largest_cascade", "deepest_cascade", "virality", "median_place"),
     *("reshare_singletons", "reshare_beyond_one_degree", "deepest_reshare"),
-    *("views_per_post", "readers", "reach", "largest_reach"),
-    *("intervals", "interval", "burstiness", "memory"),
 )
 """Columns of every run, without the measures of its world."""
 
-PARTS: tuple[Part, ...] = ("posts", "likes", "views", "transitions", "decisions", "measures")
+PARTS: tuple[Part, ...] = ("posts", "likes", "transitions", "decisions", "measures")
 """The parts of the log that measures need."""
 
 _ROOT = pl.coalesce("root_id", "parent_id", "post_id")
@@ -78,14 +76,9 @@ def run_measures(
         cascades of two posts or more; the latter is the time of the median answer, as a share of
         the time from the root to the last answer); for trees that consist only of reshares of a
         post or reply, ``reshare_singletons``, ``reshare_beyond_one_degree`` and ``deepest_reshare``
-        (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that were opened at least
-        once), ``readers`` (the share of the agents that opened any post), ``reach`` and
-        ``largest_reach`` (mean and maximum over the opened cascades of the share of the agents that
-        opened a post of it); ``intervals`` (times between two acts of one agent), ``interval``
-        (their mean in ticks), and the ``burstiness`` and ``memory`` of all of them (see
-        `_burstiness` and `_memory`). Then follow, by name, the measures of the world in the round,
-        or in the last one, prefixed with ``measure_`` if the name is taken. Shares and means of
-        nothing are null, such as all those of posts in worlds without posts.
+        (Goel, Watts and Goldstein 2012). Then follow, by name, the measures of the world in the
+        round, or in the last one, prefixed with ``measure_`` if the name is taken. Shares and means
+        of nothing are null, such as all those of posts in worlds without posts.
 
     Raises:
         FieldValueError: If ``from_round`` is not 1 or more, or ``to_round`` less.
@@ -111,7 +104,7 @@ def measured_of(happened: Happened, runs: int) -> pl.DataFrame:
         runs: Number of the runs, including those in which nothing happened.
     """
     table = _keys(happened, runs)
-    for part in (_activity, _participation, _cascades, _pace, _reshares, _reach, _rhythm):
+    for part in (_activity, _participation, _cascades, _pace, _reshares):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
     # a round without a single event must still have its zeros
@@ -228,72 +221,6 @@ def _that_count(roots: pl.DataFrame, happened: Happened) -> pl.DataFrame:
     """Keep trees that began in the included rounds; by default also those from before the first."""
     is_late = pl.col("round") >= happened.from_round
     return roots.filter(is_late) if happened.from_round > 1 else roots
-
-
-def _reach(happened: Happened) -> pl.DataFrame:
-    roots = happened.tables["posts"].select("run", "post_id", root_id=_ROOT)
-    agents = happened.agents.group_by("run").agg(agents=pl.len())
-    views = happened.counting("views").join(roots, on=["run", "post_id"], how="left")
-    seen = and_in_all(views.join(agents, on="run"))
-    of_cascades = seen.group_by(*IN_ALL, "root_id").agg(
-        pl.col("agent_id").n_unique(), pl.col("agents").first()
-    )
-    reached, every = pl.col("agent_id"), pl.col("agents").first()
-    # sums of whole numbers are the same in any order
-    reached_by = of_cascades.group_by(IN_ALL).agg(
-        reach=reached.sum() / (pl.len() * every), largest_reach=reached.max() / every
-    )
-    table = seen.group_by(IN_ALL).agg(
-        views_per_post=pl.len() / pl.col("post_id").n_unique(),
-        readers=pl.col("agent_id").n_unique() / pl.col("agents").first(),
-    )
-
-    return table.join(reached_by, on=IN_ALL, nulls_equal=True)
-
-
-def _rhythm(happened: Happened) -> pl.DataFrame:
-    """Return the times between the acts of agents: posts, replies, reshares and likes.
-
-    They are in ticks, continuous from the first round on. Each belongs to the round of the later
-    act.
-    """
-    lengths = happened.rounds.group_by("run").agg(pl.col("per_round").first())
-    clock = (pl.col("round") - 1) * pl.col("per_round") + pl.col("tick")
-    done = acts(happened).join(lengths, on="run", how="left", maintain_order="left")
-    done = done.with_columns(clock=clock).sort("run", "clock", maintain_order=True)
-    ticks, before = pl.col("clock").diff(), pl.col("ticks").shift(1)
-    timed = done.with_columns(ticks=ticks.over("run", "agent_id")).with_columns(
-        before=before.over("run", "agent_id")
-    )
-    intervals = and_in_all(timed.select(*IN_ALL, "ticks", "before")).group_by(IN_ALL)
-
-    return intervals.agg(
-        intervals=pl.col("ticks").count().cast(pl.Int64),
-        interval=pl.col("ticks").mean(),
-        burstiness=_burstiness(),
-        memory=_memory(),
-    )
-
-
-def _burstiness() -> pl.Expr:
-    """Return the burstiness: -1 for a regular rhythm, about 0 for a random one, 1 for a burst.
-
-    It is that of Goh and Barabási (2008, EPL 81, 48002), (r - 1) / (r + 1) with r = sd / mean, in
-    the form that Kim and Jo (2016, Physical Review E 94, 032311) give for n intervals, which hardly
-    depends on n; null below two intervals.
-    """
-    ticks, number = pl.col("ticks"), pl.col("ticks").count()
-    ratio = ticks.std(ddof=0) / ticks.mean()
-    low, high = (number.cast(pl.Int64) - 1).sqrt(), (number + 1).sqrt()
-    burstiness = (high * ratio - low) / ((high - 2) * ratio + low)
-
-    return pl.when(number > 1, ticks.mean() > 0).then(burstiness)
-
-
-def _memory() -> pl.Expr:
-    """Return the correlation of an interval with the next (Goh and Barabási 2008), or null."""
-    memory = pl.corr("before", "ticks")
-    return pl.when(memory.is_finite()).then(memory)
 
 
 def _of_everybody(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:

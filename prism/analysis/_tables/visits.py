@@ -68,13 +68,10 @@ class Visits:
         lengths: Numbers of visits that were ``complete`` (of these, ``timeouts``), ``cut`` and
             ``open``, by run, round in which they ended (null for all rounds), chart, state and
             ``ticks`` (in rounds where events happen at rates).
-        agent_ticks: The ticks at whose end an agent was in a state, by run, chart and state; the
-            round is null.
         by_rate: The runs whose events happen at rates.
     """
 
     lengths: pl.DataFrame
-    agent_ticks: pl.DataFrame
     by_rate: tuple[int, ...]
 
     def apart(self, lengths: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -146,8 +143,7 @@ def visits_in(logs: RunLogs, level: Level | None = None) -> Visits:
     """Return the visits in logs, at the level of their states or at another one."""
     paths, moments, times = AgentPaths(), merge_by_first(["run", "round", "tick"]), _Times()
     visits = None if level is None else _VisitsOfLevel(level)
-    moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
-    last = merge_by_last(_AGENT)
+    moved, last = merge_by_sum(_MOVED), merge_by_last(_AGENT)
 
     def noted() -> Iterator[pl.DataFrame]:
         for frame in map(times.measured, dated(logs, moments)):
@@ -159,9 +155,6 @@ def visits_in(logs: RunLogs, level: Level | None = None) -> Visits:
                 visits.follow(frame, paths.charts)
 
     for steps in paths.follow(noted()):
-        first = steps.filter(pl.col("before").is_null())
-        state = pl.coalesce("begin", "end")
-        begun.add(first.group_by("run", "chart", state=state).agg(begun=COUNT))
         last.add(steps.select(*_AGENT, "round", "tick", "closing", state="end"))
 
     per_round = _ticks_per_round(logs, moments.table())
@@ -191,11 +184,7 @@ def visits_in(logs: RunLogs, level: Level | None = None) -> Visits:
         .agg(pl.col("complete", "timeouts", "cut", "open").fill_null(0).sum())
     )
 
-    return Visits(
-        of_length.sort(*OF_STATE, "ticks", nulls_last=True),
-        _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
-        by_rate,
-    )
+    return Visits(of_length.sort(*OF_STATE, "ticks", nulls_last=True), by_rate)
 
 
 class _VisitsOfLevel:
@@ -314,30 +303,3 @@ def _open(last: pl.DataFrame, by_rate: Sequence[int]) -> pl.DataFrame:
         .group_by(*OF_STATE, "ticks")
     )
     return counted.agg(open=COUNT)
-
-
-def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
-    """Count the ticks at whose end agents are in each state, from their arrivals and departures.
-
-    An agent is in a state at the end of every tick from the one in which it arrives to the one
-    before it leaves. Transitions that close a round happen after the end of their tick. The sum of
-    all departure ticks minus the sum of all arrival ticks is therefore the number of ticks in the
-    state.
-    """
-    closing = pl.col("is_closing").cast(pl.Int64)
-    moment = _clock().clip(lower_bound=1) + closing
-    moved = ended.with_columns(ticks=pl.col("count") * moment)
-    parts = [
-        moved.select("run", "chart", "ticks", state="from_state"),
-        moved.select("run", "chart", -pl.col("ticks"), state="to_state"),
-        last.select(*_STATE, ticks=pl.col("end") + 1),
-        begun.select(*_STATE, ticks=-pl.col("begun")),
-    ]
-    ticks = pl.col("ticks")
-    every = pl.concat([part.select(*_STATE, "ticks") for part in parts]).filter(_IS_THERE)
-    # the ticks are unknown if the log does not say when agents moved
-    known = every.group_by(_STATE).agg(
-        agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())
-    )
-
-    return known.select("run", pl.lit(None, pl.Int64).alias("round"), *_STATE[1:], "agent_ticks")

@@ -56,7 +56,6 @@ from prism.report._facts.thinking import (
 from prism.report._facts.turns import OF_TURNS, call_counts, refusal_counts
 from prism.runlog._prompts import Asked, asked_in, find_prompts, prompts_of
 from prism.runs._folder import read_summary
-from prism.statechart.social import SEES_POST
 from prism.telemetry.events import DECISION, TRANSITION
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
@@ -523,6 +522,7 @@ In memory they take three times as much as polars reports, and in files a thirti
 _NOT_SHOWN = (
     *("host", "traceback", "exception"),
     *("prompt_hash", "unknown_variables", "timeouts", "fallbacks"),
+    *("measure", "values", "quantiles"),
 )
 _SHOWN = tuple(
     dict.fromkeys(
@@ -577,8 +577,8 @@ class _ParsedLogs(RunLogs):
     ) -> Iterator[pl.DataFrame]:
         """Read all logs as `RunLogs.blocks_where` does, parsing them at the first call."""
         if self._parts is None:
-            # from the contexts of transitions, a report needs only which posts were opened
-            needed = (pl.col("event") != TRANSITION) | (pl.col("trigger") == SEES_POST)
+            # a report needs no contexts of transitions
+            needed = pl.col("event") != TRANSITION
             frames = super().blocks_where(None, columns=_SHOWN, objects_where=needed)
             self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]
 

@@ -22,7 +22,6 @@ from prism.report._sections.turns import CALLS, REFUSED, TURNS
 from prism.report._sections.worlds import (
     MEASURES,
     PICTURE,
-    TREATMENTS,
     WORLD_EVENTS,
 )
 
@@ -30,7 +29,6 @@ KINDS = (
     *(
         PICTURE,
         MEASURES,
-        TREATMENTS,
         WORLD_EVENTS,
         TURNS,
         STEPS,

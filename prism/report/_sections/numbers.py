@@ -16,7 +16,7 @@ from prism.report._sections.kinds import Kind, Maker, Section
 from prism.statechart._definition import TIMEOUT
 
 _ACTS = ("posts", "replies", "reshares", "likes")
-_SHARES = ("share of fallbacks", "share of the most active 1 %", "share of the most active 10 %")
+_SHARES = ("share of fallbacks",)
 _NO_DIFFERENCE = ("seed",)
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -29,7 +29,6 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     Args:
         facts: The run.
     """
-    written = facts.participation.filter(pl.col("round").is_null())
     spread = facts.cascades.filter(pl.col("size") > 1)
     has_feed, of_turns = facts.has_feed, facts.is_of_turns
     asked = int(facts.decisions["asked"].sum())
@@ -47,9 +46,6 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "decisions asked": asked if facts.has_decisions else None,
         "share of fallbacks": fallbacks / asked if asked else None,
         **{name: int(facts.agents[name].sum()) if has_feed else None for name in _ACTS},
-        "Gini of all that was written": _only(written["gini"]),
-        "share of the most active 1 %": _only(written["top_1"]),
-        "share of the most active 10 %": _only(written["top_10"]),
         "cascades of two posts or more": spread.height if has_feed else None,
         "largest cascade, posts": _most(spread["size"]),
         "deepest cascade, steps": _most(spread["depth"]),
@@ -123,11 +119,6 @@ def _rounds(facts: RunFacts) -> int | None:
     if "round" not in facts.states.columns or facts.states.is_empty():
         return None
     return _most(facts.states["round"]) or None
-
-
-def _only(values: pl.Series) -> float | None:
-    found: float | None = values.item() if values.len() else None
-    return found
 
 
 def _most(counts: pl.Series) -> int | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
-import orjson
 import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.html_table import html_table, shown
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures, colour_of, tips
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, thinned_rounds
 from prism.report._sections.kinds import Kind
@@ -86,41 +83,6 @@ MEASURES = Kind(
 
 _MOST = 100
 
-
-def _treatments(facts: RunFacts, name: str, _figures: PageFigures) -> Markup | None:
-    """Make the part of one run, without a figure, since the figures of measures have the marks."""
-    if facts.treatments.is_empty():
-        return None
-
-    changes = pl.Series("changed", map(_changes, facts.treatments["parameters"]), dtype=pl.String)
-    table = facts.treatments.select("round", "treatment", changes)
-
-    return html_table(f"treatments-{name}", table, {"changed": "changed parameters"}, most=_MOST)
-
-
-def _changes(text: str | None) -> str:
-    try:
-        changed = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:  # a long text was cut
-        return text or ""
-
-    if not isinstance(changed, dict):
-        return text or ""
-    return ", ".join(f"{name} {_value(value)}" for name, value in changed.items()) or "none"
-
-
-def _value(value: Any) -> str:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return shown(value) if is_number else str(value)
-
-
-TREATMENTS = Kind(
-    "treatments",
-    "Treatments",
-    "The rounds that began with a treatment, and the parameters that it changed.",
-    "The run was given no treatment.",
-    _treatments,
-)
 
 _MOST_DRAWN = 10
 

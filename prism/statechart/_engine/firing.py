@@ -39,7 +39,6 @@ from prism.statechart._engine.pending import (
     close_overtaken,
     drain,
     has_moved,
-    note_dropped,
 )
 from prism.statechart._engine.writing import (
     Discarded,
@@ -499,9 +498,6 @@ class Engine(Checks[StateT]):
             self._make(agent, arc, edge, write, context)
             if own.queue:
                 drain(self._definition.name, agent, own)
-        except BaseException as error:
-            note_dropped(error, self._definition.name, agent, own.queue)
-            raise
         finally:
             del self._firing[key]
 
@@ -562,9 +558,6 @@ class Engine(Checks[StateT]):
             if own.queue:
                 drain(self._definition.name, agent, own)
             return made
-        except BaseException as error:
-            note_dropped(error, self._definition.name, agent, own.queue)
-            raise
         finally:
             del self._firing[key]
 

@@ -6,8 +6,8 @@ An agent may have moved before the answer to its question comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
-from itertools import islice, takewhile
+from collections.abc import Awaitable, Callable, Sequence, Set
+from itertools import takewhile
 from threading import get_ident
 from typing import Any, Protocol
 
@@ -153,8 +153,6 @@ def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
 MOST_QUEUED_FIRES = 1000
 """Fires that an agent's own actions may queue behind one fire before the engine stops them."""
 
-_MOST_NAMED = 20
-
 
 class Run:
     """A transition that is under way, and the fires that wait for its end.
@@ -211,24 +209,4 @@ def restless(chart: str, agent: Any) -> RunawayError:
         f"chart {chart!r}: agent {name_or_number(agent)!r} did not settle within "
         f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
         "eventless transitions there a guard that ends them"
-    )
-
-
-def note_dropped(
-    error: BaseException,
-    chart: str,
-    agent: object,
-    queue: Iterable[tuple[str, Callable[[], object]]],
-) -> None:
-    """Add a note to an exception that names the queued fires it drops, if there are any."""
-    waiting = iter(queue)
-    named = [name for name, _ in islice(waiting, _MOST_NAMED)]
-    if not named:
-        return
-
-    more = sum(1 for _ in waiting)
-    listing = ", ".join(named) + (f" and {more} more" if more else "")
-    error.add_note(
-        f"chart {chart!r} dropped the events that agent {name_or_number(agent)!r} had queued "
-        f"behind this one: {listing}"
     )

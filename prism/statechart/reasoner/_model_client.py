@@ -82,7 +82,7 @@ def text_with_calls(text: str, calls: Any, schema: Mapping[str, Any] | None) -> 
     """
     asked = (schema or {}).get("properties") or ()
     told = _told(calls)
-    is_choice = "next_state" in asked and not what_is_said(text)
+    is_choice = not {"next_state", "letter"}.isdisjoint(asked) and not what_is_said(text)
     if not told or not ("agent" in asked or is_choice):
         return text
     if is_choice and not all(map(_is_whole, told)):

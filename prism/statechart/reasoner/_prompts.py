@@ -90,14 +90,16 @@ class PromptSettings:
 DEFAULT_SETTINGS = PromptSettings()
 
 
-def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of a chat reply: one ``next_state`` among the options.
+def answer_schema(
+    options: Sequence[Any], *, key: str = "next_state", asks_reason: bool = False
+) -> dict[str, Any]:
+    """Return the JSON schema of a reply: one of the options under a key.
 
     A reason comes after the choice, which therefore does not depend on it: a run with reasons
     differs from one without only in a line of the prompt.
     """
     states = {"type": "string", "enum": [state_text(option) for option in options]}
-    properties: dict[str, Any] = {"next_state": states}
+    properties: dict[str, Any] = {key: states}
     if asks_reason:
         properties["reason"] = {"type": "string", "maxLength": MOST_REASON_CHARACTERS}
 

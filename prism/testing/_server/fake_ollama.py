@@ -44,8 +44,7 @@ class FakeOllama(ModelServer):
             window is read, and nothing says so. ``restarts`` maps numbers of questions to seconds:
             after that many questions the server is away, as in ``{400: 4.0}``. ``slots`` is the
             number of simultaneous answers, and ``queue_limit`` the number of questions that may
-            wait before the next is refused with 503. None means no limit. ``remember`` is the
-            number of questions to keep, the latest ones; all by default. ``port`` is the port to
+            wait before the next is refused with 503. None means no limit. ``port`` is the port to
             listen on; any free one by default.
 
     Raises:

@@ -17,7 +17,7 @@ from prism.errors import FieldValueError
 from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
 from prism.testing._server.faults import Fault
 from prism.testing._server.tokens import count_tokens, first_tokens
-from prism.testing._server.wire import Asked, Said
+from prism.testing._server.wire import Asked, Said, key_in
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 10
@@ -52,7 +52,6 @@ class ServerSettings(TypedDict, total=False):
     restarts: Mapping[int, float] | None
     slots: int | None
     queue_limit: int | None
-    remember: int | None
     port: int
 
 
@@ -72,7 +71,6 @@ class ModelServer(ABC):
         slots: Number of simultaneous answers; further questions wait. None for no limit.
         queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
             no limit.
-        remember: Number of questions to keep, the latest ones; all by default.
         port: Port to listen on; by default any free one.
 
     Raises:
@@ -106,7 +104,6 @@ class ModelServer(ABC):
         restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         queue_limit: int | None = None,
-        remember: int | None = None,
         port: int = 0,
     ) -> None:
         if slots is not None and slots < 1:
@@ -132,7 +129,6 @@ class ModelServer(ABC):
         self._loaded: dict[str, int | None] = {}
         self._slots = slots
         self._queue_limit = queue_limit
-        self._remember = remember
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
@@ -354,9 +350,6 @@ class ModelServer(ABC):
         if self.asked in self._restarts:
             self._orders.put_nowait(self._restarts.pop(self.asked))
 
-        if self._remember is not None:
-            del self.questions[: max(0, len(self.questions) - self._remember)]
-
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
         """Wait for a slot, and count the time that it is in use."""
@@ -455,7 +448,7 @@ class ModelServer(ABC):
             # in the order of the schema, as servers write it that keep to one
             asks_reason = "reason" in (asked.schema or {}).get("properties", {})
             reason = {"reason": f"I prefer {chosen}."} if asks_reason else {}
-            return json.dumps({"next_state": chosen, **reason})
+            return json.dumps({key_in(asked.schema): chosen, **reason})
         if self.write is None:
             return self.choose(asked)
 

@@ -99,8 +99,14 @@ def options_in(schema: Any) -> list[str]:
     if not isinstance(schema, dict):
         return []
 
-    options: list[str] = schema.get("properties", {}).get("next_state", {}).get("enum", [])
+    members = schema.get("properties", {})
+    options: list[str] = members.get(key_in(schema), {}).get("enum", [])
     return options
+
+
+def key_in(schema: Any) -> str:
+    """Return the key under which a schema asks for a choice: that of a state, or of its letter."""
+    return "letter" if "letter" in schema.get("properties", {}) else "next_state"
 
 
 def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:

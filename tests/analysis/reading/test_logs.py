@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 from prism.analysis import Note, read_log, transition_counts
 from prism.errors import InputError
 from prism.telemetry.events import SCHEMA_VERSION
-from tests.kit import processes
 from tests.kit.logs import AGENTS
 
 WriteLog = Callable[..., Path]
@@ -168,14 +166,3 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
     logs = read_log(write_log(lines))
     assert transition_counts(logs)["count"].sum() == 199
     assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
-
-
-@pytest.mark.slow
-def test_without_polars_the_room_names_its_extra() -> None:
-    """Without polars the import says what to install."""
-    code = "import sys; sys.modules['polars'] = None; import prism.analysis"
-    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert "MissingExtraError: prism.analysis needs the package 'polars'" in last
-    assert "pip install 'prism-statecharts[analysis]'" in last

@@ -1,7 +1,6 @@
 """Putting small tables together."""
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,18 +46,3 @@ def test_many_rows_are_merged_before_the_end() -> None:
     assert dict(merger.table().iter_rows()) == {"a": 300_000, "b": 600_000}
     assert len(calls) == 2
     assert max(calls) < 8 * part.height
-
-
-def test_columns_keep_their_order_when_merged_in_between() -> None:
-    """A merge that reorders columns does not disturb the tables that follow."""
-    merger = TableMerger(lambda tables: tables.group_by("key").agg(pl.col("count").sum()))
-    part = pl.DataFrame({"count": [1] * 600_000, "key": ["a"] * 600_000})
-    for _ in range(4):
-        merger.add(part)
-    assert merger.table().rows() == [(2_400_000, "a")]
-
-
-def test_merging_no_table_is_an_error() -> None:
-    """Without a table the columns are unknown, which is an error."""
-    with pytest.raises(ValueError, match="no table was added"):
-        merge_by_sum(["key"]).table()

@@ -5,15 +5,12 @@ from typing import Any
 
 import orjson
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.analysis._reading.parsing import (
     OBJECTS,
-    TYPES,
     _read_in_halves,
-    empty,
     objects_of,
     parse,
 )
@@ -121,20 +118,6 @@ def test_every_object_of_the_schema_keeps_the_order_of_its_keys() -> None:
     assert list(json.loads(frame["values"][0])) == list(value)
 
 
-def test_objects_are_those_of_the_lines_asked_for() -> None:
-    """Objects are found by the number of their line; null gives null."""
-    lines = [b'{"context":{"n":%d}}' % number for number in range(4)]
-    assert objects_in(lines, [8, None, 5], "context") == [('{"n":3}',), (None,), ('{"n":0}',)]
-    assert objects_in(lines, [], "context") == []
-
-
-@pytest.mark.parametrize("levels", [400, 4000])
-def test_deeply_nested_object_is_null(levels: int) -> None:
-    """An object nested too deeply is null, and the next line is read."""
-    deep = b'{"context":' + b"[" * levels + b"]" * levels + b"}"
-    assert objects_in([deep, b'{"context":{}}'], [5, 6], "context") == [(None,), ("{}",)]
-
-
 HALF = st.sampled_from([r"\ud83d", "ud83d", r"\uDE00", r"\u0041", "a", r"\n", r"\"", r"\\"])
 
 
@@ -154,10 +137,3 @@ def test_lone_surrogates_make_a_line_bad(texts: list[list[str]]) -> None:
     assert list(parsed.bad_lines) == [
         number for number, text in enumerate(is_sound, start=1) if text is None
     ]
-
-
-def test_empty_frame_has_the_columns_of_others() -> None:
-    """An empty frame can be concatenated with any other."""
-    frame = empty(["event", "round"])
-    assert (frame.height, frame.columns) == (0, ["line", "event", "round", "run"])
-    assert [frame.schema[name] for name in ("event", "round")] == [TYPES["event"], TYPES["round"]]

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,49 +106,3 @@ def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
         assert (step["before"], step["is_early"]) == (before, own < moment)
         assert moment_of(step) == max(own, moment)
         last[key] = (step["end"], max(own, moment))
-
-
-def test_steps_are_linked_in_batches() -> None:
-    """Blocks are linked once they have enough steps, and the last ones at the end."""
-    rows = [move(f"agent {number}", "a", "b") for number in range(10)]
-    paths = AgentPaths(rows_at_once=4)
-    numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows)], schema=SCHEMA)
-    parts = list(paths.follow(numbered.slice(place, 1) for place in range(10)))
-    assert [part.height for part in parts] == [5, 5, 0]
-
-
-def test_incomplete_steps_are_left_out() -> None:
-    """Transitions without agent or end are no steps, nor are agents that join in no state."""
-    rows = [
-        move("x", None, "b"),
-        move("x", "b", None),
-        {**join("x", "a"), "state": None},
-        {**join("x", "a"), "agent_id": None},
-        move("x", "a", "b"),
-    ]
-    assert follow(rows)["line"].to_list() == [5]
-
-
-@pytest.mark.parametrize(
-    ("told", "before"), [("c", [None, None, None, "a"]), ("d", [None, None, "a", None])]
-)
-def test_agents_join_the_chart_of_the_run(told: str, before: list[str | None]) -> None:
-    """If two charts drive agents, those that join belong to the chart of run.started."""
-    rows = [
-        {"run": 0, "event": STARTED, "chart": told},
-        move("y", "home", "work", chart="d"),
-        join("x", "a"),
-        move("x", "home", "work", chart="d"),
-        move("x", "a", "b", chart="c"),
-    ]
-    paths = AgentPaths(rows_at_once=0)
-    assert follow(rows, paths=paths)["before"].to_list() == before
-    assert paths.charts == {0: told}
-
-
-def test_agents_of_an_earlier_run_are_forgotten() -> None:
-    """Agents of a run have no steps from the run before, though they have the same ids."""
-    steps = follow(
-        [move("x", "a", "b"), move("x", "c", "a", run=1), move("x", "a", "b", run=1)], [1, 2]
-    )
-    assert steps["before"].to_list() == [None, None, "a"]

@@ -184,12 +184,6 @@ def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleN
     assert (row["started"], row["lifetime_seconds"]) == (None, None)
 
 
-def test_log_without_posts_gives_an_empty_table(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A log without posts has no cascades."""
-    table = cascades(read_log(write_log([make.move("x", "a", "b")])))
-    assert (table.height, table.columns[:3]) == (0, ["root_id", "author_id", "size"])
-
-
 def test_same_post_ids_in_two_runs_are_two_cascades(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

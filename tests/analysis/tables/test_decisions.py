@@ -113,14 +113,6 @@ def test_decisions_are_grouped_by_names(write_log: WriteLog, make: SimpleNamespa
         decisions(logs, by=["colour"])
 
 
-def test_log_without_decisions_gives_an_empty_table(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """A log without decisions has no rows."""
-    table = decisions(read_log(write_log([make.move("x", "a", "b")])))
-    assert (table.height, table.columns[:3]) == (0, ["state", "model", "asked"])
-
-
 @pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "line\nfeed", "é😀", "{}", "\x00"])
 @pytest.mark.sampled(6)
 def test_options_of_any_name_have_an_entropy(
@@ -174,14 +166,6 @@ def test_the_parts_of_latency_are_of_those_who_know_them(
     assert (row["latency_p50"], row["queue_p50"], row["request_p99"]) == (0.5, None, None)
 
 
-def test_what_a_server_did_is_a_column(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Durations and reasons to end can be queried, as whole numbers and text."""
-    said = {"total_duration": 10**12, "done_reason": "stop"}
-    log = read_log(write_log([asked(make, **said), asked(make)]))
-    rows = log.scan("reasoner.decision").select(*said).collect().rows()
-    assert rows == [tuple(said.values()), (None,) * 2]
-
-
 @given(weights=st.lists(st.floats(0.01, 5), min_size=1, max_size=6))
 def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
     """Weights are scaled to 1; the entropy is between 0 and log2 of the number of options."""
@@ -229,11 +213,6 @@ def test_invalid_probabilities_have_no_entropy(
     ]
     (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
     assert (row["asked"], row["entropy"], row["entropy_share"]) == (2, 1.0, 1.0)
-
-
-def test_certain_option_has_entropy_zero() -> None:
-    """A certain option has an entropy of zero."""
-    assert _entropy({"a": 1.0, "b": 0.0}) == (0.0, 0.0)
 
 
 def call(**keys: Any) -> dict[str, Any]:

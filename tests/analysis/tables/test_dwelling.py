@@ -97,10 +97,10 @@ def test_a_state_that_is_never_left_has_no_median(
     lines += [make.move("x", "a", "b", round=1, tick=2, ticks_in_state=2)]
     lines += [make.event("round.ended", round=2, tick=3)]
     table = dwell_times(read_log(write_log(lines)))
-    columns = ("state", "complete", "open", "median", "p90", "max", "at_risk", "agent_ticks")
+    columns = ("state", "complete", "open", "median", "p90", "max", "at_risk")
     assert table.select(columns).rows() == [
-        ("a", 1, 1, 2, None, 6, 8, 7),
-        ("b", 0, 1, None, None, 4, 4, 5),
+        ("a", 1, 1, 2, None, 6, 8),
+        ("b", 0, 1, None, None, 4, 4),
     ]
 
 
@@ -173,7 +173,6 @@ def test_dwell_times_of_events_at_rates_are_in_rounds(
         assert row["median"] == pytest.approx(log(2) / rate, rel=0.1)
     # agents are always in one of the two states
     assert table["at_risk"].sum() == pytest.approx(200 * 20)
-    assert "agent_ticks" not in table.columns
     in_ticks = write_log([make.move("x", "a", "b", ticks_in_state=3)])
     both = dwell_times(read_log(in_ticks, lamps), depth=depth)
     assert both.filter(state="a")["median"].to_list() == [3]

@@ -79,23 +79,6 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("reason", "error"),
-    [
-        ({}, "the agent was already in a"),
-        ({"reason": "moved"}, "the agent was already in a"),
-        ({"reason": "not_enabled"}, "its guard no longer passed"),
-    ],
-)
-def test_a_discarded_answer_says_why(
-    reason: dict[str, str], error: str, write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Of an agent that stayed it is not said that it left; logs without a reason read as ever."""
-    about = {"chart": "c", "agent_id": "ann", "trigger": "go", "chosen": "b"}
-    event = make.event("statechart.answer_discarded", **about, **reason, asked_in="a", now_in="a")
-    assert faults(read_log(write_log([event])))["error"].to_list() == [error]
-
-
 def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Each fault names where the agent was, what it was about, and why; the gravest come first."""
     about = {"chart": "c", "agent_id": "ann", "trigger": "go"}

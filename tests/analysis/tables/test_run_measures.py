@@ -1,8 +1,7 @@
 """A run as one row of numbers."""
 
-from itertools import pairwise
 from pathlib import Path
-from statistics import correlation, mean, median, pstdev
+from statistics import mean, median
 from typing import Any
 
 import pytest
@@ -37,42 +36,10 @@ def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, A
         trees["depth"].max(),
     )
     assert row["virality"] == pytest.approx(trees["virality"].mean())
-    posts = {each["post_id"]: each for each in events if each["event"] == "post.published"}
-    readers: dict[str, set[str]] = {}
-    for view in opened:
-        post = posts[view["context"]["post_id"]]
-        readers.setdefault(post["root_id"] or post["post_id"], set()).add(view["agent_id"])
-    shares = [len(each) / row["agents"] for each in readers.values()]
-    assert row["reach"] == pytest.approx(mean(shares))
-    assert row["largest_reach"] == max(shares)
     last = participation(logs).row(-1, named=True)
     assert {name: row[name] for name in ("silent", "top_1", "gini")} == {
         name: last[name] for name in ("silent", "top_1", "gini")
     }
-
-
-def test_times_between_acts_are_bursty_and_remembered(
-    folder: Path, events: list[dict[str, Any]]
-) -> None:
-    """The burstiness of Goh and Barabási in the form of Kim and Jo, and the memory, by hand."""
-    length = read_log(folder).runs[0].ticks_per_round
-    acts: dict[str, list[int]] = {}
-    for each in events:
-        if each["event"] in ("post.published", "post.liked") and each["round"] > 0:
-            clock = (each["round"] - 1) * length + each["tick"]
-            acts.setdefault(each["agent_id"], []).append(clock)
-    waits = [[b - a for a, b in pairwise(clocks)] for clocks in acts.values()]
-    ticks = [wait for each in waits for wait in each]
-    ratio, n = pstdev(ticks) / mean(ticks), len(ticks)
-    low, high = (n - 1) ** 0.5, (n + 1) ** 0.5
-
-    (row,) = run_measures(read_log(folder)).iter_rows(named=True)
-    assert row["intervals"] == n
-    assert row["interval"] == pytest.approx(mean(ticks))
-    expected = (high * ratio - low) / ((high - 2) * ratio + low)
-    assert row["burstiness"] == pytest.approx(expected)
-    pairs = [pair for each in waits for pair in pairwise(each)]
-    assert row["memory"] == pytest.approx(correlation(*zip(*pairs, strict=True)))
 
 
 def test_trees_of_reshares_grow_from_posts_and_replies(

@@ -10,7 +10,6 @@ from polars.testing import assert_frame_equal
 
 from prism.analysis import (
     RunLogs,
-    agents,
     cascades,
     decisions,
     dwell_times,
@@ -44,20 +43,6 @@ def test_facts_are_those_of_the_analysis(model_log: Path, side_by_side: Report) 
     for name, make in TABLES.items():
         assert_frame_equal(getattr(facts, name), make(logs))
     assert (facts.run, side_by_side.notes) == (logs.runs[0], logs.notes)
-
-
-@pytest.mark.slow
-def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Path) -> None:
-    """Beside another run, a run has the same facts as alone."""
-    together, _ = facts_of(read_log(folder, model_log))
-    for facts, path in zip(together, (folder, model_log), strict=True):
-        (alone,), _ = facts_of(read_log(path))
-        for name in TABLES:
-            assert_frame_equal(getattr(facts, name), getattr(alone, name))
-        assert [tree[0] for tree in facts.trees] == [tree[0] for tree in alone.trees][
-            : len(facts.trees)
-        ]
-        assert facts.run.label == alone.run.label
 
 
 def test_states_are_in_the_order_of_their_chart(
@@ -156,7 +141,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
-        for make in (state_counts, transition_counts, agents, cascades):
+        for make in (state_counts, transition_counts, participation, cascades):
             assert_frame_equal(make(parsed), make(logs), check_row_order=True)
         assert (parsed.runs, parsed.notes) == (logs.runs, logs.notes)
 

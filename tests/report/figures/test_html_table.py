@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
-import pytest
 
-from prism.report._figures.html_table import html_table, shown
+from prism.report._figures.html_table import html_table
 
 
 def test_cells_keep_exact_values(parse: Callable[[str], Any]) -> None:
@@ -54,18 +53,3 @@ def test_a_long_table_says_what_it_leaves_out(parse: Callable[[str], Any]) -> No
     assert "20 of 2,000 are shown." in html_table("x", table, most=20)
     assert len(parse(html_table("x", table, most=20)).all("td")) == 20
     assert "shown" not in html_table("x", table.head(20), most=20)
-
-
-@pytest.mark.parametrize(
-    ("value", "is_share", "text"),
-    [
-        (12345, False, "12,345"),
-        (0, False, "0"),
-        (1234.5678, False, "1,235"),
-        (1e-7, False, "1e-07"),
-        (0.5, True, "50.0%"),
-    ],
-)
-def test_numbers_for_people(value: float, is_share: bool, text: str) -> None:
-    """Whole numbers are written in full, others with four digits, shares in percent."""
-    assert shown(value, is_share=is_share) == text

@@ -16,17 +16,6 @@ def chart() -> alt.Chart:
     return alt.Chart(pl.DataFrame({"x": [1, 2]})).mark_point().encode(x="x:Q")
 
 
-def test_a_state_has_one_colour() -> None:
-    """A state's colour depends on its place among all states, not on what else is in the figure."""
-    figures = PageFigures(("idle", "busy", "done"))
-    alone, together = (
-        figures.state_colours(["done"]),
-        figures.state_colours(["done", "idle", "done"]),
-    )
-    assert alone["done"] == together["done"]
-    assert list(together) == ["idle", "done"]
-
-
 def test_thirty_states_have_thirty_colours() -> None:
     """The first thirty states have distinct colours; then the colours repeat."""
     names = [f"state {number}" for number in range(31)]
@@ -51,17 +40,6 @@ def test_a_saved_legend_is_not_wider_than_its_figure() -> None:
     assert legend_of({"a": "#000000", "b": "#ffffff"}).alone()["config"]["legend"]["columns"] == 2
 
 
-def test_the_page_writes_the_legend_itself() -> None:
-    """On the page a figure draws no legend but says what its colours mean; a file has it."""
-    figure = legend_of({"a": "#000000", "b": "#ffffff"})
-    shown = figure.on_page()
-    assert shown["config"]["legend"] == {"disable": True}
-    assert shown["usermeta"]["legend"] == [("a", "#000000"), ("b", "#ffffff")]
-    assert shown["usermeta"]["alone"]["config"] == figure.alone()["config"]
-    assert figure.alone()["config"]["legend"]["orient"] == "top"
-    assert not legend_of({}).legend
-
-
 def test_a_figure_takes_the_width_of_its_place() -> None:
     """A figure stretches on the page and has a width in a file, unless it does not stretch."""
     figures = PageFigures(())
@@ -73,24 +51,6 @@ def test_a_figure_takes_the_width_of_its_place() -> None:
     assert figure.on_page()["description"] == "Some points"
     figures.add_chart("y-1", chart(), "Some points", stretches=False)
     assert "width" not in figures.charts["figure-y-1"].on_page()
-
-
-def test_figures_of_one_kind_share_their_scales() -> None:
-    """Figures that differ only in the number of their run get one scale; others keep theirs."""
-    figures = PageFigures((), narrow=True)
-    for name, most in (("x-1", 2), ("x-2", 9), ("x-2-1", 30), ("y-1", 50)):
-        drawn = alt.Chart(pl.DataFrame({"x": [1, most]})).mark_point().encode(x="x:Q")
-        figures.add_chart(name, drawn, "Some points")
-    figures.share_scales()
-    scales = {
-        name: figure.spec["encoding"]["x"].get("scale") for name, figure in figures.charts.items()
-    }
-    assert scales == {
-        "figure-x-1": {"domain": [1, 9]},
-        "figure-x-2": {"domain": [1, 9]},
-        "figure-x-2-1": None,
-        "figure-y-1": None,
-    }
 
 
 Spec = dict[str, Any]
@@ -122,32 +82,6 @@ def test_an_axis_reaches_the_ends_of_all_figures(tables: list[list[tuple[float, 
     assert [domain(spec) for spec in specs] == [[min(numbers), max(numbers)]] * len(specs)
 
 
-def test_an_axis_that_begins_with_zero_still_does() -> None:
-    """Zero belongs to the shared axis if it belongs to the axis of one figure."""
-    specs = [bars([(3, 4)], zero=True), bars([(5, 9)], zero=True)]
-    share_scales(specs, ())
-    assert [domain(spec) for spec in specs] == [[0, 9], [0, 9]]
-    assert specs[0]["encoding"]["y"]["scale"]["zero"] is True
-
-
-def test_a_domain_of_its_own_counts_as_the_ends() -> None:
-    """A figure that says where its axis ends is taken at its word."""
-    specs = [bars([(0, 1)], domain=[0, 5]), bars([(0, 1)], domain=[0, 8])]
-    share_scales(specs, ())
-    assert [domain(spec) for spec in specs] == [[0, 8], [0, 8]]
-
-
-def test_layers_share_their_axis() -> None:
-    """The layers of a figure count, and all get the shared axis."""
-    layered = {
-        "layer": [bars([(1, 2)]), bars([(0, 3)])],
-        "datasets": {"d": [{"low": 0, "high": 3}]},
-    }
-    other = bars([(0, 7)])
-    share_scales([layered, other], ())
-    assert {tuple(domain(layer)) for layer in layered["layer"]} == {(0, 7)}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -161,21 +95,6 @@ def test_axes_of_different_meaning_stay_apart(change: Spec) -> None:
     specs[1]["encoding"]["y"].update(change)
     share_scales(specs, ())
     assert [domain(spec) for spec in specs] == [None, None]
-
-
-def test_a_third_figure_of_another_meaning_changes_nothing() -> None:
-    """Two figures share their scale also beside a third whose axis means something else."""
-    specs = [bars([(0, 1)]), bars([(0, 2)]), bars([(0, 3)])]
-    specs[2]["encoding"]["y"]["title"] = "another axis"
-    share_scales(specs, ())
-    assert [domain(spec) for spec in specs] == [[0, 2], [0, 2], None]
-
-
-def test_one_figure_keeps_its_scale() -> None:
-    """A figure that stands alone is not changed."""
-    spec = bars([(0, 1)])
-    share_scales([spec], ())
-    assert spec == bars([(0, 1)])
 
 
 def test_labels_of_the_longest_axis_are_taken() -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from prism.drawing import showable
 from prism.report import FigureFormat, Report
-from prism.report._figures.rendering import clean_figure, draw, in_format
+from prism.report._figures.rendering import draw, in_format
 from tests.kit.commands import Prism
 
 NAMES = [
@@ -58,19 +57,6 @@ def test_a_drawing_made_elsewhere_is_cleaned(kind: FigureFormat) -> None:
     opened = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">'
     svg = f"{opened}<text>a\x01\ud800</text></svg>"
     assert in_format(svg, kind).startswith(BEGINNINGS[kind])
-
-
-def test_a_cleaned_text_has_only_what_can_be_shown() -> None:
-    """Control characters, surrogates and separators of lines become U+FFFD; others stay."""
-    assert showable("a\0\x1f\x7f\x9f\ud800\u2028\uffffb") == "a" + "\ufffd" * 7 + "b"
-    kept = "\t\n\r \x85\xa0\u05d0\U0001f468\u200d"
-    assert showable(kept) == kept
-
-
-def test_cleaning_a_figure_twice_changes_nothing_more() -> None:
-    """A figure that is cleaned for the page and again for a file has the same texts."""
-    once = clean_figure(figure_of(NAMES))
-    assert clean_figure(once) == once
 
 
 @pytest.mark.slow

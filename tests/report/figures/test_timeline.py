@@ -41,19 +41,6 @@ def assert_without_gaps(timeline: Timeline) -> None:
     assert [begin for begin, _ in found[1:]] == pytest.approx(ends[:-1])
 
 
-def test_few_ticks_are_drawn_one_by_one() -> None:
-    """Each tick has an equal part of its round, and the counts are unchanged."""
-    table = counts(4, 5)
-    timeline = states_timeline(table, by_round=are_many(table))
-    assert_without_gaps(timeline)
-    assert len(intervals(timeline)) == 20
-    assert intervals(timeline)[0] == pytest.approx((0.5, 0.7))
-    assert intervals(timeline)[-1] == pytest.approx((4.3, 4.5))
-    assert timeline.table["agents"].to_list() == table["agents"].to_list()
-    assert timeline.table["when"][2] == "round 1, tick 2"
-    assert timeline.labels == [1, 2, 3, 4]
-
-
 def test_a_tick_before_the_first_leaves_no_gap_in_other_rounds() -> None:
     """Where a treatment moves agents as a round begins, the rounds without it fill their place."""
     table = counts(4, 2)
@@ -64,18 +51,6 @@ def test_a_tick_before_the_first_leaves_no_gap_in_other_rounds() -> None:
     assert found[:2] == [pytest.approx((0.5, 0.5 + 2 / 3)), pytest.approx((0.5 + 2 / 3, 1.5))]
     assert found[4] == pytest.approx((2.5, 2.5 + 1 / 3))
     assert len(found) == 9
-
-
-def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
-    """If ticks are closer than pixels, a round shows the mean over its ticks."""
-    table = counts(100, 12)
-    timeline = states_timeline(table, by_round=are_many(table))
-    assert_without_gaps(timeline)
-    assert timeline.title == "round (mean over its ticks)"
-    wanted = table.group_by("round", "state", maintain_order=True).agg(pl.col("agents").mean())[
-        "agents"
-    ]
-    assert timeline.table["agents"].to_list() == wanted.to_list()
 
 
 @given(st.integers(1, 2000), st.integers(1, 3))
@@ -111,21 +86,6 @@ def test_rounds_are_called_what_they_are(rounds: int) -> None:
     assert all(str(when).startswith("cycle") for when in timeline.table["when"])
 
 
-def test_a_log_of_ticks_alone_is_drawn_by_tick() -> None:
-    """The ticks of a single round are the axis."""
-    timeline = states_timeline(counts(1, 10), by_round=False)
-    assert timeline.title == "tick"
-    assert intervals(timeline)[-1] == (9.5, 10.5)
-
-
-def test_a_log_of_rounds_alone_is_drawn_by_round() -> None:
-    """Without ticks, each round is an interval."""
-    table = counts(6, 1).drop("tick")
-    timeline = states_timeline(table, by_round=are_many(table))
-    assert timeline.title == "round"
-    assert len(intervals(timeline)) == 6
-
-
 @pytest.mark.parametrize("steps", [1, 7, 999])
 def test_a_log_of_times_is_drawn_by_time(steps: int) -> None:
     """Each count lasts until the next, and the last is as wide as the shortest."""
@@ -152,24 +112,6 @@ def test_counts_by_round_add_up() -> None:
         ("rounds 1 to 3", "b", 2),
         ("rounds 481 to 481", "a", 4),
     ]
-
-
-def test_counts_without_rounds_are_one_bar() -> None:
-    """A log without rounds gives one bar."""
-    table = pl.DataFrame(
-        {"round": [None, None], "chosen": ["a", "a"], "asked": [1, 2]},
-        schema_overrides={"round": pl.Int64},
-    )
-    timeline = rounds_timeline(table)
-    assert timeline.table.select("when", "chosen", "asked", "begin", "end").rows() == [
-        ("all", "a", 3, 0.0, 1.0)
-    ]
-
-
-def test_decisions_outside_of_rounds_count_as_round_zero() -> None:
-    """A decision without a round counts at round 0, as in state_counts."""
-    timeline = rounds_timeline(pl.DataFrame({"round": [None, 1], "asked": [1, 2]}))
-    assert timeline.table["when"].to_list() == ["round 0", "round 1"]
 
 
 COUNTS = st.dictionaries(

@@ -29,15 +29,6 @@ def test_sizes_are_a_complementary_distribution(
     assert section.count("<details open") == 1
 
 
-@pytest.mark.slow
-def test_posts_without_answers_are_no_cascades(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
-    """A log in which no post was answered has no such section."""
-    (facts,), _ = facts_of(read_log(write_log([make.post("x", "p")])))
-    assert CASCADES.make(facts, "1", PageFigures(())) is None
-
-
 def test_the_largest_cascades_are_read_as_threads(
     write_log: Callable[..., Path], make: SimpleNamespace
 ) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from prism.analysis import read_log
-from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.decisions import DECISIONS
 
@@ -53,9 +53,3 @@ def test_reasons_of_fallbacks_are_listed_by_frequency(
     assert "Why fallbacks were taken" in section
     table = section.partition('id="table-reasons-1"')[2]
     assert sorted(set(reasons), key=table.index) == ["slow", "bad", "gone"]
-
-
-@pytest.mark.slow
-def test_log_without_decisions_has_no_such_section(bare: RunFacts) -> None:
-    """A log in which no reasoner was asked has no such section."""
-    assert DECISIONS.make(bare, "1", PageFigures(())) is None

@@ -13,7 +13,7 @@ import pytest
 from prism.analysis import read_log
 from prism.drawing import Arrow, Box, Diagram
 from prism.examples.day import Person
-from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._page import familiar_charts
 from prism.report._sections.diagram import CHART, diagram_of, traffic_of
@@ -32,12 +32,6 @@ def test_chart_has_every_state_and_trigger_of_the_log(
         assert text in figures.drawings["chart-1"]
     assert 'id="table-transitions-1"' in section
     assert figures.drawings["chart-1"] in section
-
-
-@pytest.mark.slow
-def test_log_without_transitions_has_no_chart(bare: RunFacts) -> None:
-    """A log in which no agent made a transition has no such section."""
-    assert CHART.make(bare, "1", PageFigures(())) is None
 
 
 @pytest.mark.slow
@@ -66,16 +60,6 @@ def test_decisions_to_stay_are_the_traffic_of_a_loop(
     for transitions in ([moved], [make.move("x", "a", "a"), make.move("x", "a", "a"), moved]):
         (facts,), _ = facts_of(read_log(write_log([*decided, *transitions])))
         assert traffic_of("c", facts) == {("a", "a"): 2, ("a", "b"): 1}
-
-
-@pytest.mark.slow
-def test_decisions_in_a_state_that_is_not_drawn_are_left_out(
-    write_log: Callable[..., Path], make: SimpleNamespace
-) -> None:
-    """A damaged log may have decisions in a state that no transition names."""
-    lines = [make.decision("x", ["d", "b"], "d", state="d"), make.move("x", "a", "b")]
-    (facts,), _ = facts_of(read_log(write_log(lines)))
-    assert traffic_of("c", facts) == {("a", "b"): 1}
 
 
 @pytest.mark.slow

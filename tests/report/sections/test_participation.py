@@ -4,7 +4,6 @@ import pytest
 
 from prism.analysis import RunLogs, participation
 from prism.report import Report
-from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.participation import PARTICIPATION
 
@@ -23,9 +22,3 @@ def test_shares_are_those_of_the_table(logs: RunLogs, report: Report) -> None:
         for group in ("silent", "writing", "creating")
     }
     assert "table-participation-1" in section
-
-
-@pytest.mark.slow
-def test_log_without_posts_has_no_participation(bare: RunFacts) -> None:
-    """A log in which nobody posted has no such section."""
-    assert PARTICIPATION.make(bare, "1", PageFigures(())) is None

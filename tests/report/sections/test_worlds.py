@@ -28,7 +28,7 @@ def test_a_world_has_sections_of_its_own_and_none_of_a_feed(
         *("numbers", "parameters", "measures", "events", "chart", "states", "dwell", "agents")
     ]
     assert [section.attributes["id"] for section in rumoured.all("section")] == [
-        *("numbers", "parameters", "picture", "measures", "treatments", "chart", "states"),
+        *("numbers", "parameters", "picture", "measures", "chart", "states"),
         "dwell",
         *("decisions", "agents"),
     ]

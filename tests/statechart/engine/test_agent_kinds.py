@@ -1,6 +1,5 @@
 """Any kind of object with a state can be driven."""
 
-import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
@@ -173,13 +172,6 @@ def test_what_begins_needs_a_state_that_can_be_set() -> None:
         chart_of().begin(Kept())
 
 
-def test_a_self_transition_does_not_call_transition_to() -> None:
-    """A self-transition writes nothing, so an own transition_to is not called for it."""
-    agent = OwnAgent()
-    assert chart_of(Transition("again", S.IDLE, S.IDLE)).fire(agent, "again") is S.IDLE
-    assert agent.moves == []
-
-
 def test_own_transition_to_must_move() -> None:
     """A transition_to that does not move the agent is an error that names class and cure."""
 
@@ -191,20 +183,6 @@ def test_own_transition_to_must_move() -> None:
         AgentError, match=r"Stubborn.transition_to left the agent in 'idle' .* must set self.state"
     ):
         chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(Stubborn(), "go")
-
-
-def test_one_chart_serves_many_agents() -> None:
-    """Agents of several classes that share a chart do not affect each other."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
-    )
-    agents: list[Any] = [
-        make() for make in (Slots, Record, Model, OwnAgent, Text) for _ in range(3)
-    ]
-    for number, agent in enumerate(agents):
-        for _ in range(number % 3):
-            chart.fire(agent, "go")
-    assert [agent.state for agent in agents] == [S.IDLE, S.SCROLLING, S.RESTING] * 5
 
 
 def test_adopt_adds_what_is_missing() -> None:
@@ -228,14 +206,6 @@ def test_adopt_keeps_the_state_an_object_is_in(state: Any) -> None:
     agent = SimpleNamespace(state=state)
     chart_of().adopt(agent)
     assert agent.state is state
-
-
-def test_adopt_leaves_a_whole_agent_alone(agent: Any) -> None:
-    """Adopting an agent that lacks nothing changes nothing."""
-    agent.state = S.RESTING
-    before = copy.deepcopy(vars(agent))
-    chart_of().adopt(agent)
-    assert vars(agent) == before
 
 
 def test_adopt_refuses_an_object_without_room() -> None:

@@ -1,15 +1,12 @@
 """Agents and triggers that cannot be meant."""
 
 import asyncio
-from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
@@ -93,34 +90,3 @@ def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Sta
         AgentError, match=r"cannot drive 'Post': it has no 'state'; give it one, call chart.adopt"
     ):
         chart.fire(Post(), "go")
-
-
-def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> None:
-    """The advice for frozen values and pydantic models works: both can be driven afterwards."""
-
-    @dataclass(frozen=True)
-    class Stone:
-        name: str = "Ada"
-
-    class Model(BaseModel):
-        name: str = "Ada"
-
-    class Declared(Model):
-        state: S = S.IDLE
-
-    class Holder(StatechartMixin):
-        def __init__(self, held: Stone) -> None:
-            self.held = held
-
-    with pytest.raises(
-        AgentError,
-        match=r"it has no 'state'; .*; if it is frozen, keep it in a field of an agent",
-    ):
-        chart.fire(Stone(), "go")
-    assert chart.fire(Holder(Stone()), "go") is S.SCROLLING
-    with pytest.raises(
-        AgentError, match=r"'Model': it has no 'state'; declare one as a field of the model; if"
-    ) as caught:
-        chart.fire(Model(), "go")
-    assert "derive" not in str(caught.value)
-    assert chart.fire(Declared(), "go") is S.SCROLLING

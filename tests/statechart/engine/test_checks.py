@@ -1,7 +1,6 @@
 """What is refused before anything is chosen: states, triggers and threads that do not belong."""
 
 import asyncio
-import logging
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
@@ -24,7 +23,6 @@ from prism.statechart import (
     social_media_guards,
     state_enum,
 )
-from prism.telemetry import GuardEvaluated, Instrument, instrumented
 from tests.kit.moves import StateOnly, chart_of, snapshot
 
 S = AgentState
@@ -163,17 +161,6 @@ WITH_TRIGGER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("number", "ends"), [(20, "t17, t18, t19"), (22, "t19 and 2 more")])
-def test_an_unknown_trigger_is_told_of_twenty_known_ones(number: int, ends: str) -> None:
-    """Of many triggers the first twenty are listed, and the others are counted."""
-    states = StrEnum("Place", ["A", "B"])
-    moves = [Transition(f"t{each}", states.A, states.B) for each in range(number)]
-    chart = Statechart(states, moves, states.A, name="many", strict=True)
-    with pytest.raises(UnknownTriggerError) as caught:
-        chart.fire(SimpleNamespace(state=states.A), "???")
-    assert str(caught.value).endswith(ends)
-
-
 @pytest.mark.parametrize("drive", WITH_TRIGGER)
 @pytest.mark.parametrize("state", [S.IDLE, S.EVALUATING])
 @pytest.mark.parametrize(
@@ -265,20 +252,6 @@ def test_a_mistaken_event_of_an_action_is_reported_where_it_is_fired() -> None:
     assert agent.state is S.IDLE
 
 
-class Watching(Instrument):
-    """An instrument that overrides a hook, so that no fire takes the fast path."""
-
-    def guard(self, details: GuardEvaluated, /) -> None:
-        """Do nothing."""
-
-
-def test_a_fire_under_an_instrument_warns_as_well(caplog: pytest.LogCaptureFixture) -> None:
-    """The longer way through the interpreter says the same."""
-    with instrumented(Watching()):
-        chart_of(Transition("go", S.IDLE, S.RESTING)).fire(StateOnly(), "gos")
-    assert len(warnings_of(caplog)) == 1
-
-
 def test_enabled_triggers_are_those_whose_guards_pass_now() -> None:
     """In definition order, each once, with guards evaluated on the context; nothing changes."""
     chart, agent = social_media_chart(), SocialAgent("ada", state=S.EVALUATING)
@@ -351,29 +324,11 @@ def test_agents_of_different_threads_share_a_chart() -> None:
         assert first.result(30) is S.RESTING
 
 
-def test_an_agent_may_go_from_thread_to_thread() -> None:
-    """An agent that one thread has finished with is another's to drive, actions and all."""
-    chart = chart_of(Transition("again", "*", S.IDLE, action=lambda agent, context: None))
-    agent = Slow()
-    for _ in range(3):
-        with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(chart.fire, agent, "again").result(30) is S.IDLE
-
-
 class Light(StrEnum):
     """States of an enum that is declared."""
 
     OFF = "off"
     ON = "on"
-
-
-def test_a_chart_does_not_warn_of_its_own_time_out(caplog: pytest.LogCaptureFixture) -> None:
-    """A time-out that no transition leaves a state by does nothing, and is no unknown event."""
-    chart = Statechart(Light, [Transition("timeout", Light.ON, Light.OFF)], Light.OFF)
-    agent = SimpleNamespace(state=Light.OFF, ticks_in_state=0, timeout_threshold=1)
-    caplog.set_level(logging.WARNING)
-    assert [chart.tick(agent) for _ in range(4)] == [None] * 4
-    assert warnings_of(caplog) == []
 
 
 def test_agents_that_cannot_time_out_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:

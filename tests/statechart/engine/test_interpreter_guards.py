@@ -64,17 +64,6 @@ def test_a_fault_is_logged_by_configured_structlog(
 
 
 @FAULTS
-def test_a_fault_is_logged_by_the_given_logger(
-    agent: Any, move: Any, event: str, state: S, logger: Any, capture: Any
-) -> None:
-    """A fault goes to the chart's own logger with its traceback."""
-    chart_of(move, logger=logger).fire(agent, "go")
-    entry = capture.entries[0]
-    assert entry["event"] == event
-    assert entry["exc_info"].__traceback__.tb_next.tb_frame.f_code.co_name == "broken"
-
-
-@FAULTS
 def test_a_fault_is_logged_by_standard_logging(
     agent: Any, move: Any, event: str, state: S, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -96,14 +85,6 @@ def test_a_fault_propagates_in_a_strict_chart(agent: Any, move: Any, event: str,
         chart.fire(agent, "go")
     assert snapshot(agent) == before
     assert chart.fire(agent, "on") is S.RESTING
-
-
-def test_a_raising_guard_counts_as_false(agent: Any) -> None:
-    """After a guard that raised the next candidate is tried."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, broken), Transition("go", S.IDLE, S.RESTING)
-    )
-    assert chart.fire(agent, "go") is S.RESTING
 
 
 def test_a_result_that_has_no_truth_value_counts_as_false(

@@ -146,17 +146,6 @@ async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: 
     assert decider.state_history[0].context == {"post_id": "p1"}
 
 
-@pytest.mark.parametrize(("ready", "action"), [(True, "compose"), (False, "compose anyway")])
-async def test_the_chosen_transition_runs_its_own_action(
-    decider: Any, ready: bool, action: str
-) -> None:
-    """The first enabled transition to the chosen target commits, with its own action."""
-    decider.ready = ready
-    await decision_chart().afire(decider, "decide", reasoner=Chooser(S.COMPOSING))
-    assert decider.done == [action]
-    assert decider.state is S.COMPOSING
-
-
 @pytest.mark.parametrize(
     ("state", "trigger", "expected"),
     [
@@ -179,11 +168,6 @@ async def test_nobody_is_asked_where_nothing_is_open(
     assert chart.fire(twin, trigger) is expected
     assert snapshot(decider) == snapshot(twin)
     assert reasoner.asked == []
-
-
-async def test_fire_never_asks(decider: Any) -> None:
-    """A plain fire takes the first match in a decision state too."""
-    assert decision_chart().fire(decider, "decide") is S.COMPOSING
 
 
 def leave(chart: Any, agent: Any) -> None:
@@ -328,33 +312,6 @@ async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
     with pytest.raises(LookupError):
         await decision_chart().afire(decider, "decide", reasoner=Broken())
     assert snapshot(decider) == before
-
-
-@pytest.mark.parametrize(
-    ("ready", "target", "action"),
-    [
-        (True, S.COMPOSING, ["compose"]),
-        (False, S.COMPOSING, ["compose anyway"]),
-        (True, S.RESTING, ["rest"]),
-        (True, S.SCROLLING, []),
-        (True, S.IDLE, []),
-    ],
-)
-def test_fire_to_makes_only_the_wanted_move(
-    decider: Any, ready: bool, target: S, action: list[str]
-) -> None:
-    """fire_to makes the first enabled transition to the target, and returns None without one."""
-    decider.ready = ready
-    assert decision_chart().fire_to(decider, "decide", target) is (target if action else None)
-    assert decider.done == action
-    assert len(decider.state_history) == len(action)
-
-
-def test_fire_to_regards_guards(agent: Any) -> None:
-    """fire_to gives None if the guard of the only transition to the target fails."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING, no), Transition("go", S.IDLE, S.SCROLLING))
-    assert chart.fire_to(agent, "go", S.RESTING) is None
-    assert agent.state is S.IDLE
 
 
 # Answers that no longer apply

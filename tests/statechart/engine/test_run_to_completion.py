@@ -104,17 +104,6 @@ def test_queued_fires_run_in_order(agent: Any) -> None:
     assert [trigger for _, trigger, _ in moves_of(agent)] == ["go", "on", "on", "last"]
 
 
-def test_assigning_after_a_chain_changes_nothing(agent: Any) -> None:
-    """The state returned after a chain is the agent's own, so assigning it changes nothing."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=lambda agent, _post: chart.fire(agent, "on")),
-        Transition("on", S.SCROLLING, S.RESTING),
-    )
-    agent.state = chart.fire(agent, "go")
-    assert agent.state is S.RESTING
-    assert len(agent.state_history) == 2
-
-
 def test_a_targeted_fire_inside_an_action_is_queued(agent: Any) -> None:
     """fire_to from inside an action waits for the commit too, and its guards are evaluated then."""
     seen: list[Any] = []
@@ -218,69 +207,6 @@ def test_a_chain_of_the_greatest_length_is_let_through(agent: Any) -> None:
     chart = chart_of(Transition("go", S.IDLE, S.IDLE, action=fire_while_any_left))
     assert chart.fire(agent, "go") is S.IDLE
     assert next(left, None) is None
-
-
-@pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("fails_in", ["go", "first", "second", "third", None])
-def test_an_exception_names_the_fires_that_it_drops(
-    agent: Any, strict: bool, fails_in: str | None
-) -> None:
-    """Under ``strict`` a note of an exception names the fires that were queued behind it."""
-    ran: list[str] = []
-
-    def act(name: str) -> Any:
-        def action(agent: Any, context: Any) -> None:
-            ran.append(name)
-            if name == "go":
-                chart.fire(agent, "first")
-                chart.fire_to(agent, "second", S.RESTING)
-                chart.fire(agent, "third")
-            if name == fails_in:
-                raise LookupError(name)
-
-        return action
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=act("go")),
-        Transition("first", "*", S.EVALUATING, action=act("first")),
-        Transition("second", "*", S.RESTING, action=act("second")),
-        Transition("third", "*", S.COMPOSING, action=act("third")),
-        strict=strict,
-        name="c",
-    )
-    order = ["go", "first", "second", "third"]
-    if fails_in is None or not strict:
-        assert chart.fire(agent, "go") is S.COMPOSING
-        assert ran == order
-        return
-
-    with pytest.raises(LookupError) as caught:
-        chart.fire(agent, "go")
-    at = order.index(fails_in)
-    assert ran == order[: at + 1]
-    named = ["'first'", "'second' to 'resting'", "'third'"][at:]
-    prefix = "chart 'c' dropped the events that agent 'a1' had queued behind this one: "
-    notes = [prefix + ", ".join(named)] if named else []
-    assert getattr(caught.value, "__notes__", []) == notes
-
-
-def test_a_note_of_many_dropped_fires_counts_the_rest(agent: Any) -> None:
-    """A note names the first twenty fires that were dropped, and counts the others."""
-
-    def fire_many(agent: Any, context: Any) -> None:
-        for number in range(25):
-            chart.fire(agent, f"event {number}")
-        raise LookupError
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=fire_many),
-        *(Transition(f"event {number}", "*", S.IDLE) for number in range(25)),
-        strict=True,
-    )
-    with pytest.raises(LookupError) as caught:
-        chart.fire(agent, "go")
-    (note,) = caught.value.__notes__
-    assert note.endswith("'event 18', 'event 19' and 5 more")
 
 
 def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:

@@ -11,14 +11,12 @@ import pytest
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart._engine.writing import (
-    add_missing_fields,
     count_tick,
     make_record,
     write_kept,
     write_own,
     write_plain,
     writer_of,
-    writes_quietly,
 )
 from prism.statechart._identity import agent_name
 from prism.statechart.states import AgentState
@@ -32,13 +30,6 @@ class Kept(StatechartMixin):
     """Keeps its fields where the engine writes them."""
 
 
-class KeptWithHook(StatechartMixin):
-    """Runs code of its own on every assignment."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-
-
 class Own:
     """Writes itself."""
 
@@ -50,13 +41,6 @@ class Own:
         self.moves.append((new_state, trigger, context))
 
 
-class Stubborn(Own):
-    """Refuses to move."""
-
-    def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
-        self.moves.append((new_state, trigger, context))
-
-
 @dataclass
 class Plain:
     """Has the fields, and nothing that runs when they are written."""
@@ -65,40 +49,6 @@ class Plain:
     ticks_in_state: int = 4
     state_history: Any = field(default_factory=list)
     max_history_depth: int = 3
-
-
-class Bare:
-    """Has room for a state only."""
-
-    __slots__ = ("state",)
-
-    def __init__(self, state: Any = S.IDLE) -> None:
-        self.state = state
-
-
-class Watched(Bare):
-    """Runs a property's code when its state is written."""
-
-    @property
-    def state(self) -> Any:
-        return self._state
-
-    @state.setter
-    def state(self, value: Any) -> None:
-        self._state = value
-
-
-class Field:
-    """A descriptor that is no property."""
-
-    def __set__(self, agent: Any, value: Any) -> None:
-        agent.__dict__["state"] = value
-
-
-class Described:
-    """Runs a descriptor's code when its state is written."""
-
-    state = Field()
 
 
 class Guarded(Plain):
@@ -117,88 +67,6 @@ class Full(list[Any]):
 
     def append(self, record: Any) -> None:
         raise OSError("no more")
-
-
-class Overridden(Plain):
-    """Runs code of its own on every assignment."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-
-
-@pytest.mark.parametrize(
-    ("cls", "writer"),
-    [
-        (Kept, write_kept),
-        (Own, write_own),
-        (Plain, write_plain),
-        (Bare, write_plain),
-        (SimpleNamespace, write_plain),
-    ],
-)
-def test_a_class_has_one_write_path(cls: type, writer: Any) -> None:
-    """A class is written by the mixin's names, by its own transition_to, or field by field."""
-    assert writer_of(cls) is writer
-
-
-@pytest.mark.parametrize(
-    ("cls", "quiet"),
-    [
-        (Kept, True),
-        (KeptWithHook, False),
-        (Plain, True),
-        (Bare, True),
-        (Own, False),
-        (Watched, False),
-        (Described, False),
-        (Overridden, False),
-    ],
-)
-def test_quiet_classes_run_no_code_when_written(cls: type, quiet: bool) -> None:
-    """A class is written quietly only if no assignment can run code of the user's."""
-    assert writes_quietly(cls) is quiet
-
-
-@pytest.mark.parametrize(("write", "make"), [(write_kept, Kept), (write_plain, Plain)])
-def test_a_move_is_written_whole(write: Any, make: Any) -> None:
-    """Writing sets the state, resets the ticks, appends one record, and returns the ticks dwelt."""
-    agent = make()
-    agent.ticks_in_state = 7
-    assert write(agent, GO, 1_000_000.5, {"post_id": "p1"}) == 7
-    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
-    (entry,) = agent.state_history
-    assert entry.to_dict() == {
-        "from_state": "idle",
-        "to_state": "scrolling",
-        "trigger": "go",
-        "timestamp": "1970-01-12T13:46:40.500000Z",
-        "context": {"post_id": "p1"},
-    }
-
-
-def test_a_bare_object_is_given_its_state_only() -> None:
-    """An object with nothing but a state is moved, and its dwell time is unknown."""
-    agent = Bare()
-    assert write_plain(agent, GO, 0.0, None) is None
-    assert agent.state is S.SCROLLING
-
-
-def test_own_transition_to_is_the_one_write_path() -> None:
-    """An own transition_to gets state, trigger and identified context, and writes alone."""
-    agent = Own()
-    assert write_own(agent, GO, 0.0, SimpleNamespace(post_id="p1")) == 4
-    assert agent.moves == [(S.SCROLLING, "go", {"post_id": "p1"})]
-    assert agent.ticks_in_state == 4
-
-
-def test_own_transition_to_must_move() -> None:
-    """A transition_to that leaves the agent elsewhere is an error that names class and cure."""
-    message = (
-        r"Stubborn.transition_to left the agent in 'idle' instead of 'scrolling': "
-        r"it must set self.state"
-    )
-    with pytest.raises(AgentError, match=message):
-        write_own(Stubborn(), GO, 0.0, None)
 
 
 def test_an_object_that_takes_no_state_is_refused() -> None:
@@ -254,19 +122,6 @@ def test_ticks_that_cannot_be_written_are_refused() -> None:
             write()
         assert isinstance(caught.value.__cause__, AttributeError)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
-
-
-def test_a_tick_that_is_refused_is_not_counted() -> None:
-    """What the field's own code raises reaches the caller, and the ticks are what they were."""
-
-    class Strict(Guarded):
-        never = (("ticks_in_state", 5),)
-
-    agent = Strict()
-    with pytest.raises(ValueError, match="never 5"):
-        count_tick(agent, agent.ticks_in_state)
-    assert agent.ticks_in_state == 4
-    assert count_tick(Plain(), 4) == 5
 
 
 def test_a_history_may_raise() -> None:
@@ -325,36 +180,6 @@ def test_a_transition_to_may_name_its_arguments(own: Any) -> None:
     assert writer_of(type("Fine", (), {"transition_to": own})) is write_own
 
 
-@pytest.mark.parametrize("history", [list, deque, lambda items: deque(items, maxlen=3)])
-def test_history_drops_the_oldest_first(history: Any) -> None:
-    """A history of any kind keeps the last records up to the depth, oldest first."""
-    agent = Plain(state_history=history([]))
-    for time in range(5):
-        agent.state = S.IDLE
-        write_plain(agent, GO, float(time), None)
-        assert len(agent.state_history) <= agent.max_history_depth
-    assert [entry.timestamp.second for entry in agent.state_history] == [2, 3, 4]
-
-
-@pytest.mark.parametrize("history", [list, deque])
-def test_an_overlong_history_is_cut_to_the_depth(history: Any) -> None:
-    """A history that was too long before the move is within its depth after it."""
-    old = [make_record(GO, float(time), None) for time in range(9)]
-    agent = Plain(state_history=history(old))
-    write_plain(agent, GO, 9.0, None)
-    assert [entry.timestamp.second for entry in agent.state_history] == [7, 8, 9]
-
-
-@pytest.mark.parametrize("history", [list, deque])
-def test_no_depth_is_no_limit(history: Any) -> None:
-    """An object whose depth is None keeps all its records."""
-    agent = Plain(state_history=history(), max_history_depth=None)  # type: ignore[arg-type]
-    for time in range(60):
-        agent.state = S.IDLE
-        write_plain(agent, GO, float(time), None)
-    assert (len(agent.state_history), agent.ticks_in_state) == (60, 0)
-
-
 @pytest.mark.parametrize("depth", ["3", [], object])
 def test_a_depth_that_is_no_number_counts_as_none_given(depth: Any) -> None:
     """What a mock or somebody else has under that name keeps no transition from being made."""
@@ -397,40 +222,6 @@ def test_fifty_records_fit_in_ten_kilobytes() -> None:
     finally:
         tracemalloc.stop()
     assert used / len(agents) < 10_000
-
-
-def test_missing_fields_are_added() -> None:
-    """An empty object gets every field of an agent with its default."""
-    agent: Any = SimpleNamespace()
-    add_missing_fields(agent, S.IDLE)
-    assert agent == SimpleNamespace(
-        state=S.IDLE,
-        state_history=deque(maxlen=50),
-        ticks_in_state=0,
-        engagement_threshold=0.5,
-        timeout_threshold=5,
-        max_history_depth=50,
-    )
-    assert agent.state_history.maxlen == 50
-
-
-def test_present_fields_are_kept() -> None:
-    """Fields that an object has stay as they are, and its depth bounds the history it is given."""
-    agent: Any = SimpleNamespace(state=S.RESTING, timeout_threshold=9, max_history_depth=7)
-    add_missing_fields(agent, S.IDLE)
-    assert (agent.state, agent.timeout_threshold, agent.state_history.maxlen) == (S.RESTING, 9, 7)
-
-
-def test_an_object_without_room_is_refused() -> None:
-    """An object that takes no more fields is an error that lists them and the ways out."""
-    fields = (
-        "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
-    )
-    with pytest.raises(
-        AgentError, match=f"Bare has no fields {fields}: declare .* or derive it from"
-    ) as caught:
-        add_missing_fields(Bare(), S.IDLE)
-    assert isinstance(caught.value, TypeError)
 
 
 @pytest.mark.parametrize(

@@ -114,11 +114,6 @@ def test_the_shape_is_as_documented() -> None:
     }
 
 
-def test_a_document_without_needs_is_a_chart_without_needs() -> None:
-    """Documents from before charts declared needs load as ever."""
-    assert Statechart.from_dict(MINIMAL).needs == ()
-
-
 def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
     """A registered name comes before the function's own, and serves functions without a name."""
     chart = moods(lambda agent, context: True, other=is_strong)
@@ -161,11 +156,6 @@ def test_an_asterisk_stands_for_every_state() -> None:
         }
     )
     assert [item.source for item in one.transitions] == ["*"]
-
-
-def test_defaults_are_those_of_the_chart() -> None:
-    """What a document leaves out is as in a chart made in Python."""
-    assert Statechart.from_dict(MINIMAL) == Statechart(Mood, [], CALM)
 
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
@@ -330,21 +320,6 @@ def test_no_offence_hides_another(chosen: set[str]) -> None:
         Statechart.from_dict({**MINIMAL, **changes}, states=Mood)
     assert {name for name in APART if APART[name][1] in str(caught.value)} == chosen
     assert str(caught.value).count("\n") == (len(chosen) if len(chosen) > 1 else 0)
-
-
-def test_a_long_list_of_offenders_is_cut_short() -> None:
-    """A document with very many faults gives a message of bounded length that counts the rest."""
-    with pytest.raises(DefinitionError, match="and 480 more") as caught:
-        Statechart.from_dict({**MINIMAL, "transitions": [0] * 500})
-    assert len(str(caught.value)) < 2000
-
-
-def test_an_enum_that_lacks_states_is_refused() -> None:
-    """States that the given enum does not have are named."""
-    with pytest.raises(
-        DefinitionError, match=r"(?s)initial: names 'x'.*AgentState has no members 'calm', 'angry'"
-    ):
-        Statechart.from_dict({**MINIMAL, "initial": "x"}, states=AgentState)
 
 
 @given(st.text(" state\n", max_size=7) | st.just("state"))

@@ -33,17 +33,6 @@ def test_labels_are_as_in_uml(guard: Any, action: Any, label: str) -> None:
     assert label_of(Transition("go", CALM, ANGRY, guard, action)) == label
 
 
-def test_triggers_between_two_states_share_an_arrow() -> None:
-    """Transitions between the same states form one arrow, each label once, in chart order."""
-    moves = [Transition(trigger, CALM, ANGRY) for trigger in ("b", "a", "b")] + [
-        Transition("c", ANGRY, CALM)
-    ]
-    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
-        Arrow("calm", "angry", ("b", "a")),
-        Arrow("angry", "calm", ("c",)),
-    )
-
-
 @pytest.mark.parametrize("sources", [["*"], [ANGRY, SAD, GONE]])
 def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
     """A transition that all other states have is one arrow without source, wildcard or not."""
@@ -70,26 +59,6 @@ def test_a_transition_from_nearly_every_state_keeps_its_sources() -> None:
         "angry",
         "sad",
         "gone",
-    ]
-
-
-def test_few_sources_are_not_every_state() -> None:
-    """With a source missing, or in a chart of three states, each source gets its arrow."""
-    five = list(state_enum("Five", "abcde"))
-    most = [Transition("reset", source, five[0]) for source in five[1:4]]
-    assert [
-        arrow.source for arrow in to_diagram(Statechart(five, most, five[0]).definition).arrows
-    ] == [
-        "b",
-        "c",
-        "d",
-    ]
-    three = [Transition("reset", source, five[0]) for source in five[1:3]]
-    assert [
-        arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0]).definition).arrows
-    ] == [
-        "b",
-        "c",
     ]
 
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from prism.statechart import (
     Statechart,
     Transition,
-    social_media_chart,
-    social_media_guards,
     state_enum,
 )
 from prism.statechart.formats import scxml_guards, scxml_name
@@ -91,12 +89,6 @@ def test_guards_have_fields_of_their_own() -> None:
     ]
     fields = ["guard_is_busy", "guard_is_busy_2", "guard_guard", "guard_is_busy"]
     assert conditions == [*(f"_event.data.{field}" for field in fields), None]
-
-
-def test_the_fields_of_the_social_chart_are_its_guards() -> None:
-    """The social chart's guards are found under the names that its documents use."""
-    named = {f"guard_{name}": guard for name, guard in social_media_guards().items()}
-    assert scxml_guards(social_media_chart().definition) == named
 
 
 @given(data=st.data())

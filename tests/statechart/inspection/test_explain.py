@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
+from prism.errors import AgentError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.inspection import Candidate
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
     AgentState.IDLE,
@@ -94,13 +93,6 @@ def test_decision_state_has_all_guards_asked() -> None:
     ]
 
 
-def test_no_reasoner_for_a_single_option() -> None:
-    """One enabled target leaves nothing to ask, also in a decision state."""
-    assert (
-        chart_of(False, True, decides=True).explain(SimpleNamespace(state=IDLE), "go").options == ()
-    )
-
-
 def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """An exception of a guard counts as no and stands in the explanation, and nothing is logged."""
     chart = chart_of(LookupError("no such post"), True)
@@ -131,14 +123,6 @@ def test_strict_chart_raises_at_the_first_fault() -> None:
         SCROLLING,
         (),
     )
-
-
-def test_self_transition_stays() -> None:
-    """A move to the state itself is told apart: only its action runs."""
-    chart = Statechart(AgentState, [Transition("again", IDLE, IDLE)], IDLE)
-    explanation = chart.explain(SimpleNamespace(state=IDLE), "again")
-    assert (explanation.outcome, explanation.target) == ("stays", IDLE)
-    assert "stays in 'idle'" in str(explanation)
 
 
 def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
@@ -200,12 +184,6 @@ def test_text_is_a_block_of_lines() -> None:
         "  passed     idle --go--> evaluating [is_True]",
         "  fire moves the agent to 'evaluating'",
     ]
-
-
-def test_lambda_has_no_name_to_show() -> None:
-    """A guard without a name of its own is shown as a guard all the same."""
-    candidate = Candidate(Transition("go", IDLE, RESTING, lambda agent, context: True), "passed")
-    assert str(candidate) == "passed     idle --go--> resting [guard]"
 
 
 def test_data_is_plain() -> None:
@@ -274,11 +252,3 @@ def test_explanation_foretells_fire_and_afire(
         assert explanation.outcome == "raises"
     except UnknownTriggerError:
         assert explanation.outcome == "unknown event"
-
-
-def test_unknown_state_is_what_fire_raises_for() -> None:
-    """Where the explanation says that fire raises UnknownStateError, it does."""
-    stray = SimpleNamespace(state="asleep")
-    assert "UnknownStateError" in str(social_media_chart().explain(stray, "feed_ready"))
-    with pytest.raises(UnknownStateError):
-        social_media_chart().fire(stray, "feed_ready")

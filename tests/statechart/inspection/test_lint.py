@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import wraps
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from attrs import define
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError
@@ -21,7 +16,7 @@ from prism.statechart import AgentState, Finding, Statechart, Transition, social
 from prism.statechart.inspection._lint import require_fit
 
 if TYPE_CHECKING:
-    from nowhere import Nothing
+    pass
 
 
 class Light(StrEnum):
@@ -111,104 +106,14 @@ def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected:
     assert sum(finding.kind == "shadowed" for finding in found) == expected
 
 
-def test_finding_prints_as_its_message() -> None:
-    """A finding prints as what is wrong and how to mend it."""
-    assert str(Finding("no_way_out", Light.RED, "mend it")) == "mend it"
-
-
 S = AgentState
 NEEDS = ("mood", "patience", "speak")
-
-
-class Assigning:
-    """Assigns its fields in several ways."""
-
-    def __init__(self, patience: int, friend: Any = None) -> None:
-        self.state = self.mood = S.IDLE
-        self.set_patience(patience)
-        friend.trust = 1
-
-    def set_patience(self, patience: int) -> Callable[[], int]:
-        self.patience: int = patience
-        return lambda: self.patience
-
-    def speak(self) -> None: ...
-
-
-class Derived(Assigning):
-    """Inherits what its base assigns."""
-
-
-def counted(method: Any) -> Any:
-    @wraps(method)
-    def wrapper(*arguments: Any) -> Any:
-        return method(*arguments)
-
-    return wrapper
-
-
-class Decorated:
-    """Assigns its fields in a decorated constructor."""
-
-    @counted
-    def __init__(self) -> None:
-        self.state = self.mood = self.patience = self.speak = None
-
-
-class Large:
-    """Assigns more names than one byte can count."""
-
-    exec(
-        "def __init__(self):\n"
-        + "".join(f"    self.field_{number} = {number}\n" for number in range(300))
-        + "    self.state = self.mood = self.patience = self.speak = None\n"
-    )
 
 
 class Slotted:
     __slots__ = ("mood", "patience", "state")
 
     def speak(self) -> None: ...
-
-
-class Declaring:
-    state: S
-    mood: Nothing
-    patience: int = 3
-
-    @property
-    def speak(self) -> str:
-        raise RuntimeError("not now")
-
-
-@dataclass
-class Data:
-    mood: str
-    state: S = S.IDLE
-    patience: list[int] = field(default_factory=list)
-    speak: Any = None
-
-
-class Model(BaseModel):
-    mood: str
-    state: S = S.IDLE
-    patience: int = 3
-    speak: str = ""
-
-
-@define
-class Attrs:
-    mood: str
-    state: S = S.IDLE
-    patience: int = 3
-    speak: Any = None
-
-
-class Row(NamedTuple):
-    state: S
-    mood: str
-    patience: int
-    speak: str
 
 
 class Mixed(StatechartMixin):
@@ -220,24 +125,6 @@ def chart_with(*needs: str) -> Statechart[S]:
     return Statechart(S, [], S.IDLE, name="c", needs=needs)
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [
-        Assigning(1, SimpleNamespace()),
-        Data("calm"),
-        Model(mood="calm"),
-        Attrs("calm"),
-        Row(S.IDLE, "calm", 1, ""),
-        Mixed(),
-        SimpleNamespace(state=S.IDLE, mood=None, patience=None, speak=None),
-    ],
-)
-def test_an_agent_that_has_everything_fits(agent: Any) -> None:
-    """An agent fits if it has the fields, whatever their values."""
-    assert chart_with(*NEEDS).fits(agent) == []
-    assert chart_with("trust", *NEEDS).fits(agent) == ["trust"]
-
-
 @given(st.sets(st.sampled_from(["state", *NEEDS])))
 def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
     """All that an agent lacks is listed, in the order of the needs."""
@@ -246,12 +133,6 @@ def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
     chart = chart_with(*NEEDS)
     assert chart.fits(SimpleNamespace(**fields)) == missing
     assert chart.fits(type("Made", (), dict(fields))()) == missing
-
-
-def test_a_property_that_fails_is_there() -> None:
-    """A property that raises something is a field; one without a value is none."""
-    assert chart_with("speak").fits(Declaring()) == ["state"]
-    assert chart_with("mood").fits(Slotted()) == ["state", "mood"]
 
 
 def test_agents_of_prism_fit_the_social_chart() -> None:

@@ -36,12 +36,6 @@ def test_inner_transitions_come_before_outer_ones() -> None:
     assert chart.fire(agent, "rings") is Phone.POCKET
 
 
-def test_a_transition_of_a_composite_applies_whatever_is_active_inside() -> None:
-    """An inner transition whose guard fails leaves the event to the composite's."""
-    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING, lambda a, c: c == "loud"))
-    assert chart.fire(begun(chart, None, "opens"), "rings", "soft") is Phone.POCKET
-
-
 def test_guards_see_the_state_before_any_region_has_moved() -> None:
     """Both regions react to one event, and each guard sees where the other was."""
     chart = day(
@@ -65,34 +59,7 @@ def test_each_guard_is_asked_once_a_step() -> None:
 # Regions in conflict
 
 
-def test_of_regions_in_conflict_the_earlier_one_wins() -> None:
-    """Two regions leave the parallel state by one event; the first region's transition is made."""
-    chart = day(
-        Transition("ends", Day.IDLE, Day.ASLEEP, None, note("phone")),
-        Transition("ends", Day.FRESH, Day.ASLEEP, None, note("body")),
-    )
-    agent = begun(chart, Sleeper(), "wakes")
-    assert chart.fire(agent, "ends") is Day.ASLEEP
-    assert agent.notes == ["phone@idle+fresh"]
-
-
-def test_of_regions_in_conflict_an_inner_source_wins() -> None:
-    """A leaf's transition wins over that of what lies around it, found by an earlier region."""
-    chart = day(
-        Transition("ends", Day.AWAKE, Day.ASLEEP),
-        Transition("ends", Day.FRESH, Day.TIRED),
-    )
-    assert chart.fire(begun(chart, Sleeper(), "wakes"), "ends") == "idle+tired"
-
-
 # What is left
-
-
-def test_the_common_ancestor_is_never_a_parallel_state() -> None:
-    """A transition from region to region leaves the whole parallel state and enters it again."""
-    chart = day(Transition("swaps", Day.FEED, Day.TIRED))
-    agent = begun(chart, Sleeper(), "wakes", "opens")
-    assert chart.fire(agent, "swaps") == "idle+tired"
 
 
 # Order
@@ -173,14 +140,6 @@ def test_a_history_leads_back_to_where_the_composite_was_left() -> None:
     chart.fire(agent, "rings")
     assert chart.fire(agent, "resumes") is Phone.REPLYING
     assert chart.fire(begun(chart), "resumes") is Phone.READING
-
-
-def test_a_history_targeted_from_inside_means_the_state_just_left() -> None:
-    """The composite is left before anything is entered, so the history is that of now."""
-    chart = phone(Transition("restarts", Phone.ENGAGING, History(Phone.ENGAGING)))
-    agent = begun(chart, None, "opens", "writes")
-    assert chart.fire(agent, "restarts") is Phone.REPLYING
-    assert agent.notes == ["lock@replying", "unlock@replying"]
 
 
 def test_a_deep_history_leads_back_to_the_leaves_of_all_regions() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from prism.errors import AgentError, DefinitionError, UnknownStateError
-from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
+from prism.errors import DefinitionError, UnknownStateError
+from prism.statechart import History, In, State, Statechart, Transition, done
 from tests.statechart.nested.phone import Day, Owner, Phone, phone, whole_phone
 
 
@@ -45,10 +45,6 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
         (
             Transition("x", Phone.POCKET, History(Phone.ENGAGING, default=Phone.POCKET)),
             "the default 'pocket' does not lie inside 'engaging'",
-        ),
-        (
-            Transition(None, Phone.READING, Phone.ENGAGING),
-            "eventless transitions without a guard lead from 'reading' back to it",
         ),
         (
             Transition("x", Phone.READING, Day.IDLE),
@@ -137,25 +133,6 @@ def test_a_question_about_an_unknown_state_is_an_error() -> None:
     chart.fire(agent, "opens")
     assert chart.is_in(agent, Phone.ENGAGING)
     assert chart.valid_targets(Phone.READING, "rings") == [Phone.POCKET]
-
-
-def test_an_agent_without_room_is_told_what_to_do() -> None:
-    """Where its chart remembers something, at the first thing to remember."""
-
-    class Small:
-        __slots__ = ("state",)
-
-    agent: Any = Small()
-    agent.state = Phone.READING
-    with pytest.raises(AgentError, match=r"which has no room for them .*: give its class a field"):
-        whole_phone().fire(agent, "rings")
-    assert agent.state is Phone.READING
-
-
-def test_a_configuration_is_named_as_its_text() -> None:
-    """For code that expects a member of an enum."""
-    found = Configuration([Day.FEED, Day.TIRED])
-    assert (found, found.value, found.name) == ("feed+tired", "feed+tired", "feed+tired")
 
 
 def test_trees_are_compared_by_what_was_written() -> None:

@@ -202,9 +202,7 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
         lambda chosen: SimpleNamespace(next_state=chosen),
         lambda chosen: SimpleNamespace(output={"next_state": chosen}),
         lambda chosen: SimpleNamespace(output=SimpleNamespace(next_state=chosen, why="no reason")),
-        lambda chosen: SimpleNamespace(
-            text=None, output=f"I say {json.dumps({'next_state': str(chosen)})}."
-        ),
+        lambda chosen: SimpleNamespace(text=None, output=json.dumps({"next_state": str(chosen)})),
     ],
 )
 async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:

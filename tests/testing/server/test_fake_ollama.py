@@ -16,9 +16,7 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError
-from prism.llm import Model
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
-from tests.kit import processes
 from tests.kit.clients import bare
 from tests.kit.waiting import until
 
@@ -206,20 +204,6 @@ async def test_a_function_that_raises_is_a_500(
     assert (await client.list()).models
 
 
-@pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
-@pytest.mark.sampled(4)
-async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
-    """All questions are counted, and the last of them kept."""
-    with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
-        async with bare(server.host) as client:
-            for number in range(5):
-                await client.chat("llama3.2", [{"role": "user", "content": f"hello {number}"}])
-    assert (server.asked, len(server.questions)) == (5, kept)
-    assert [asked.prompt for asked in server.questions] == [
-        f"hello {number}" for number in range(5 - kept, 5)
-    ]
-
-
 @pytest.mark.parametrize(
     "settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}]
 )
@@ -329,31 +313,6 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
     server.stop()
     with socket.create_server(("127.0.0.1", port)), pytest.raises(OSError, match="in use"):
         server.start()
-
-
-@pytest.mark.parametrize("dialect", ["ollama", "openai"])
-@pytest.mark.sampled(2)
-def test_it_runs_in_a_process_of_its_own(dialect: Any) -> None:
-    """As a program it prints its address, serves until its input ends, and prints its counts."""
-    command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
-    command += ["--dialect", "openai"] if dialect == "openai" else []
-    with processes.start(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        host = process.stdout.readline().strip()
-        model = Model("llama3.2", [host], server=dialect, timeout=5)
-        assert asyncio.run(chat(model.as_client())) == "Hello."
-        counted, _ = process.communicate(timeout=10)
-    assert process.returncode == 0
-    counts = json.loads(counted)
-    assert (counts["questions"], counts["most_at_once"]) == (1, 1)
-    assert counts["busy"] > 0
-
-
-async def chat(pool: Any) -> str:
-    async with pool:
-        return (await pool.chat(HELLO)).text
 
 
 @pytest.mark.slow

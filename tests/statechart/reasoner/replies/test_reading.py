@@ -28,65 +28,55 @@ OPTIONS = [S.COMPOSING, S.SCROLLING]
         '  {"next_state": "composing"}\n',
         '{"next_state": "COMPOSING"}',
         '{"next_state": " Composing "}',
-        '{"reason": "because {it} fits", "next_state": "composing", "sure": true}',
+        '{"reason": "because {it} fits", "next_state": "composing", "confidence": 0.9}',
+        '{"next_state": "composing", "next_focus": ""}',
         '```json\n{"next_state": "composing"}\n```',
         '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
-        'I would say: {"next_state": "composing"}, because it is my topic.',
-        'Based on my interests, my answer is {"next_state": "composing"}.',
-        'Here is my answer:\n\n{"next_state": "composing"}\n\nThis fits my interests.',
         '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
         '[{"next_state": "composing"}]',
-        "{" * 3000 + '{"next_state": "composing"}',
-        "I would say that I choose composing, all things considered.",
-        "On balance, I'd say I'd go with composing.",
-        "I guess the answer is composing, in the end.",
+        '{"next_state": "composing"}\n{"next_state": "composing"}',
+        '<tool_call>{"name": "answer", "arguments": {"next_state": "composing"}}</tool_call>',
+        '[{"name": "answer", "arguments": "{\\"next_state\\": \\"composing\\"}"}]',
+        "composing",
+        '**"Composing."**',
     ],
-    ids=range(16),
+    ids=range(15),
 )
 def test_a_reply_may_be_wrapped(reply: str) -> None:
-    """The answer is found in fences, behind lead-ins and thoughts, and in broken JSON."""
+    """The answer is found in fences, behind thoughts, in a tool call, and as a plain option."""
     assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
 
 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ("", "no JSON object with 'next_state' in the reply ''"),
-        ("compos", "no JSON object with 'next_state' in the reply 'compos', nor a plain answer"),
-        ("{}", "no JSON object"),
+        ("", "the reply names '', which is not one of composing, scrolling"),
+        ("compos", "the reply names 'compos', which is not one of composing, scrolling"),
+        ("I choose composing.", "names 'I choose composing.', which is not one of"),
+        ("{}", "has no 'next_state'"),
         ('["resting"]', "the reply names 'resting', which is not one of composing, scrolling"),
-        ('{"prior": "composing"}', "no JSON object"),
+        ('{"prior": "composing"}', "has no 'next_state'"),
         ('{"a": ' * 3000 + '{"next_state": "composing"}', "is longer than 10000 characters"),
         ("x" * 20_000 + '{"next_state": "composing"}', "is longer than 10000 characters"),
-        ('{"a": ' * 300 + '{"next_state": "composing"}', "nor a plain answer"),
-        ('Well. I would say {"next_state": "composing"} is best.', "may retract it"),
-        ("I would say that I choose composing, all things considered, if bored.", "no JSON object"),
-        ("Overall, most would say that I choose composing.", "no JSON object"),
-        ('Most people would say {"next_state": "composing"}', "may retract it"),
+        ('My answer: {"next_state": "composing"}', "may retract it"),
+        ('{"next_state": "composing"}\n\nThis fits my interests.', "may retract it"),
         ('{broken {"next_state": "composing"}', "may retract it"),
-        ('{"other": 1} {"next_state": "composing"}', "may retract it"),
-        ('{"next_state": "composing", "only if": "bored"}', "sets a condition"),
-        (
-            'not this: {"next_state": "scrolling"} but this: {"next_state": "composing"}',
-            "names several options",
-        ),
-        ('<think>{"next_state": "composing"}</think>', "no JSON object"),
+        ('{"other": 1} {"next_state": "composing"}', "has no 'next_state'"),
+        ('{"next_state": "composing", "only if": "bored"}', "has 'only if', which may limit it"),
+        ('{"next_state": "composing", "rejected": true}', "has 'rejected', which may limit it"),
+        ('{"next_state": "composing", "next_state": "scrolling"}', "has several 'next_state'"),
+        ('<think>{"next_state": "composing"}</think>', "names ''"),
         ('{"next_state": "compos', "the reply names 'compos'"),
         (
             '{"next_state": "flying"}',
             "the reply names 'flying', which is not one of composing, scrolling",
         ),
-        ('{"next_state": "resting"}', "names 'resting', which is not one of composing, scrolling"),
         ('{"next_state": ""}', "names '', which is not one of"),
-        ('{"next_state": "compos"}', "names 'compos', which is not one of"),
         ('{"next_state": "composing, scrolling"}', "is not one of"),
         ('{"next_state": null}', "names None"),
         ('{"next_state": 3}', "names 3"),
-        ('{"next_state": ["composing", "scrolling"]}', "several options: 'composing, scrolling'"),
-        ('{"next_state": "composing"} or {"next_state": "scrolling"}', "names several options"),
-        ('I would never say {"next_state": "composing"}', "may retract it"),
-        ('{"next_state": "composing"} Alternatively, rest.', "may retract it"),
-        ('I choose scrolling. {"next_state": "composing"}', "may retract it"),
+        ('{"next_state": ["composing", "scrolling"]}', "names ['composing', 'scrolling']"),
+        ('{"next_state": "composing"} {"next_state": "scrolling"}', "names several options"),
         ('{"next_state": "composing"}' + "x" * 20_000, "is longer than 10000 characters"),
         ('{"next_state": "composing"} {"next_state": "resting"}', "names 'resting'"),
     ],
@@ -97,76 +87,6 @@ def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> Non
         parse_reasoner_response(reply, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ('{"name": "composing", "arguments": {"text": "if it rains"}}', S.COMPOSING),
-        ('<tool_call>{"name": "composing", "arguments": {"name": "x"}}</tool_call>', S.COMPOSING),
-        ("<function=composing>\n<parameter=text>\nhi\n</parameter>\n</function>", S.COMPOSING),
-        ('<invoke name="composing"></invoke>', S.COMPOSING),
-        ("<function=composing></function> <function=scrolling></function>", None),
-        ("Do not call <function=composing></function>", None),
-        ('{"name": "composing", "next_state": "scrolling"}', S.SCROLLING),
-        ('{"name": "composing", "action": "scrolling"}', None),
-        ('[{"type": "function", "function": {"name": "composing"}}]', S.COMPOSING),
-        ('{"tool_calls": [{"name": "composing"}, {"name": "scrolling"}]}', None),
-        ('{"name": "composing", "condition": "it rains"}', None),
-        ('{"name": "composing", "arguments": "{\\"only_if\\": \\"it rains\\"}"}', None),
-        ('{"name": "composing", "arguments": {"next_state": "scrolling"}}', None),
-        ('{"name": "Composing.", "parameters": {"post": {"name": "scrolling"}}}', S.COMPOSING),
-    ],
-)
-def test_a_tool_that_is_called_by_an_options_name_is_chosen(reply: str, expected: S | None) -> None:
-    """A call names its option, in JSON and in tags, if no other one is named beside it."""
-    assert _read_or_none(reply) is expected
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("Thought: I could scroll on.\nAction: composing", S.COMPOSING),
-        ("Thought: I could scroll on.\nAction: composing\nAction Input: none", S.COMPOSING),
-        ("I considered scrolling, but it is my topic.\n\nFinal answer: composing", S.COMPOSING),
-        ('I could be scrolling.\n\n**Answer:** {"next_state": "composing"}', S.COMPOSING),
-        ("Answer: scrolling\nAnswer: composing", None),
-        ('{"next_state": "scrolling"}\nFinal answer: composing', None),
-        ("Most people would write:\nAnswer: composing", None),
-        ("Final answer: composing, unless it rains", None),
-        ("Answer: composing?", None),
-    ],
-)
-def test_a_last_line_with_a_label_settles_the_answer(reply: str, expected: S | None) -> None:
-    """What precedes a labelled last line is thinking aloud, unless it is an answer itself."""
-    assert _read_or_none(reply) is expected
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(
-            "I choose not to.",
-            "I will not do this.",
-            "It is the opposite.",
-            "This is a test.",
-            "Ha!",
-        ),
-        *("We are joking.", "My sister likes that.", "Niemals.", "I want something else instead."),
-    ],
-)
-def test_words_beside_an_answer_are_manners_or_reasons(words: str) -> None:
-    """Whatever else stands beside an answer refuses it, before it as behind it."""
-    assert _read_or_none('{"next_state": "composing"}\n\nThis fits my interests.') is S.COMPOSING
-    assert _read_or_none(f'{{"next_state": "composing"}}\n\n{words}') is None
-    assert _read_or_none(f"Answer: composing\n\n{words}") is None
-
-
-def _read_or_none(reply: str) -> S | None:
-    try:
-        return S(parse_reasoner_response(reply, OPTIONS))
-    except ReasonerError:
-        return None
 
 
 def test_a_long_reply_is_quoted_in_part() -> None:
@@ -211,10 +131,8 @@ def test_no_reply_fills_the_log(reply: str) -> None:
 
 DECORATIONS: list[Callable[[str], str]] = [
     "```json\n{}\n```".format,
-    "Sure! Here is my answer:\n{}".format,
     "<think>I could keep scrolling.</think>\n{}".format,
     '[THINK]{{"next_state": "scrolling"}}[/THINK]{}'.format,
-    "{}\n\nThis matches my interests.".format,
     "\n\n  {}  \n".format,
     "{}<|im_end|>".format,
     "<answer>{}</answer>".format,
@@ -236,7 +154,6 @@ SHAPES: list[Callable[[str], str]] = [
     "{{'next state': '{}'}}".format,
     '{{"next_state": "{}"'.format,
     '{{"reason": "two\nlines", "next_state": "{}"}}'.format,
-    '{{"next_state": {{"state": "{}"}}}}'.format,
     '[{{"next_state": ["{}"]}}]'.format,
     "{{next_state: '{}'}}".format,
 ]
