@@ -53,6 +53,13 @@ class Described(Engine[StateT]):
         return self._definition.name
 
     @property
+    def _as_it_runs(self) -> Definition[StateT]:
+        """The definition; after changes of the Machine, the Machine as a definition."""
+        if self._machine is None or snapshot_of(self._machine) == self._built:
+            return self._definition
+        return definition_of(self._machine, self.name, self._definition)
+
+    @property
     def description(self) -> str:
         """A description of the chart."""
         return self._definition.description
@@ -138,7 +145,7 @@ class Described(Engine[StateT]):
             UnknownStateError: If no agent of this chart can be in it.
         """
         self._row(text)
-        return self._members[text] if self._nested is None else self._nested.place(text).state
+        return self._member(text if self._nested is None else self._nested.place(text).state)
 
 
 class Written(Described[StateT]):
@@ -443,13 +450,6 @@ class Statechart(Written[StateT]):
             logger=logger,
             clock=clock,
         )
-
-    @property
-    def _as_it_runs(self) -> Definition[StateT]:
-        """The definition; after changes of the Machine, the Machine as a definition."""
-        if self._machine is None or snapshot_of(self._machine) == self._built:
-            return self._definition
-        return definition_of(self._machine, self.name, self._definition)
 
     def history(self, agent: Any) -> Sequence[StateTransition]:
         """Return an agent's last transitions, oldest first, wherever they are kept.

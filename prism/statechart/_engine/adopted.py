@@ -76,21 +76,24 @@ class _Callback:
     def __init__(self, chart: Adopted) -> None:
         self.chart = chart
 
+    def __call__(self, event: Any) -> None:
+        """Tell the chart."""
+
 
 class _Before(_Callback):
-    def __call__(self, event: EventData) -> None:
+    def __call__(self, event: Any) -> None:
         """Note where the agent is, and close what an event around this one has already done."""
         self.chart._begin_event(event)
 
 
 class _After(_Callback):
-    def __call__(self, event: EventData) -> None:
+    def __call__(self, event: Any) -> None:
         """Write what the transition leaves behind."""
         self.chart._end_event(event)
 
 
 class _Final(_Callback):
-    def __call__(self, event: EventData) -> None:
+    def __call__(self, event: Any) -> None:
         """Write what failed after its state had changed, and tell of an event that was refused."""
         self.chart._close_event(event)
 
@@ -156,7 +159,7 @@ class Adopted(Statechart[Any]):
         self._callbacks = {name: kind(self) for name, kind in _CALLBACKS.items()}
         self._attach()
         if not machine.send_event:
-            machine.callback = _CallbackWithEvent(machine)
+            self._machine.callback = _CallbackWithEvent(machine)
         for model in machine.models:
             self.adopt(model)
         if engine_hooks:
@@ -195,7 +198,7 @@ class Adopted(Statechart[Any]):
 
     # What the Machine tells
 
-    def _begin_event(self, event: EventData) -> None:
+    def _begin_event(self, event: Any) -> None:
         agent = event.model
         around = self._under_way.setdefault(id(agent), [])
         for each in around:
@@ -203,7 +206,7 @@ class Adopted(Statechart[Any]):
         event.note = _Note(self._value(agent), count_of(agent, "ticks_in_state"))
         around.append(event)
 
-    def _end_event(self, event: EventData) -> None:
+    def _end_event(self, event: Any) -> None:
         self._made += 1
         if not hasattr(event, "note"):  # the first callback was replaced
             source = event.machine.get_state(event.transition.source).value
@@ -212,13 +215,13 @@ class Adopted(Statechart[Any]):
         if engine_hooks:
             self._observe_made(event)
 
-    def _close_event(self, event: EventData) -> None:
+    def _close_event(self, event: Any) -> None:
         if hasattr(event, "note"):
             self._finish_event(event)
         elif event.error is None or isinstance(event.error, MachineError):
             self._tell_refused(event)
 
-    def _finish_event(self, event: EventData) -> None:
+    def _finish_event(self, event: Any) -> None:
         self._commit_event(event)
         key = id(event.model)
         under_way = self._under_way.get(key, [])
@@ -227,7 +230,7 @@ class Adopted(Statechart[Any]):
         if not under_way:
             self._under_way.pop(key, None)
 
-    def _commit_event(self, event: EventData) -> None:
+    def _commit_event(self, event: Any) -> None:
         """Write the record of a transition whose state has changed, once."""
         agent, note = event.model, event.note
         now = self._value(agent)
@@ -256,7 +259,7 @@ class Adopted(Statechart[Any]):
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
-    def _tell_refused(self, event: EventData) -> None:
+    def _tell_refused(self, event: Any) -> None:
         arcs = _arcs_from(event)
         if engine_hooks:
             self._observe_guards(event, arcs, "failed")
@@ -269,7 +272,7 @@ class Adopted(Statechart[Any]):
 
     # Observing
 
-    def _observe_made(self, event: EventData) -> None:
+    def _observe_made(self, event: Any) -> None:
         arcs = _arcs_from(event, note=True)
         if event.transition not in arcs:
             return
@@ -282,7 +285,7 @@ class Adopted(Statechart[Any]):
                 hook, TransitionDetails, self._definition, number, event.model, context_of(event)
             )
 
-    def _observe_guards(self, event: EventData, arcs: Any, outcome: Any) -> None:
+    def _observe_guards(self, event: Any, arcs: Any, outcome: Any) -> None:
         for arc in arcs:
             number = self._number_of(arc)
             if arc.conditions and number is not None:
@@ -296,7 +299,7 @@ class Adopted(Statechart[Any]):
 
     # Firing
 
-    def fire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def fire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
         """Trigger an event, as ``agent.trigger`` does, with the arguments that callbacks take.
 
         Returns:
@@ -313,7 +316,7 @@ class Adopted(Statechart[Any]):
         self._run()(agent, trigger, *args, **kwargs)
         return self._moved(agent, before, made)
 
-    async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
         """Trigger an event of an `AsyncMachine`, as `fire` of any other."""
         if not is_async(self._machine):
             return self.fire(agent, trigger, *args, **kwargs)
@@ -410,7 +413,7 @@ def _recorded(value: Any) -> Any:
     return value_text(value) if isinstance(value, (list, tuple)) else value
 
 
-def _arcs_from(event: EventData, *, note: bool = False) -> list[Any]:
+def _arcs_from(event: Any, *, note: bool = False) -> list[Any]:
     """Return the transitions that an event has tried."""
     if note and event.transition is not None:
         name = event.transition.source

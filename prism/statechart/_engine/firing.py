@@ -99,6 +99,11 @@ class Engine(Checks[StateT]):
     """
 
     _machine: ChartMachine | None
+    # what the Machine was when it was built
+    _built: list[Any]
+    # the longest dwell times by state
+    _limits: dict[Any, float]
+    _members: dict[Any, Any]
     # the rows of a chart with composites, which are made on first use; None for a flat chart
     _nested: NestedRows | None
     _schedule: Schedule | None
@@ -134,13 +139,13 @@ class Engine(Checks[StateT]):
         super().__init__(definition)
         self._members = {state: state for state in definition.states}
         # no dwell time is too long in a final state
-        self._limits: dict[Any, float] = {
+        self._limits = {
             **definition.timeouts,
             **dict.fromkeys(definition.final_states, inf),
         }
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
         self._machine = self._nested = self._schedule = None
-        self._built: list[Any] = []
+        self._built = []
 
     def _begin_anew(self, reporter: Reporter, clock: Callable[[], float]) -> None:
         """Set what changes while agents fire; there are no agents yet."""
@@ -355,7 +360,7 @@ class Engine(Checks[StateT]):
             if condition.__class__ is not GuardCondition or len(conditions) > 1:
                 return self._through(agent, trigger, context, arc)
             try:
-                if condition.func(agent, context):
+                if condition.func(agent, context):  # type: ignore[operator]
                     break
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
@@ -459,7 +464,7 @@ class Engine(Checks[StateT]):
                 been asked.
             has_passed: Whether the guard of the first has been asked, too, and passed.
         """
-        state = self._require_known_state(agent)
+        self._require_known_state(agent)
         self._require_trigger(trigger)
         machine = cast(ChartMachine, self._machine)
         event = machine.events.get(trigger)
@@ -471,8 +476,7 @@ class Engine(Checks[StateT]):
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
             return None
-        state = agent.state
-        return self._members.get(state, state)
+        return self._member(agent.state)
 
     def _act(self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""
@@ -492,7 +496,7 @@ class Engine(Checks[StateT]):
             self._require_one_thread(agent, firing.thread)
             firing.is_between = False
             self._make(agent, arc, edge, write, context)
-            return self._members[agent.state]
+            return self._member(agent.state)
 
         try:
             self._make(agent, arc, edge, write, context)
@@ -501,8 +505,7 @@ class Engine(Checks[StateT]):
         finally:
             del self._firing[key]
 
-        state = agent.state
-        return self._members.get(state, state)
+        return self._member(agent.state)
 
     def _make(self, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any) -> None:
         """Run the actions of a transition, and commit it."""
@@ -560,6 +563,10 @@ class Engine(Checks[StateT]):
             return made
         finally:
             del self._firing[key]
+
+    def _member(self, state: Any) -> StateT:
+        """Return the member for a state, which may be text."""
+        return cast(StateT, self._members.get(state, state))
 
     def _edge(self, source: Any, target: Any, trigger: str) -> Edge:
         """Return the part that all records of a transition share."""
@@ -642,7 +649,8 @@ class Engine(Checks[StateT]):
         """Evaluate the conditions of a transition; its ``prepare`` callbacks do not run."""
         for condition in arc.conditions:
             if type(condition) is GuardCondition:
-                verdict = evaluate(condition.func, agent, context)
+                guard: Any = condition.func
+                verdict = evaluate(guard, agent, context)
                 if engine_hooks or verdict.error is not None:
                     self._report_guard(verdict, arc, trigger, agent, context)
                 passes = verdict is PASSED
@@ -697,7 +705,8 @@ class Engine(Checks[StateT]):
         choices = [*self._enabled(agent, trigger, context)]
         options = distinct(each.target for each in choices)
         if not options:
-            return self._fire_nothing(agent, trigger, context)
+            self._fire_nothing(agent, trigger, context)
+            return None
         if len(options) == 1:
             return self._take(agent, choices[0], context)
 

@@ -66,7 +66,7 @@ def context_of(event: EventData) -> Any:
     """Return the context of an event: the argument of that name, else the first, else None."""
     if "context" in event.kwargs:
         return event.kwargs["context"]
-    return event.args[0] if event.args else event.kwargs or None
+    return next(iter(event.args), event.kwargs or None)
 
 
 class GuardCondition(Condition):
@@ -74,7 +74,8 @@ class GuardCondition(Condition):
 
     def check(self, event_data: EventData) -> bool:
         """Evaluate the guard on the event's agent and context."""
-        verdict = evaluate(self.func, event_data.model, context_of(event_data))
+        guard: Any = self.func
+        verdict = evaluate(guard, event_data.model, context_of(event_data))
         if engine_hooks or verdict.error is not None:
             event_data.machine.chart._tell_guard(verdict, event_data)
         return verdict is PASSED
@@ -96,7 +97,7 @@ class ActionCallback:
             event_data.machine.chart._tell_action(error, event_data)
 
 
-class Arc(Transition):  # type: ignore[misc]
+class Arc(Transition):
     """A transition of a chart's Machine.
 
     Attributes:
@@ -169,7 +170,7 @@ for _name in ("__setitem__", "__delitem__"):
     setattr(_Arcs, _name, _telling(defaultdict, _name))
 
 
-class ChartMachine(Machine):  # type: ignore[misc]
+class ChartMachine(Machine):
     """The Machine of a chart, without models: agents are driven, never registered.
 
     Attributes:
@@ -236,11 +237,12 @@ class ChartMachine(Machine):  # type: ignore[misc]
         if has_passed:
             rest[0] = copy(first)
             rest[0].conditions = []
-        twin = copy(event)
+        twin: Any = copy(event)
         # what a refusal names
         twin.whole = event.transitions
         twin.transitions = {first.source: rest}
-        return twin
+        made: Event = twin
+        return made
 
     def serve(self, chart: Any) -> None:
         """Belong to a chart from now on."""
@@ -347,12 +349,9 @@ def _add(machine: ChartMachine, item: Written[Any], number: int) -> None:
     event = machine.events.get(item.trigger)
     if event is None:
         event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-    action = told(item.action, item, item.source)
-    arc = machine.transition_cls(
-        item.source.name,
-        item.target.name,
-        before=[] if action is None else [ActionCallback(action)],
-    )
+    action, source = told(item.action, item, item.source), cast(Any, item.source)
+    before = [] if action is None else [ActionCallback(action)]
+    arc: Any = machine.transition_cls(source.name, item.target.name, before=before)
     if item.guard is not None:
         arc.conditions.append(GuardCondition(told(item.guard, item, item.source)))
     arc.number = number
@@ -394,10 +393,12 @@ class Conditions:
             {},
         )
         event.transition = self._arc
-        return all(
-            bool(each.func(agent, context)) if type(each) is GuardCondition else each.check(event)
-            for each in self._arc.conditions
-        )
+        for each in self._arc.conditions:
+            # a chart's own guard, without the word that it has failed
+            guard: Any = each.func if type(each) is GuardCondition else None
+            if not (each.check(event) if guard is None else guard(agent, context)):
+                return False
+        return True
 
 
 class Callbacks:
@@ -476,7 +477,7 @@ def definition_of(machine: Machine, name: str, written: Definition[Any] | None) 
         written: The definition that it was made from, if there is one; of it the rest is taken.
     """
     values = [each.value for each in machine.states.values()]
-    members = dict(zip(machine.states, values, strict=True))
+    members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
     if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
         texts = [*map(value_text, values)]
         members = dict(zip(machine.states, state_enum(name, texts), strict=True))
@@ -496,7 +497,7 @@ def definition_of(machine: Machine, name: str, written: Definition[Any] | None) 
         )
 
     ends = [members[name] for name, each in machine.states.items() if each.final]
-    rest = {"name": name} if written is None else arguments_of(written)
+    rest: dict[str, Any] = {"name": name} if written is None else arguments_of(written)
     rest |= {"states": [*members.values()], "transitions": made, "final_states": ends}
     rest["initial"] = members[machine.initial] if machine.initial else next(iter(members.values()))
     return Definition(**rest)

@@ -243,6 +243,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     if before is not edge.from_state and before != edge.from_state:
         raise MovedError
     record = make_record(edge, time, context)
+    dwell: int | None
     try:
         dwell, history = agent.ticks_in_state, agent.state_history
     except Exception:
