@@ -62,7 +62,7 @@ def choose_format(given: str | None, out: Path | None) -> TableFormat:
     Raises:
         InputError: If Parquet would go to a terminal.
     """
-    suffix = suffix_of(out)
+    suffix = "" if out is None else out.suffix.removeprefix(".")
     by_name = TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE
     chosen = TableFormat(given or by_name)
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
@@ -72,11 +72,6 @@ def choose_format(given: str | None, out: Path | None) -> TableFormat:
         )
 
     return chosen
-
-
-def suffix_of(out: Path | None) -> str:
-    """Return what the name of a file says of its format, without the point."""
-    return "" if out is None else out.suffix.removeprefix(".")
 
 
 def write(

@@ -20,10 +20,6 @@ _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _LEVEL = Markup("<h3>Level {} of the chart</h3>")
 _SEVERAL = Markup('<p class="soft">An agent in several regions counts in each of them.</p>')
 _MOST_LEVELS = 4
-_RHYTHM = Markup(
-    '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: '
-    "the mean of all rounds.</p>"
-)
 
 
 def _states(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
@@ -78,36 +74,7 @@ STATES = Kind(
 def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
     timeline = states_timeline(counts, by_round=figures.by_round, unit=figures.unit)
     about = "Agents in each state over time, one state above the other"
-    figure = figures.add_chart(f"states-{name}", _stacked(timeline, figures), about)
-
-    # A timeline of means over rounds does not show what happens within them.
-    if "tick" not in counts.columns or "tick" in timeline.table.columns:
-        return figure
-
-    rhythm = _rhythm(counts)
-    if rhythm is None:
-        return figure
-
-    about = "Agents in each state within a round, the mean of all rounds"
-
-    return (
-        figure
-        + _RHYTHM
-        + figures.add_chart(f"rhythm-{name}", _stacked(rhythm, figures, 0.6), about)
-    )
-
-
-def _rhythm(counts: pl.DataFrame) -> Timeline | None:
-    """Return the mean round; None without several rounds of several ticks."""
-    rounds = counts.filter(pl.col("round") > 0)
-    if rounds["tick"].n_unique() < 2 or rounds["round"].n_unique() < 2:
-        return None
-
-    mean = rounds.group_by("tick", "state", maintain_order=True).agg(
-        pl.col("agents", "share").mean()
-    )
-
-    return states_timeline(mean.with_columns(round=pl.lit(1, pl.Int64)), by_round=False)
+    return figures.add_chart(f"states-{name}", _stacked(timeline, figures), about)
 
 
 def _stacked(timeline: Timeline, figures: PageFigures, height: float = 1.0) -> alt.Chart:
