@@ -60,14 +60,6 @@ _NAMES_NO_MODEL = re.compile(
 
 _REFUSED = re.compile(r"validation error|logprobs")
 
-_UNEXPLAINED = re.compile(
-    r" answered (?:400|422)(?:[\W_]|(?:400|422|bad|invalid|malformed|unprocessable|failed|returned"
-    r"|contains|the|an?|is|with|web|page|request|entity|content|body|payload|input|provider"
-    r"|validation|errors?|parameters?|arguments?|message|code|type|null)(?![^\W_]))*$",
-    re.IGNORECASE,
-)
-"""A refusal that says no more than its status."""
-
 _TOO_LONG = re.compile(
     r"context[ _](length|size|window)|exceeds?\b.*\bcontext|(prompt|input) (is )?too long",
     re.IGNORECASE,
@@ -143,11 +135,6 @@ def is_permanent_refusal(error: BaseException) -> bool:
 def is_malformed(error: BaseException) -> bool:
     """Return True if the server does not accept the request in this form (HTTP 400 or 422)."""
     return _status_of(error) in MALFORMED
-
-
-def is_unexplained(error: BaseException) -> bool:
-    """Return True if the server does not accept the request, and does not say why."""
-    return is_malformed(error) and _UNEXPLAINED.search(str(error)) is not None
 
 
 def is_refusal(error: BaseException) -> bool:
