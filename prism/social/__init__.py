@@ -12,7 +12,6 @@ from prism.social._treatments import (
     Likes,
     PublishPost,
     RemoveAgents,
-    SwitchFeed,
 )
 
 __all__ = [
@@ -31,6 +30,5 @@ __all__ = [
     "RemoveAgents",
     "Results",
     "RoundSummary",
-    "SwitchFeed",
     "TemplateComposer",
 ]

@@ -51,7 +51,6 @@ from prism.social._treatments import (
     PostTreatment,
     PublishPost,
     RemoveAgents,
-    SwitchFeed,
 )
 from prism.social._writing import PostTexts, writer_template
 from prism.statechart import AgentState, Guard, RandomStream, Statechart
@@ -164,7 +163,6 @@ class Feed(FeedSteps):
         Dislikes,
         PublishPost,
         RemoveAgents,
-        SwitchFeed,
     )
     _prism_table: ClassVar[Any] = PeopleFile
     _prism_arguments = ("preset", *_OWN)

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Protocol, get_args
 from prism.errors import InputError
 from prism.social._posts import Post, PostKind
 from prism.worlds import SharedTreatment, Treatment, World
-from prism.worlds._parameters import set_parameters
-from prism.worlds._treatments import check_parameters, require_agents, require_count
+from prism.worlds._treatments import require_agents, require_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,29 +181,6 @@ class RemoveAgents(SharedTreatment):
         feed: Any = world
         for agent in self.treated(world, self.candidates(world)):
             feed.remove(agent)
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchFeed(Treatment):
-    """Another ranking of feeds from a round on, short for changing the parameter ``feed``.
-
-    Args:
-        round: The round at whose beginning the ranking changes.
-        feed: The new ranking, a value of the parameter ``feed``.
-        name: Its name in the log; ``feed`` by default.
-    """
-
-    kind: ClassVar[str] = "feed"
-
-    feed: str
-
-    def check(self, world: World[Any]) -> None:
-        """Refuse an unknown feed."""
-        check_parameters(world, {"feed": self.feed}, self.name)
-
-    def apply(self, world: World[Any]) -> None:
-        """Switch to the feed."""
-        set_parameters(world, {"feed": self.feed})
 
 
 class PostTreatment(Protocol):

@@ -129,13 +129,6 @@ def test_the_schema_accepts_what_the_reader_does(document):
     assert is_right is (document in RIGHT or beyond_schemas)
 
 
-def test_lists_become_tuples():
-    """What was read cannot be changed by accident."""
-    plan = read_document(Plan, Source.of({"seeds": [1, 2], "arm": [{"name": "x"}]}))
-    assert plan.seeds == (1, 2)
-    assert plan.arm[0].name == "x"
-
-
 def test_all_problems_are_reported_at_once():
     """Three mistakes in three places are three problems with their lines."""
     text = 'titel = "x"\nseeds = "y"\n[[arm]]\nkind = "shut"\n'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.files import make_folder, replacing, save_folder, write_durably
+from prism.files import make_folder, replacing, write_durably
 from prism.files._durable import cache_folder
 
 
@@ -63,14 +63,6 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_a_folder_is_made_with_its_parents(tmp_path: Path) -> None:
-    """A folder is made with its parents; an existing one keeps its files."""
-    make_folder(tmp_path / "a" / "b" / "c")
-    (tmp_path / "a" / "b" / "kept").touch()
-    make_folder(tmp_path / "a" / "b")
-    assert names(tmp_path / "a" / "b") == ["c", "kept"]
-
-
 @pytest.mark.parametrize("place", ["file", "file/a", "file/a/b"])
 def test_a_file_in_the_way_is_an_error(place: str, tmp_path: Path) -> None:
     """No folder replaces a file of its name, or is made below a file."""
@@ -78,13 +70,6 @@ def test_a_file_in_the_way_is_an_error(place: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
         make_folder(tmp_path / place)
     assert (tmp_path / "file").read_bytes() == b"precious"
-
-
-def test_a_missing_folder_cannot_be_saved(tmp_path: Path) -> None:
-    """Saving a missing folder is an error."""
-    save_folder(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        save_folder(tmp_path / "nowhere")
 
 
 def write_half(path: Path, wrong: type[BaseException]) -> None:

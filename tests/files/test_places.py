@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import InputError
 from prism.files._places import Where, depth_of, json_places, nearest, repeated_key
 from prism.files._source import Source
 from tests.kit.texts import ANY
@@ -105,16 +104,3 @@ def test_a_key_has_its_line(keys: tuple[str | int, ...], line: int) -> None:
     place = Source.parse(TEXT, "toml").place(keys)
     assert place is not None
     assert (place.line, place.column) == (line, 0)
-
-
-def test_an_error_names_file_line_and_key() -> None:
-    """The key has the places in arrays in it."""
-    source = Source.parse(TEXT, "toml", path="plan.toml")
-    error = source.error("is wrong", ("arm", 0, "treatment", 0, "kind"))
-    assert str(error) == "plan.toml, line 6, field 'arm[0].treatment[0].kind': is wrong"
-
-
-def test_what_is_no_toml_is_refused_with_its_line() -> None:
-    """The line is that of the parser."""
-    with pytest.raises(InputError, match=r"plan.toml, line 2: is not valid TOML"):
-        Source.parse("a = 1\nb = \n", "toml", path="plan.toml")

@@ -50,14 +50,6 @@ def test_json_array_knows_the_line_of_every_element(write: Write) -> None:
     assert lines == [(2, "[\n]"), (2, {"b": [1, 2]}), (7, 3), (7, 4)]
 
 
-@pytest.mark.parametrize("text", ["[]", " [ \n ] "])
-def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
-    """An empty array has no records."""
-    path = write("a.json", text)
-    with reading(path):
-        assert list(read_json_array(path)) == []
-
-
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
@@ -147,24 +139,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> No
         assert str(complaint(path, read_json_lines)) == f"{path}: {reason}"
 
 
-@pytest.mark.parametrize("length", [1, 2_000])
-def test_messages_stay_short(length: int) -> None:
-    """A message is short, however long the wrong value is."""
-    with pytest.raises(InputError) as caught:
-        record(name=["x" * length] * length).text("name")
-    assert len(str(caught.value)) < 300
-
-
-def test_unknown_fields_are_refused_by_name() -> None:
-    """An unknown field is refused with a list of the known ones."""
-    record(name="Ann").require_known(("name", "bio"))
-    with pytest.raises(
-        InputError,
-        match=r"^people\.jsonl, line 7, field 'nmae': unknown field; known are name, bio$",
-    ):
-        record(nmae="Ann").require_known(("name", "bio"))
-
-
 def test_texts_are_read_as_they_are() -> None:
     """Texts and lists of texts are returned unchanged; null counts as absent."""
     ann = record(name=" Ann ", bio="", mood=None, topics=["tea", "a b"], likes=None)
@@ -202,24 +176,6 @@ def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> No
     """A required text that is missing, blank, unwritable or of another type is refused."""
     with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'name': {problem}$"):
         record(**fields).text("name")
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({}, "is missing"),
-        ({"topics": None}, "is missing"),
-        ({"topics": []}, "must have at least 1 entry, got an empty list"),
-        ({"topics": "tea"}, "must be a list of non-empty texts, got 'tea'"),
-        ({"topics": ["tea", 5]}, r"must be a list of non-empty texts, got \['tea', 5\]"),
-        ({"topics": ["tea", " "]}, r"must be a list of non-empty texts, got \['tea', ' '\]"),
-        ({"topics": ["tea", "\udfff"]}, r"contains a NUL or half a surrogate pair: '\\udfff'"),
-    ],
-)
-def test_a_required_list_must_be_one(fields: dict[str, Any], problem: str) -> None:
-    """A required list that is missing, too short, or holds anything but texts is refused."""
-    with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'topics': {problem}$"):
-        record(**fields).texts("topics", least=1)
 
 
 def test_an_error_is_placed_at_its_field() -> None:

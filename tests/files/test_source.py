@@ -3,7 +3,7 @@
 import pytest
 
 from prism.errors import InputError
-from prism.files._source import DocumentError, Place, Problems, Source, key_of
+from prism.files._source import DocumentError, Place, Problems, Source
 
 TEXTS = {
     "json": '{\n "plan": {\n  "arm": [\n   {"name": "x"}\n  ]\n }\n}',
@@ -53,34 +53,11 @@ def test_a_byte_order_mark_is_left_out():
     assert Source.parse('\ufeff{"a": 1}', "json").value == {"a": 1}
 
 
-def test_plain_data_has_no_lines():
-    """Data that was never a text has keys alone."""
-    source = Source.of({"a": 1}, "run.json")
-    assert source.place(("a",)) is None
-    assert str(source.error("is wrong", ("a",))) == "run.json, field 'a': is wrong"
-
-
 def test_a_line_inside_a_block_of_text_is_told():
     """The second line of a block of YAML stands two lines below its key."""
     source = Source.parse("code: |\n  one\n  two\nother: x\n", "yaml")
     assert source.place_inside(("code",), 2) == Place(3, 1)
     assert source.place_inside(("other",), 2).line == 4
-
-
-def test_other_languages_have_no_blocks_of_text():
-    """A line inside a value is told by the line of the value."""
-    source = Source.parse('{\n"code": "one\\ntwo"}', "json")
-    assert source.place_inside(("code",), 2) == source.place(("code",))
-    assert source.place(("code",)).line == 2
-
-
-def test_one_problem_is_one_line():
-    """A single problem is told as every other error of a file is."""
-    problems = Problems(Source.parse("\na = 1", "toml", path="plan.toml"))
-    problems.add(("a",), "must be text")
-    with pytest.raises(DocumentError) as refused:
-        problems.raise_if_any()
-    assert str(refused.value) == "plan.toml, line 2, field 'a': must be text"
 
 
 def test_all_problems_are_told_in_the_order_of_the_document():
@@ -117,12 +94,3 @@ def test_only_so_many_problems_are_listed():
     assert str(refused.value).count("is unknown") == 50
     assert str(refused.value).endswith("and 70 more")
     assert len(refused.value.problems) == 50
-
-
-@pytest.mark.parametrize(
-    ("where", "key"),
-    [((), ""), (("a",), "a"), (("cells", 0, "counts"), "cells[0].counts"), ((0, "a"), "[0].a")],
-)
-def test_a_place_is_shown_as_a_key(where, key):
-    """Keys are joined by dots, and places in lists stand in brackets."""
-    assert key_of(where) == key

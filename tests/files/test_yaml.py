@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.files._places import nearest
 from prism.files._yaml import MAX_DEPTH, parse_yaml, yaml_text
 
 yaml = pytest.importorskip("yaml")
@@ -47,11 +46,6 @@ def test_every_value_has_a_place() -> None:
     assert document.places["list", 0, "code"] == (4, 5)
     assert document.values["list", 0, "code"] == (4, 11)
     assert document.places["list", 0] == (3, 5)
-
-
-def test_what_is_missing_has_the_place_of_what_is_around_it() -> None:
-    """A path that is not in the document has the place of the nearest one that is."""
-    assert nearest(parse_yaml("a:\n  b: 1").places, ("a", "c", "d")) == (1, 1)
 
 
 @pytest.mark.parametrize(

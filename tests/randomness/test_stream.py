@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 
 from prism.randomness import RandomStream
 from prism.randomness._stream import (
-    all_mixed,
     keys_of,
     maker_of_keys,
-    mixed,
-    mixed_in_steps,
     streams_of,
     total_of,
 )
@@ -207,36 +204,7 @@ def test_a_sample_looks_at_what_it_draws_alone() -> None:
     assert len(read) == 10
 
 
-def test_a_list_is_shuffled_in_place() -> None:
-    """`shuffle` changes the list that it is given as `shuffled` returns one."""
-    items = list(range(20))
-    expected = RandomStream(1).shuffled(items)
-    RandomStream(1).shuffle(items)
-    assert items == expected
-
-
 def test_a_set_has_no_order_to_draw_from() -> None:
     """Shuffling a set is refused: its order is another one in every process."""
     with pytest.raises(TypeError, match="a set has a different order"):
         RandomStream(1).shuffled({1, 2})
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.integers(0, 2**70))
-def test_numbers_mixed_at_once_are_those_mixed_one_by_one(numbers: list[int], step: int) -> None:
-    """Many numbers in one large integer give the same words as each for itself."""
-    assert all_mixed(numbers, step) == [mixed(number + step) for number in numbers]
-
-
-def test_so_many_numbers_are_mixed_in_parts() -> None:
-    """More numbers than are laid side by side give the same words, too."""
-    numbers = [mixed(number) for number in range(10_000)]
-
-    assert all_mixed(numbers, 3) == [mixed(number + 3) for number in numbers]
-
-
-@pytest.mark.parametrize("count", [0, 3, 40, 5000])
-def test_numbers_mixed_in_steps_are_those_mixed_again(count: int) -> None:
-    """Each step goes on from the results of the last, however many numbers there are."""
-    numbers = [mixed(number) for number in range(count)]
-    first = all_mixed(numbers, 5)
-    assert mixed_in_steps(numbers, 5, 2**64 + 7) == [first, all_mixed(first, 7)]

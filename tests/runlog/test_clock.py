@@ -36,12 +36,6 @@ def test_a_tick_is_one_minute(start: datetime, rounds: list[int]) -> None:
     assert datetime.fromisoformat(clock.timestamp) == now
 
 
-def test_reading_the_clock_does_not_advance_it() -> None:
-    """Only ticks advance the clock, however often it is read."""
-    clock = SimulatedClock()
-    assert [clock() for _ in range(3)] == [datetime(2026, 1, 1, tzinfo=UTC).timestamp()] * 3
-
-
 @pytest.mark.parametrize(
     ("start", "expected"),
     [

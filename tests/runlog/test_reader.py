@@ -87,13 +87,6 @@ def test_damaged_compressed_data_is_a_fault(tmp_path: Path) -> None:
     assert blocks[0].data.startswith(b"line 0\nline 1\n")
 
 
-def test_empty_file_has_no_blocks(tmp_path: Path) -> None:
-    """An empty file, plain or compressed, has no blocks."""
-    (tmp_path / "plain").touch()
-    (tmp_path / "packed").write_bytes(gzip.compress(b""))
-    assert [*read_blocks(tmp_path / "plain"), *read_blocks(tmp_path / "packed")] == []
-
-
 def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
     """In a folder the plain log is found before the compressed one; a file is itself the log."""
     (tmp_path / "events.jsonl.gz").touch()

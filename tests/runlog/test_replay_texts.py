@@ -15,7 +15,7 @@ from prism.llm import AnswerCache, OllamaChatClient
 from prism.runlog import ReplayWriter, RunLog, SimulatedClock
 from prism.runlog._recorded import UnfinishedAnswers
 from prism.statechart import BaseWriter, TextCall, Writer, Written
-from prism.telemetry.events import RUN_ENDED, RUN_STARTED, TEXT_WRITTEN
+from prism.telemetry.events import TEXT_WRITTEN
 from prism.testing import FakeOllama, Fault, ScriptedWriter
 
 
@@ -225,27 +225,3 @@ def test_a_wrong_text_is_refused(
     with pytest.raises(InputError) as caught:
         ReplayWriter(write(text(**changes)))
     assert f"line 1, {message}" in str(caught.value)
-
-
-def test_two_runs_are_refused(write: Callable[..., Path]) -> None:
-    """A log of two runs is refused, as for decisions."""
-    started = {"event": RUN_STARTED, "schema": 1, "agents": 2}
-    with pytest.raises(InputError, match="begins another run"):
-        ReplayWriter(write(started, text(), started))
-
-
-@pytest.mark.parametrize(("end", "is_told"), [([], True), ([{"event": RUN_ENDED}], False)])
-async def test_the_error_mentions_a_stopped_run(
-    end: list[Any], is_told: bool, write: Callable[..., Path]
-) -> None:
-    """If a text is missing, the error says whether the recorded run may have been stopped."""
-    with pytest.raises(ReplayError) as caught:
-        await ReplayWriter(write(text(), *end)).write(call("other"))
-    assert ("its log has no run.ended" in str(caught.value)) == is_told
-
-
-async def test_a_folder_stands_for_its_log(write: Callable[..., Path]) -> None:
-    """The folder of a run can be given instead of its log."""
-    path = write(text())
-    path.rename(path.parent / "events.jsonl")
-    assert (await ReplayWriter(path.parent).write(call())).text == "one"

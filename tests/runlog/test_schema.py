@@ -3,7 +3,7 @@
 import json
 from dataclasses import fields
 
-from prism.runlog._events import COMMON, EVENTS
+from prism.runlog._events import EVENTS
 from prism.runlog._schema import json_schema
 from prism.social import Activity
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
@@ -18,13 +18,6 @@ def test_every_event_name_is_defined_once() -> None:
         value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
     }
     assert sorted(event.name for event in EVENTS) == sorted(named)
-
-
-def test_keys_are_defined_once() -> None:
-    """No event defines a key twice, or one of the common keys."""
-    for event in EVENTS:
-        defined = [key.name for key in (*COMMON, *event.keys)]
-        assert len(defined) == len(set(defined)), event.name
 
 
 def test_counts_and_calls_are_those_of_the_code() -> None:

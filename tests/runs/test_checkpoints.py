@@ -121,16 +121,6 @@ def test_a_damaged_one_is_passed_over(bit: int, run: Kept) -> None:
     assert found(run.again()) == (4, [f"{run.path(5)}: is damaged, so it is ignored"])
 
 
-def test_an_unreadable_one_is_passed_over(run: Kept) -> None:
-    """A checkpoint that cannot be read is named with the reason, and the one before is taken."""
-    run.path(5).unlink()
-    run.path(5).symlink_to("nowhere")
-    assert found(run.again()) == (
-        4,
-        [f"{run.path(5)}: cannot be read (No such file or directory), so it is ignored"],
-    )
-
-
 def test_nothing_is_left_when_both_are_damaged(run: Kept) -> None:
     """If neither checkpoint is sound there is none, and both are named."""
     flip(run.path(4), 99)
@@ -197,15 +187,6 @@ def test_going_on_keeps_the_one_gone_on_from(run: Kept) -> None:
     assert run.names() == ["round_00000005", "round_00000006"]
 
 
-def test_events_are_read_as_far_as_the_checkpoint(run: Kept) -> None:
-    """Of a log that goes on after the checkpoint, the events before it are given."""
-    checkpoint, _ = run.checkpoints.newest_sound()
-    assert checkpoint is not None
-    with run.log.open("ab") as log:
-        log.write(LINE + b"torn")
-    assert list(run.checkpoints.events_until(checkpoint)) == [orjson.loads(LINE)] * 5
-
-
 def test_a_log_cut_by_others_does_not_hang(run: Kept) -> None:
     """A checkpoint of a log that somebody has cut meanwhile is written, and found to be unfit."""
     run.checkpoints.write(6, CONFIG, {}, 10**9)
@@ -219,12 +200,3 @@ def test_a_full_disk_leaves_those_before(run: Kept) -> None:
         run.end_round(6)
     assert run.names() == ["round_00000004", "round_00000005"]
     assert found(run.again()) == (5, [])
-
-
-def test_all_can_be_removed(run: Kept) -> None:
-    """Removing takes the folder away with what was left unfinished, and may be repeated."""
-    run.path(6).with_name(".round_00000006.part").touch()
-    for _ in range(2):
-        run.checkpoints.discard()
-        assert [path.name for path in run.folder.iterdir()] == ["events.jsonl"]
-    assert found(run.again()) == (None, [])

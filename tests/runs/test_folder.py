@@ -8,14 +8,13 @@ import orjson
 import pytest
 
 import prism
-from prism.errors import FieldValueError, InputError, SimulationError
+from prism.errors import FieldValueError, InputError
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import LOG_NAME, SUMMARY_NAME, is_begun, refuse_own_file
 from tests.kit.dice import (
     CONFIG,
-    DiceOptions,
     StoppedError,
     resume_in,
     throw_in,
@@ -49,12 +48,6 @@ def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> Non
         "results": {"number": 1},
         "spent": 2,
     }
-
-
-def test_nothing_is_made_before_the_log_is_opened(tmp_path: Path) -> None:
-    """Looking at a folder makes nothing."""
-    RunFolder.for_new(tmp_path / "a" / "b")
-    assert tree(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -117,12 +110,6 @@ def test_impossible_folder_is_refused(place: str, problem: str, tmp_path: Path) 
     assert tree(tmp_path) == before
 
 
-def test_folder_that_cannot_be_made_is_refused() -> None:
-    """A folder that the system does not let anybody make is refused."""
-    with pytest.raises(InputError, match="/proc/nope/run: cannot be written to"):
-        throw_in(RunFolder.for_new(Path("/proc/nope/run")))
-
-
 def test_run_that_came_in_between_is_not_overwritten(tmp_path: Path, whole: Any) -> None:
     """A run that another process has carried out since the folder was looked at stays as it is."""
     first, second = RunFolder.for_new(tmp_path), RunFolder.for_new(tmp_path)
@@ -147,12 +134,6 @@ def test_of_two_that_begin_at_once_one_is_refused(
 
     throw_in(RunFolder.for_new(tmp_path), begin_another)
     assert tree(tmp_path) == whole
-
-
-def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
-    """Keeping a round of a run whose folder was not opened is an error that says so."""
-    with pytest.raises(SimulationError, match=r"open the folder with writing\(\)"):
-        RunFolder.for_new(tmp_path).keep(DiceOptions().prepare(None))
 
 
 # Failing

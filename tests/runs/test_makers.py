@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Run, resume, runs
-from prism.errors import InputError, TooManyFallbacksError
+from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.runs._makers import make_reasoner
@@ -74,25 +74,6 @@ def test_a_run_ends_with_the_share_of_the_last_decisions(
     assert over == ([len(fell_back)] if stopped else [])
 
 
-@pytest.mark.slow
-async def test_the_error_says_how_many_and_why() -> None:
-    """What ends the run says how many decisions fell back, the limit, and the last reason."""
-    reasoner = Router({"all": Reasoner(Failing([True] * WINDOW), attempts=1)}, stop_at=0.5)
-    with pytest.raises(TooManyFallbacksError) as caught:
-        await reasoner.decide_many([ask() for _ in range(WINDOW)] + [ask("Bo")] * WINDOW)
-    assert str(caught.value) == (
-        "stopped, as 200 of the last 200 decisions fell back, and 0.5 of them is the limit; "
-        "the last one: RuntimeError: no answer to this one"
-    )
-
-
-@pytest.mark.parametrize("share", [0, -0.1, 1.01, float("nan")])
-def test_a_share_is_one(share: float) -> None:
-    """A share that is not above 0 and at most 1 is refused."""
-    with pytest.raises(InputError, match="stop_at_fallbacks"):
-        Model("tiny", stop_at_fallbacks=share)
-
-
 @pytest.mark.parametrize(("share", "limit"), [(None, 0.5), (1, 1), ("never", None)])
 def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | None) -> None:
     """A run whose model fails ends early by default, and goes on if it is told to."""
@@ -120,14 +101,6 @@ async def test_a_spent_budget_ends_no_run_by_default() -> None:
     decisions = await reasoner.decide_many(crowd(2 * WINDOW))
     reasons = [str(each.reason).partition(":")[0] for each in decisions]
     assert reasons.count("BudgetSpentError") >= 2 * WINDOW - 1
-
-
-@pytest.mark.parametrize(("given", "patience"), [(None, 60), (0, 0), (7.5, 7.5)])
-def test_a_run_waits_a_minute_for_a_server_that_fails(given: Any, patience: float) -> None:
-    """A run is patient for 60 seconds unless it says otherwise."""
-    reasoner: Any = make_reasoner(Model("tiny", patience=given), 0, AgentState.SCROLLING)
-    (part,) = reasoner.parts.values()
-    assert part.client.servers[0].settings["patience"] == patience
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from prism.llm._assignments import ModelAssignment
 from prism.runs._loading import load_model
 from prism.runs._makers import make_reasoner, make_writer
 from prism.runs._running import askers_in, closing_cache, run_to_end, spent_by
-from prism.statechart import AgentState, PolicyReasoner
+from prism.statechart import AgentState
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 
 LOAD = "/api/generate"
@@ -58,19 +58,6 @@ def test_a_loaded_model_is_no_news(servers: list[FakeOllama]) -> None:
     """Where the model is loaded nothing is said, and nothing is asked of it yet."""
     assert load(reasoner_at(servers[0]), quiet_seconds=60) == ([], [])
     assert servers[0].questions == []
-
-
-def test_one_server_is_enough_to_begin(
-    servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that does not load its model is named, and the run does not wait for it."""
-    monkeypatch.setattr("prism.llm._pool._SHORTEST_GRACE_SECONDS", 0.01)
-    _, warnings = load(reasoner_at(*servers))
-    (warning,) = warnings
-    assert warning == (
-        f"llama3.2 is not loaded at {servers[1].host} yet; "
-        "its decisions will fall back (see: prism doctor)"
-    )
 
 
 def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
@@ -122,20 +109,6 @@ def test_a_writer_needs_no_answer_to_a_decision(fault: Any, lost: list[str]) -> 
 
     assert len(warnings) == len(lost)
     assert all(word in warning for word, warning in zip(lost, warnings, strict=True))
-
-
-def test_a_policy_has_no_model_to_load() -> None:
-    """A reasoner without a model is not loaded, and has spent nothing."""
-    assert load(PolicyReasoner()) == load(None) == ([], [])
-    assert spent_by(PolicyReasoner()) == spent_by(None) == {}
-
-
-def test_spending_is_that_of_the_budget(servers: list[FakeOllama]) -> None:
-    """What a model has cost is its budget's calls and tokens."""
-    reasoner = reasoner_at(servers[0])
-    reasoner.budget.take()
-    reasoner.budget.add(tokens=7)
-    assert spent_by(reasoner) == {"spent": {"calls": 1, "tokens": 7}}
 
 
 def test_loading_counts_in_the_budget(servers: list[FakeOllama]) -> None:
@@ -271,22 +244,6 @@ def test_a_writer_whose_server_refuses_connections_is_an_error_at_once(nobody: s
     """A run that has a model write does not begin without it, either."""
     with pytest.raises(UnreachableError, match="cannot reach"):
         load(make_writer(Model("llama3.2", hosts=(nobody,)), 0))
-
-
-def test_one_server_that_is_there_is_enough(servers: list[FakeOllama], nobody: str) -> None:
-    """Of several servers those that are not there are named, and the run begins."""
-    asked = Model("llama3.2", hosts=(servers[0].host, nobody), mode="chat")
-    _, (warning,) = load(make_reasoner(asked, 0, AgentState.SCROLLING))
-    assert nobody in warning
-    assert warning.endswith("; its decisions will fall back (see: prism doctor)")
-
-
-def test_a_server_that_cannot_load_but_answers_is_well() -> None:
-    """A server that refuses the request to load a model is asked one question, and it is well."""
-    with FakeOllama() as server:
-        server.fail_always(Fault.status(404, body=b"no such page"), path=LOAD)
-        assert load(reasoner_at(server), quiet_seconds=60) == ([], [])
-        assert server.asked == 1
 
 
 def test_where_one_server_answers_the_others_are_named() -> None:

@@ -127,18 +127,6 @@ def test_a_replayed_run_writes_the_same_ids(server: FakeOllama, tmp_path: Path) 
     assert not (tmp_path / "again" / "prompts.jsonl.gz").exists()
 
 
-def test_a_run_without_prompts_has_the_keys_that_it_had(server: FakeOllama, tmp_path: Path) -> None:
-    """Without the option there is no file, no key in the log, and none in run.json."""
-    model = Model("nimble", hosts=(server.host,))
-    Run(Feed, 5, rounds=1, reasoner=model).keep(tmp_path / "run")
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "events.jsonl",
-        "run.json",
-    ]
-    assert not any(name in event for event in logged(tmp_path / "run") for name in IDS)
-    assert b"record_prompts" not in (tmp_path / "run" / "run.json").read_bytes()
-
-
 def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
     """Every text that a workflow's model wrote has its record."""
     pytest.importorskip("yaml")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -25,7 +24,6 @@ from tests.kit.dice import (
     CONFIG,
     ROUNDS,
     THROWS,
-    Dice,
     DiceOptions,
     StoppedError,
     Sum,
@@ -93,16 +91,6 @@ def test_a_run_stopped_at_a_checkpoint_is_resumed_to_the_same_bytes(
     assert tree(tmp_path) == whole
     assert outcome is not None
     assert outcome.summary["results"] == outcome.results.to_dict()
-
-
-def test_a_run_may_be_stopped_again_and_again(tmp_path: Path, whole: Any) -> None:
-    """Stopped after every single round, a run is resumed to the same bytes."""
-    stopped_at(tmp_path, 1)
-    for last in range(2, ROUNDS + 1):
-        with pytest.raises(StoppedError):
-            runs.resume(tmp_path, DiceOptions, on_round=stop_after(last), checkpoint_every=0)
-    runs.resume(tmp_path, DiceOptions)
-    assert tree(tmp_path) == whole
 
 
 def test_an_interrupted_run_is_resumed(tmp_path: Path, whole: Any) -> None:
@@ -203,18 +191,6 @@ def test_an_observer_receives_what_is_damaged(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_run_says_is_logged_by_default(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Without an observer, damage is a warning of the logger prism.runs and the rest is info."""
-    stopped_at(tmp_path, 1)
-    (tmp_path / "checkpoints" / "round_00000001").write_bytes(b"damaged")
-    with caplog.at_level(logging.INFO, logger="prism.runs"):
-        runs.resume(tmp_path, DiceOptions)
-    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert {record.name for record in caplog.records} == {"prism.runs"}
-
-
 def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
     """When a round is reported its events can be read, and its checkpoint is there."""
 
@@ -223,11 +199,6 @@ def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
         assert (tmp_path / "events.jsonl").read_bytes().count(b"round.ended") == number
 
     runs.begin(DiceOptions(), tmp_path, on_round=look, checkpoint_every=0)
-
-
-def test_dice_are_no_simulation() -> None:
-    """What these tests run is neither a simulation nor derived from anything of prism's."""
-    assert Dice.__mro__ == (Dice, object)
 
 
 class Stopping(Heard):

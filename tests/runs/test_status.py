@@ -18,7 +18,7 @@ from prism.llm import Model
 from prism.runlog import RunLog
 from prism.runs import Observer, RunStatus, find_runs, run_status
 from prism.runs._running import go_on
-from prism.runs._status import HEARTBEAT_NAME, SECONDS_BETWEEN, Heartbeat
+from prism.runs._status import HEARTBEAT_NAME, Heartbeat
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit.dice import DiceOptions, StoppedError, stop_after, tree
@@ -223,15 +223,6 @@ def test_a_heartbeat_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tree(tmp_path / "often") == tree(tmp_path / "once")
 
 
-def test_something_without_ticks_has_one_too(tmp_path: Path) -> None:
-    """Whatever can be run has a heartbeat; what it does not say is left open."""
-    found: list[Any] = []
-    begin(DiceOptions(), tmp_path / "run", on_round=looking(tmp_path / "run", found))
-    assert {heartbeat.ticks_per_round for heartbeat in found} == {None}
-    assert {heartbeat.questions for heartbeat in found} == {None}
-    assert files_in(tmp_path / "run") == {"events.jsonl", "run.json"}
-
-
 def test_it_tells_what_a_model_has_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests and tokens so far are told while a run goes on, as in the end by run.json."""
     monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.01)
@@ -302,25 +293,6 @@ def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.Monkey
 def _open_questions(folder: Path) -> int:
     heartbeat = Heartbeat.read(folder)
     return 0 if heartbeat is None else heartbeat.questions or 0
-
-
-def test_it_is_written_once_a_second_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between two beats passes the time that is said, however fast rounds are."""
-    waits: list[float] = []
-    original = Event.wait
-
-    def wait(event: Event, timeout: float | None = None) -> bool:
-        if timeout != SECONDS_BETWEEN:
-            return original(event, timeout)
-        waits.append(timeout)
-        # time stands still: no second passes before the run has ended
-        return original(event)
-
-    monkeypatch.setattr(Event, "wait", wait)
-    Run(Feed, 5, rounds=40, seed=1).keep(tmp_path / "run")
-    assert waits == [SECONDS_BETWEEN]
 
 
 def test_one_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:

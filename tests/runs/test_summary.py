@@ -109,10 +109,3 @@ def test_summary_without_a_key_is_refused(field: str, stopped: Path) -> None:
     with pytest.raises(InputError, match="is missing, or not what prism writes") as refused:
         RunFolder.to_resume(stopped)
     assert refused.value.field == field
-
-
-def test_summary_that_is_no_object_is_refused(stopped: Path) -> None:
-    """A summary that is valid JSON but no object is one error."""
-    (stopped / "run.json").write_text("[1]")
-    with pytest.raises(InputError, match=r"run.json: is damaged: it must hold a JSON object"):
-        RunFolder.to_resume(stopped)

@@ -257,21 +257,6 @@ def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_pa
 
 
 @pytest.mark.slow
-def test_runs_with_acts_are_resumed_and_replayed(tmp_path: Path) -> None:
-    """Killed behind its last checkpoint, a run goes on as if it had not been; so does a replay."""
-    with FakeOllama(models=["tiny"], choose=varied) as server:
-        run = feed_at(server)
-        whole, asked = kept(run, tmp_path / "whole"), server.asked
-        resumed = killed_and_resumed(run, tmp_path / "stopped")
-        # nothing is asked for twice
-        assert server.asked == 2 * asked
-    assert {REPLY.value, RESHARE.value} <= {event.get("chosen") for event in whole}
-    assert told(resumed) == told(whole)
-    replay(tmp_path / "stopped", tmp_path / "again")
-    assert log_of(tmp_path / "again") == log_of(tmp_path / "stopped")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("begins", ["policy", "model"])
 @pytest.mark.sampled(2)
 def test_a_run_with_acts_is_switched_to_another_model(begins: str, tmp_path: Path) -> None:

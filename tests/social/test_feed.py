@@ -1,9 +1,6 @@
 """The feed as a world: parameters, treatments, measures and events of one's own."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -18,9 +15,9 @@ from prism.errors import FieldValueError, SimulationError
 from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Draft, Feed, Parameters, Post
-from prism.statechart import AgentState, PolicyReasoner, RandomStream
+from prism.statechart import AgentState, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
-from prism.testing import FakeOllama, LateReasoner
+from prism.testing import FakeOllama
 from prism.worlds import measure, state, treatment
 from tests.kit.commands import Prism
 from tests.kit.social import run_of_feed
@@ -287,33 +284,6 @@ def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("model", "again")]
     assert logs[0] == logs[1]
     assert logs[0].count(b"reasoner.decision") > 10
-
-
-@pytest.mark.slow
-def test_when_answers_come_changes_nothing(tmp_path: Path) -> None:
-    """Events of the feed's own keep their place where agents go on while others wait."""
-    late = LateReasoner(PolicyReasoner(), most_turns=59)
-    logs = [
-        logged(tmp_path / str(number), Warned(), reasoner=reasoner, treatments=["warning@2"])
-        for number, reasoner in enumerate([late, PolicyReasoner()])
-    ]
-    assert late.overtaken > 0
-    assert logs[0] == logs[1]
-
-
-@pytest.mark.slow
-def test_any_process_writes_the_same_bytes(tmp_path: Path) -> None:
-    """Another process with another hash seed writes the same log."""
-    code = f"""
-from pathlib import Path
-from tests.social.test_feed import Warned, logged
-logged(Path({str(tmp_path / "other")!r}), Warned(), treatments=["warning@3"])
-"""
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": "7"}
-    )
-    logged(tmp_path / "here", Warned(), treatments=["warning@3"])
-    assert (tmp_path / "other").read_bytes() == (tmp_path / "here").read_bytes()
 
 
 @pytest.mark.parametrize(

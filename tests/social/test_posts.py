@@ -71,21 +71,6 @@ def test_feed_is_newest_first() -> None:
     assert read(network, reader) == posts[::-1]
 
 
-def test_own_posts_are_not_shown() -> None:
-    """Nobody finds a post of its own in its feed, whatever its interests and follows."""
-    network, reader = network_of(interests=["art"], following=["ann"])
-    write(network, "ann", "art")
-    assert not network.refresh(reader)
-
-
-def test_post_that_arrives_twice_is_shown_once() -> None:
-    """A post by a followed author on two interests of the reader is shown once."""
-    network, reader = network_of(interests=["art", "bees"], following=["ben", "ben"])
-    post = write(network, "ben", "art", "bees")
-    assert read(network, reader) == [post]
-    assert read(network, reader) == []
-
-
 def test_leftovers_follow_what_is_new() -> None:
     """Posts that were not read stay in the feed, behind the new ones."""
     network, reader = network_of(following=["ben"])
@@ -253,13 +238,6 @@ def test_answer_keeps_its_true_parent(kind: str) -> None:
     assert leaf.kind == kind
 
 
-def test_own_post_has_no_parent() -> None:
-    """A post of one's own begins a cascade even if something else prompted it."""
-    network, _ = network_of()
-    own = write(network, "ben", about=write(network, "ann"))
-    assert (own.parent, own.root, own.depth) == (None, own, 0)
-
-
 @given(st.lists(st.integers(-1, 10), max_size=40))
 def test_root_and_depth_are_those_of_the_path_of_parents(choices: list[int]) -> None:
     """In any forest of posts, the root is as many parents away as the depth says."""
@@ -322,15 +300,6 @@ def test_seeds_reach_feeds() -> None:
         [SeedPost("ben", "one"), SeedPost("cem", "two", ("art",)), SeedPost("cem", "three")]
     )
     assert read(network, reader) == [seeds[1], seeds[0]]
-
-
-def test_likes_are_counted() -> None:
-    """Every like counts for the post that it was given to."""
-    network, _ = network_of()
-    one, other = write(network, "ann"), write(network, "ben")
-    for post in (one, other, one):
-        network.like(post)
-    assert network.likes == {one.post_id: 2, other.post_id: 1}
 
 
 def test_events_wait_behind_one_whose_words_are_not_known() -> None:

@@ -23,7 +23,6 @@ from prism.social import Feed, RoundSummary
 from prism.statechart import (
     AgentState,
     Decision,
-    PolicyReasoner,
     Reasoner,
 )
 from prism.telemetry.events import (
@@ -35,8 +34,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     TRANSITION,
 )
-from prism.testing import FailingReasoner, LateReasoner, RecordingReasoner, ScriptedReasoner
-from tests.kit.attributes import has_dict
+from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
 from tests.kit.social import KindComposer, run_of_feed
 
 S = AgentState
@@ -107,17 +105,6 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
         logs.append(path.read_bytes())
     assert logs[0] == logs[1]
     assert logs[0].count(b"\n") > 1000
-
-
-@pytest.mark.slow
-def test_order_of_answers_does_not_matter(run_logged: Callable[..., Any]) -> None:
-    """A reasoner whose answers overtake each other gives the same bytes as a prompt one."""
-    late = LateReasoner(concurrency=1)
-    assert (
-        run_logged(reasoner=late, rounds=2).log
-        == run_logged(reasoner=PolicyReasoner(), rounds=2).log
-    )
-    assert late.overtaken > 10
 
 
 # Asking
@@ -275,17 +262,6 @@ def test_every_round_is_reported_as_it_ends() -> None:
     )
     assert seen == [(1, True), (2, True), (3, True)]
     assert [summary.number for summary in results.rounds] == [1, 2, 3]
-
-
-@pytest.mark.skipif(
-    sys.version_info >= (3, 13), reason="a dict beside the attributes slows newer Pythons no more"
-)
-def test_a_run_asks_for_the_dict_of_few_agents(tmp_path: Path) -> None:
-    """Agents of a kept run have their attributes where Python reads them fastest, all but one."""
-    kept = Run(Feed(), 20, rounds=2)
-    kept.keep(tmp_path / "kept")
-
-    assert sum(has_dict(agent, "_state") for agent in kept.agents) == 1
 
 
 @pytest.mark.parametrize("collecting", [True, False])

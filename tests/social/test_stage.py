@@ -429,19 +429,6 @@ NEEDED = [
 ]
 
 
-@pytest.mark.parametrize("name", NEEDED)
-def test_what_an_agent_lacks_is_said_before_the_run(name: str, logger: Any, capture: Any) -> None:
-    """An agent without something that the run uses is refused at once, and nothing is logged."""
-    foreign = Foreign("odd")
-    fields = {key: getattr(foreign, key) for key in NEEDED if key != name}
-    with pytest.raises(AgentError, match=f"SimpleNamespace .* lacks {name}: ") as caught:
-        _ = Run(
-            Feed(first_posts=()), [SimpleNamespace(**fields), *two_agents()], logger=logger
-        ).agents
-    assert "chart 'social_feed'" in str(caught.value)
-    assert capture.entries == []
-
-
 def test_what_an_agent_needs_is_enough(run_logged: Callable[..., Any]) -> None:
     """An object with the fields that the run asks for, and no others, goes through a whole run."""
     foreign = Foreign("odd")

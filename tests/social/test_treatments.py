@@ -18,7 +18,6 @@ from prism.social import (
     Parameters,
     PublishPost,
     RemoveAgents,
-    SwitchFeed,
 )
 from prism.telemetry.events import TRANSITION
 from prism.worlds import SetParameters, Treatment, treatment
@@ -163,14 +162,6 @@ def test_treatments_of_a_class_of_ones_own_vote_and_remove() -> None:
     assert feed.score_of(feed.posts[0]) >= 5
     assert feed.agent("agent_0004") is simulation.agents[3]
     assert not simulation.agents[3].state_history
-
-
-def test_a_switched_feed_is_a_changed_parameter(run_logged: Any) -> None:
-    """The log has its new value; from then on the world has it."""
-    found: LoggedRun = run_logged(rounds=2, treatments=[SwitchFeed(2, "random")])
-    (event,) = found.events("treatment.applied")
-    assert (event["treatment"], event["parameters"]) == ("feed", {"feed": "random"})
-    assert found.simulation.world.parameters.feed == "random"
 
 
 @pytest.mark.parametrize(
