@@ -2,7 +2,7 @@
 
 It decides by what its prompt says, and by no more: by the news, its working memory, what its last
 action led to, and what storage has. It is as sloppy as models of three billion parameters are: it
-forgets tags, writes tool calls and lines, asks twice for the same, and gets names wrong.
+forgets tags, writes tool calls and prose, asks twice for the same, and gets names wrong.
 """
 
 import json
@@ -44,17 +44,18 @@ def _keeps(prompt: str) -> str:
     name = next((name for name, text in FACTS if text == fact), "")
     if "You are in the state thinking" in prompt:
         if not fact:
-            return "next_state: thinking\nthinking_log: There is nothing new to me."
+            return _thinks("There is nothing new to me.", "thinking")
         return _thinks(f"I should keep what is new about the {name}.", "executing")
 
+    given = {"tags": name, "value": fact}
     place = len(name) % 3
     if place == 0:  # a tool call, as Qwen writes it
-        given = {"tags": name, "value": fact}
         return f"<tool_call>{json.dumps({'name': 'storage_save', 'arguments': given})}</tool_call>"
-    if place == 1:  # the name of the action as the element
-        return f"<storage_save><tags>{name}</tags><value>{fact}</value></storage_save>"
+    if place == 1:  # JSON in a fence
+        return f"```json\n{json.dumps({'action': {'type': 'storage_save', **given}})}\n```"
 
-    return f"type: storage_save\ntags: {name}\nvalue: {fact}"
+    parts = "".join(f"<{part}>{text}</{part}>" for part, text in given.items())
+    return f"Sure!\n<agent><action><type>storage_save</type>{parts}</action></agent>"
 
 
 def _answers(prompt: str) -> str:
@@ -64,12 +65,12 @@ def _answers(prompt: str) -> str:
     if "You are in the state thinking" in prompt:
         if found:
             return _thinks(f"The answer: {found[1]}", "executing")
-        # the beginning of a thought without an end, as such models write it
-        return "<agent><next_state>executing</next_state><thinking_log>Who owns the bakery?</agent>"
+        # without the last tag, as such models write it
+        return _thinks("Who owns the bakery?", "executing").removesuffix("</agent>")
     if found:
         return json.dumps({"name": "answer", "arguments": {"text": found[1]}})
     if "there is no" in last:
-        return "storage_search(tags='bakery owner')"
+        return json.dumps({"name": "storage_search", "arguments": {"tags": "bakery owner"}})
 
     return "<agent><action><type>storage_load</type><tags>bakery owner</tags></action></agent>"
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from enum import Enum
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import orjson
@@ -98,8 +96,13 @@ class SocialAgent(StatechartMixin):
         self._attributes = plain_attributes(attributes) if attributes else {}
         self._set_thresholds(engagement_threshold, timeout_threshold)
 
-    def _take_up(self, topics: Iterable[str]) -> None:
-        """Replace the interests, and forget ratings by the old ones."""
+    @property
+    def interests(self) -> list[str]:
+        """Topics that interest it; to change them, assign a new list."""
+        return self._interests
+
+    @interests.setter
+    def interests(self, topics: Iterable[str]) -> None:
         self._interests = _texts("interests", topics)
 
         # Relevance is rated for every post of a feed, so its terms are computed once, and the last
@@ -112,23 +115,6 @@ class SocialAgent(StatechartMixin):
         # it again for the log could change the run.
         self._weighed: object = None
         self._weight = 0.0
-
-    if TYPE_CHECKING:
-
-        @property
-        def interests(self) -> list[str]:
-            """Topics that interest it; to change them, assign a new list."""
-
-        @interests.setter
-        def interests(self, topics: Iterable[str]) -> None: ...
-
-    else:
-        # read without a call of Python's, as an attribute would be
-        interests = property(
-            attrgetter("_interests"),
-            _take_up,
-            doc="Topics that interest it; to change them, assign a new list.",
-        )
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -345,20 +331,7 @@ def _record(states: type[Enum], entry: Any) -> StateTransition:
     if context is not None and not isinstance(context, Mapping):
         raise FieldValueError(f"context must be an object or null, got {context!r}")
 
-    try:
-        timestamp = datetime.fromisoformat(entry["timestamp"])
-    except (TypeError, ValueError):
-        raise FieldValueError(
-            f"timestamp must be a time such as 2026-01-30T10:00:00Z, got {entry['timestamp']!r}"
-        ) from None
-
-    return StateTransition(
-        _state(states, entry["from_state"]),
-        _state(states, entry["to_state"]),
-        trigger,
-        timestamp,
-        context,
-    )
+    return StateTransition.from_dict(entry, lambda text: _state(states, text))
 
 
 def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:

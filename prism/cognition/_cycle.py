@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, Self
 
 from prism.cognition._actions import ActionRefusedError, ActionResult, carry_out, problem_of
@@ -247,7 +246,7 @@ class CycleUnderWay:
             f"{self.told.number}:{state}",
             prompt.text,
             reply_schema(state, agent.config.available_actions, agent.actions),
-            partial(read_reply, names=tuple(agent.actions)),
+            read_reply,
             variation=self.told.number,
         )
         self._written = written = await agent._lent.writer.write(call, logger=agent._lent.logger)
@@ -314,7 +313,11 @@ class CycleUnderWay:
             self._note(outcome="refused", reason=refusal)
             self._fire(EXECUTE)
         else:
-            self._end("unusable", "the reply has neither next_state nor thinking_log")
+            self._end("unusable", self._unread("the reply has neither next_state nor thinking_log"))
+
+    def _unread(self, problem: str) -> str:
+        """Return a problem with why the reply was not read, if it was not."""
+        return ": ".join((problem, *self._reply.defects[:1]))
 
     def _trigger(self) -> str:
         named = self._reply.next_state
@@ -336,6 +339,7 @@ class CycleUnderWay:
             fits=agent._pager.has_room_for,
         )
         if problem is not None:
+            problem = problem if asked is not None else self._unread(problem)
             self._refuse(asked, problem)
             self._end("refused", problem)
             return

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import Enum, StrEnum
 from functools import lru_cache
-from typing import Any, NoReturn, Self, cast
+from typing import Any, Self, cast
 from weakref import WeakValueDictionary
 
-from prism.errors import DefinitionError, FieldValueError
+from prism.errors import DefinitionError
 
 
 class AgentState(StrEnum):
@@ -24,12 +24,6 @@ class AgentState(StrEnum):
     ENGAGING_REPLY = "engaging_reply"
     ENGAGING_RESHARE = "engaging_reshare"
     RESTING = "resting"
-
-    @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
-        raise FieldValueError(
-            f"{value!r} is not a valid {cls.__name__}: use one of {', '.join(cls)}"
-        )
 
 
 def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:

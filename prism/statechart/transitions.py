@@ -446,8 +446,8 @@ class StateTransition:
                 `Statechart.state_of`. By default states stay texts.
 
         Raises:
-            FieldValueError: If a key is missing, or its value is of another kind.
-            ValueError: If the time cannot be read, or ``state_of`` does not know a state.
+            FieldValueError: (a ValueError) if a key is missing, its value is of another kind or not
+                a time, or ``state_of`` does not know a state.
         """
         try:
             time = datetime.fromisoformat(record["timestamp"])
@@ -457,7 +457,7 @@ class StateTransition:
             raise FieldValueError(
                 f"a record of a transition must have {error}, got {dict(record)!r}"
             ) from None
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise FieldValueError(
                 f"a record of a transition cannot be read ({error}): {record!r}"
             ) from None

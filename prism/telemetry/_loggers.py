@@ -121,11 +121,6 @@ class StandardLogger:
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
 
-def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog, without importing it."""
-    return (_is_configured or _look_for_structlog)()
-
-
 class LateLogger:
     """A logger for use before it is known where the events go.
 
@@ -193,7 +188,6 @@ class _ObservedLogger:
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    # every transition asks: as `structlog_is_configured`, without calls where nobody imported it
     if event_hooks or ("structlog" in modules and (_is_configured or _look_for_structlog)()):
         return True
     return _standard.isEnabledFor(_INFO)
@@ -217,7 +211,6 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
 
 
 def _own_logger() -> EventLogger | None:
-    # as `structlog_is_configured`, without its call for every event
     if (_is_configured or _look_for_structlog)():
         return _configured_logger()
     return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
@@ -294,11 +287,6 @@ def warn_standard(message: str) -> None:
     after a resume.
     """
     _standard.warning(message)
-
-
-def inform_standard(message: str) -> None:
-    """Log something only to the standard library, as a document's ``<log>`` does."""
-    _standard.info(message)
 
 
 def describe(error: BaseException) -> str:

@@ -25,7 +25,7 @@ from prism.worlds._drawn import (
     whole,
 )
 from prism.worlds._fields import param, state
-from prism.worlds._guest import Guest, Participant
+from prism.worlds._guest import Guest
 from prism.worlds._networks import (
     Network,
     from_edges,
@@ -60,7 +60,6 @@ __all__ = [
     "Look",
     "Message",
     "Network",
-    "Participant",
     "Plane",
     "Remembering",
     "Run",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum, StrEnum
 from operator import attrgetter
 from reprlib import repr as brief
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.runs._lent import Lent
@@ -32,24 +32,6 @@ class Presence(StrEnum):
 
 
 PRESENT_CHART = Statechart(Presence, [], initial=Presence.PRESENT, name="present")
-
-
-class Participant(Protocol):
-    """An object of any class that can take part in a world.
-
-    If its class has a ``chart``, the object has a ``state`` of that chart. Its ``agent_id``, if
-    any, is its id. An optional method ``join(lent)`` is called once with a `Lent`, before the first
-    round.
-    """
-
-    def act(self, world: Any) -> Awaitable[None] | None:
-        """Take a turn, once per tick. It may be async, and wait for decisions and texts."""
-
-    def snapshot(self) -> Any:
-        """Return the object's state between two rounds, made of values that a field may hold."""
-
-    def restore(self, data: Any) -> None:
-        """Restore the object to what it was when `snapshot` returned the data."""
 
 
 class Proxy(Agent, Generic[ObjectT]):

@@ -45,10 +45,7 @@ _IN_ANY_PROCESS = (
     "draw from agent.random in steps and from self.random in the world, read self.round and "
     "self.tick, use a dict[..., None] or sorted(...) for a set, and read files into fields"
 )
-_BY_RESUME = (
-    "is not the same after a resume: something is kept outside the declared fields, or recall does "
-    "not restore it"
-)
+_BY_RESUME = "is not the same after a resume: something is kept outside the declared fields"
 _IN_FIELDS = "declare fields with state(...), and look for globals, closures and caches"
 
 

@@ -74,7 +74,7 @@ from prism.worlds._treatments import (
     set_by_text,
     tables_of,
 )
-from prism.worlds._world import World, outlines_of
+from prism.worlds._world import DEFAULT_AGENTS, World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
@@ -150,8 +150,7 @@ class Run(Generic[WorldT_co]):
             one agent whose rounds are turns or cycles. They take further arguments by name, such as
             ``memory``; ``parameters`` are the variables of an agent in YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
-            `AgentTable`, or the agents themselves. Defaults to the number that the world's class
-            declares.
+            `AgentTable`, or the agents themselves. By default 100.
         rounds: Number of rounds. Defaults to that of the world's class.
         ticks: Ticks in a round. Defaults to those of the world's class.
         seed: Seed of every random number.
@@ -821,7 +820,7 @@ def _naming_parameters() -> Iterator[None]:
 def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
     if agents is None:
-        agents = cls._prism_agents
+        agents = DEFAULT_AGENTS
     if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
         found = agents
     else:

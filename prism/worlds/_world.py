@@ -118,7 +118,6 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     treatment_classes: ClassVar[Sequence[type]] = ()
     # the class that reads a file of agents; None for an `AgentTable`
     _prism_table: ClassVar[Callable[[Any, Any], Any] | None] = None
-    _prism_agents: ClassVar[int] = DEFAULT_AGENTS
     # arguments that are not parameters
     _prism_arguments: ClassVar[tuple[str, ...]] = ()
     # a world with one agent of another class, whose steps take time and may use any random numbers

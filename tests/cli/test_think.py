@@ -52,7 +52,7 @@ def asking(server: FakeOllama) -> tuple[str, ...]:
 def config(prism: Prism) -> Path:
     """Write a configuration, in which paging happens, into the folder of the commands."""
     path = prism.folder / "config.json"
-    path.write_text(limited(500, 700).to_json())
+    path.write_text(limited(430, 600).to_json())
     return path
 
 
@@ -71,7 +71,7 @@ def cycles_of(path: Path) -> int:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """Return the folder in which a run was kept, and what it has printed."""
     folder = tmp_path_factory.mktemp("done")
-    (folder / "config.json").write_text(limited(500, 700).to_json())
+    (folder / "config.json").write_text(limited(430, 600).to_json())
     with FakeOllama(write=say) as running:
         asking = ("--model", "llama3.2", "--host", running.url)
         return folder, Prism(folder)(*RUN, *asking, "--out", "run")
@@ -271,7 +271,7 @@ def test_the_live_view_shows_what_the_agent_does(prism: Prism, asking: tuple[str
     assert ran.status == 0
     for told in (
         *("agent", "cycle", "12/12", "executing, for ", "so far", "working_memory_add entry_"),
-        *("paged out entry_", "in working memory", "paging limit 500, hard limit 700"),
+        *("paged out entry_", "in working memory", "paging limit 430, hard limit 600"),
         *("in this cycle", "a cycle lately"),
     ):
         assert told in ran.out

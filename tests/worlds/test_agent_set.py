@@ -201,13 +201,6 @@ def test_in_a_step_its_agent_draws() -> None:
     assert any(lamp.heard for lamp in run.agents)
 
 
-def test_nobody_is_drawn_outside_of_a_run() -> None:
-    """Agents that have joined no run have no random numbers."""
-    with pytest.raises(SimulationError, match="agents can be sampled only in a run"):
-        AgentSet([Lamp()]).sample(1)
-    assert AgentSet[Agent]().shuffled() == ()
-
-
 SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {
     "the first": lambda agents: agents[:7],
     "the last": lambda agents: agents[-5:],

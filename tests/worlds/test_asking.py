@@ -123,15 +123,6 @@ def test_agents_go_on_while_others_decide(options: dict[str, Any], least: int, m
 
 
 @pytest.mark.slow
-def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
-    """Every question is put as it comes up: the one limit is that of the reasoner's client."""
-    population = synthetic_population(60)
-    slow = slow_reasoner()
-    Run(Feed(first_posts=population.posts), population.agents, rounds=2, reasoner=slow).run()
-    assert slow.most_at_once > 2 * slow.concurrency
-
-
-@pytest.mark.slow
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
     run = run_logged(reasoner=slow_reasoner(), rounds=3)

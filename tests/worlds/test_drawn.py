@@ -1,12 +1,6 @@
 """Fields of agents that are drawn."""
 
-from collections.abc import Callable
-from typing import Any
-
-import pytest
-
 from prism import Run
-from prism.errors import DefinitionError
 from prism.randomness import RandomStream
 from prism.worlds import (
     Agent,
@@ -20,7 +14,6 @@ from prism.worlds import (
     lognormal,
     normal,
     one_of,
-    param,
     poisson,
     state,
     uniform,
@@ -89,23 +82,3 @@ def test_a_drawn_field_changes_and_is_kept() -> None:
     assert [agent.mood for agent in again.agents] == drawn
     again.loop.restore(run.loop.snapshot(), [])
     assert [agent.mood for agent in again.agents] == [mood + 2 for mood in drawn]
-
-
-@pytest.mark.parametrize(
-    ("define", "problem"),
-    [
-        (lambda: normal(0, -1), r"normal\(mean, sd\) needs sd 0 or more, got 0, -1"),
-        (lambda: normal("a", 1), "must be real number, not str"),  # type: ignore[arg-type]
-        (lambda: beta(0, 1), "both above 0"),
-        (lambda: binomial(3, 2), "a probability from 0 to 1"),
-        (lambda: draw(5), r"draw\(5\) needs a function"),  # type: ignore[arg-type]
-        (lambda: draw(uniform(0, 1)), "needs a function"),  # type: ignore[arg-type]
-        (lambda: param(uniform(0, 1)), "a parameter has the same value in every run"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused_where_it_stands(
-    define: Callable[[], Any], problem: str
-) -> None:
-    """A number out of its range, and a draw that is none, are refused at once."""
-    with pytest.raises(DefinitionError, match=problem):
-        define()

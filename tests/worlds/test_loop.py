@@ -2,15 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import count
-from typing import Any
-
-import pytest
 
 from prism import Run
 from prism.examples import Rumour
 from prism.statechart import Budget, Decision, PolicyReasoner, Question
-from prism.worlds import _loop
 
 
 class Paying(PolicyReasoner):
@@ -65,33 +60,3 @@ async def test_a_run_leaves_others_their_turn() -> None:
     task.cancel()
     assert turns >= 8
     assert results == await asyncio.to_thread(Run(Rumour(), 10, rounds=8).run)
-
-
-class Cycle:
-    """An object that refers to itself, so that only the collector frees it."""
-
-    alive = 0
-
-    def __init__(self) -> None:
-        self.itself = self
-        Cycle.alive += 1
-
-    def __del__(self) -> None:
-        Cycle.alive -= 1
-
-
-class Wasteful(Rumour):
-    """A world that leaves garbage behind in each round."""
-
-    def round_begins(self) -> None:
-        """Make an object that nothing else refers to."""
-        Cycle()
-
-
-def test_a_little_garbage_is_collected_as_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few objects may take much memory, so they are not kept until there are many."""
-    seconds: Any = count()
-    monkeypatch.setattr(_loop, "perf_counter", lambda: float(next(seconds)))
-    left = []
-    Run(Wasteful(), 10, rounds=20).run(on_round=lambda _: left.append(Cycle.alive))
-    assert max(left) <= 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner
 from prism.statechart import Decision, PolicyReasoner, Question, Statechart, Transition
 from prism.testing import LateReasoner
@@ -250,17 +250,6 @@ def test_a_step_that_looks_at_others_is_refused(mode: str, problem: str, reasone
     """What would depend on when answers come is refused, whoever decides; nothing is left."""
     with pytest.raises(SimulationError, match=problem):
         Run(Wrong(mode=mode), 3, reasoner=reasoner()).run()
-
-
-def test_a_world_that_overlaps_has_no_hooks_of_a_tick() -> None:
-    """Hooks that need a common beginning of the tick are refused by name."""
-
-    class Hooked(Thinkers):
-        def tick_ends(self) -> None:
-            """Come too early."""
-
-    with pytest.raises(DefinitionError, match="leave out tick_ends, or overlap"):
-        _ = Run(Hooked(), 3).agents
 
 
 @pytest.mark.parametrize("mode", ["sets", "draws", "connects"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import FieldTypeError, InputError
+from prism.errors import InputError
 from prism.examples import Market, Rumour
 from prism.examples.rumour import Mind, Person
 from prism.worlds import AgentTable, World, during
@@ -166,13 +166,6 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
     with pytest.raises(InputError, match=r"must end in one of .csv, .jsonl, .json, got '.txt'"):
         AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
-
-
-@pytest.mark.parametrize("agents", [1.5, True, Rumour])
-def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
-    """What is neither a number, agents nor a table is named, with what may be given."""
-    with pytest.raises(FieldTypeError, match=r"agents must be a whole number, .* got "):
-        _ = Run(Rumour(), agents).agents
 
 
 @pytest.mark.parametrize(

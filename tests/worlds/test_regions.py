@@ -375,20 +375,3 @@ def test_a_fault_says_where_it_happened() -> None:
     with pytest.raises(AttributeError, match="nothing") as raised:
         Run(House, [kind()], seed=1).run()
     assert "round 2" in raised.value.__notes__[-1]
-
-
-def test_a_fault_of_a_chart_that_is_not_strict_is_logged(tmp_path: Path) -> None:
-    """With its traceback, and the run goes on."""
-
-    def fails(agent: Any, context: Any) -> float:
-        raise ValueError("no such rate")
-
-    kind = person(Transition("opens", Day.POCKET, Day.FEED, rate=fails))
-
-    class House(World[Any]):
-        rounds = 2
-
-    done = run_logged(tmp_path, House(), [kind()], seed=1)
-    failed = done.events("statechart.guard_failed")
-    assert len(failed) == 2
-    assert "test_regions.py" in failed[0]["exception"]

@@ -343,13 +343,6 @@ def test_a_world_and_a_run_are_used_once() -> None:
         _ = Run(world, 20).agents
 
 
-@pytest.mark.parametrize("seed", [None, "1", 1.0])
-def test_a_seed_is_a_whole_number(seed: Any) -> None:
-    """A seed that is no whole number is refused: None would not be another one each time."""
-    with pytest.raises(FieldValueError, match="seed must be a whole number"):
-        _ = Run(Rumour(), 20, seed=seed).agents
-
-
 def test_another_population_is_refused_on_resuming() -> None:
     """A snapshot of other agents is not restored."""
     kept = Run(Rumour(), 10).loop.snapshot()

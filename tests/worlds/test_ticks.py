@@ -15,7 +15,7 @@ from prism.errors import (
     SimulationError,
 )
 from prism.statechart import PolicyReasoner, Statechart, Transition
-from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
+from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Agent, Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
 from tests.kit.medley import Medley
@@ -336,15 +336,6 @@ def test_a_wrong_step_is_refused_and_leaves_nothing_running(
 
     assert sorted(world.closed) == ["lamp_1", "lamp_2", "lamp_3"]
     assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
-
-
-@pytest.mark.parametrize("failure", [RuntimeError("down"), KeyboardInterrupt()])
-def test_a_reasoner_that_fails_leaves_nothing_running(failure: BaseException) -> None:
-    """What a reasoner raises ends the run, and all steps that waited are closed."""
-    world = Wrong(mode="")
-    with pytest.raises(type(failure)):
-        Run(world, 3, reasoner=FailingReasoner(failure, at=2)).run()
-    assert sorted(world.closed) == ["lamp_1", "lamp_2", "lamp_3"]
 
 
 class Plain(Room):

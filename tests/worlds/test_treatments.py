@@ -122,12 +122,6 @@ def test_what_cannot_be_done_is_refused_before_round_1(given: Any, problem: str)
         _ = Run(Rumour(), 10, treatments=[given]).agents
 
 
-def test_two_arms_of_one_name_are_refused() -> None:
-    """Their draws would be the same."""
-    with pytest.raises(FieldValueError, match="two treatments are called 'silence'"):
-        _ = Run(Rumour(), 10, treatments=[Silence(1, share=0.1), Silence(2, share=0.1)]).agents
-
-
 def test_treatments_are_kept_as_they_are(tmp_path: Path) -> None:
     """What run.json has of treatments is read as they were, whatever their kind."""
     given = (*TREATMENTS, "tiring=0.7@5", Silence(4, where={"name": ["a", "b"]}, name="some"))

@@ -203,33 +203,6 @@ def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn(
     assert not any(each.timeouts for each in results.rounds)
 
 
-class Spent(Kept):
-    """A lamp that goes out in its second tick."""
-
-    chart = Statechart(
-        Light,
-        [Transition("timeout", Light.OFF, Light.SPENT)],
-        initial=Light.OFF,
-        timeouts={Light.OFF: 1},
-    )
-
-
-@pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
-def test_who_has_timed_out_has_had_its_turn(world: type[World[Any]], turns: int) -> None:
-    """In the tick in which all time out nobody who was drawn has another turn."""
-
-    class Going(world):  # type: ignore[misc, valid-type]
-        @during(Light.SPENT)
-        def rest(self, lamp: Spent, *others: Spent) -> None:
-            for each in (lamp, *others):
-                each.turns += 1
-
-    run = Run(Going(), [Spent() for _ in range(6)])
-    results = run.run()
-    assert [each.timeouts for each in results.rounds[:3]] == [{}, {"off": 6}, {}]
-    assert sum(lamp.turns for lamp in run.agents) == turns * 29
-
-
 class Ending(Street):
     """A world that ends early."""
 

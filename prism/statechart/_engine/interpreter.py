@@ -13,7 +13,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
-from prism.statechart._engine.machine import OPEN, Candidate, Rows, distinct, leading_to
+from prism.statechart._engine.machine import Candidate, Rows, distinct, leading_to
 from prism.statechart._engine.memory import forget, memory_of
 from prism.statechart._engine.pending import (
     MOST_QUEUED_FIRES,
@@ -24,7 +24,6 @@ from prism.statechart._engine.pending import (
     QueuedFire,
     ask,
     close_overtaken,
-    note_dropped,
     runaway,
 )
 from prism.statechart._engine.running import Running
@@ -187,8 +186,6 @@ class Interpreter(Running[StateT]):
             if edge.from_state is not state:
                 # it may be text, but no other enum's member
                 self._require_known_state(agent)
-            if action is OPEN:
-                return self._fire_open(agent, candidate, context)
             return self._run(agent, candidate, context)
 
         if self._questions:
@@ -388,11 +385,6 @@ class Interpreter(Running[StateT]):
         candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
-    def _fire_open(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
-        """Fire an event whose transitions depend on more than the agent's state."""
-        resolved = self._resolved(candidate, agent, context)
-        return None if resolved is None else self._run(agent, resolved, context)
-
     # Committing
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
@@ -420,9 +412,6 @@ class Interpreter(Running[StateT]):
                 self._drain(agent, firing)
                 state = agent.state
             return state if state is candidate[2] else self._members.get(state, state)
-        except BaseException as error:
-            note_dropped(error, self.definition.name, agent, firing[1] or ())
-            raise
         finally:
             del under_way[key]
 

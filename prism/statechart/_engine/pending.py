@@ -5,8 +5,8 @@ An agent may have moved before the answer to its question comes.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence, Set
-from itertools import islice, takewhile
+from collections.abc import Awaitable, Sequence, Set
+from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
@@ -159,8 +159,6 @@ the numbers of the states that are active while an action of a composite runs, e
 MOST_QUEUED_FIRES = 1000
 """Fires that an agent's own actions may queue behind one fire before the engine stops them."""
 
-_MOST_NAMED = 20
-
 
 class Answer(NamedTuple):
     """A reasoner's choice, for `Statechart.fire_to`.
@@ -191,12 +189,6 @@ class QueuedFire(NamedTuple):
     context: Any
     answer: Answer | None
 
-    def __str__(self) -> str:
-        """Return trigger and wanted target, as messages name them."""
-        if self.answer is None:
-            return repr(self.trigger)
-        return f"{self.trigger!r} to {state_text(self.answer.target)!r}"
-
 
 def runaway(chart: str, agent: object, trigger: str) -> RunawayError:
     """Return the error for actions that go on firing without end."""
@@ -213,21 +205,4 @@ def restless(chart: str, agent: Any) -> RunawayError:
         f"chart {chart!r}: agent {name_or_number(agent)!r} did not settle within "
         f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
         "eventless transitions there a guard that ends them"
-    )
-
-
-def note_dropped(
-    error: BaseException, chart: str, agent: object, queue: Iterable[QueuedFire]
-) -> None:
-    """Add a note to an exception that names the queued fires it drops, if there are any."""
-    waiting = iter(queue)
-    named = [str(fire) for fire in islice(waiting, _MOST_NAMED)]
-    if not named:
-        return
-
-    more = sum(1 for _ in waiting)
-    listing = ", ".join(named) + (f" and {more} more" if more else "")
-    error.add_note(
-        f"chart {chart!r} dropped the events that agent {name_or_number(agent)!r} had queued "
-        f"behind this one: {listing}"
     )

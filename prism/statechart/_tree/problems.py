@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,7 @@ from prism.statechart._definition_problems import (
 )
 from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
-from prism.statechart._tree.numbers import CHART, Arc, Tree
+from prism.statechart._tree.numbers import CHART, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     ALWAYS,
@@ -54,7 +54,7 @@ def nested_problems(hierarchy: Hierarchy) -> list[str]:
             for problem in _transition_problems(hierarchy, item)
         ),
         *_share_problems(hierarchy),
-    ] or [*(_size_problems(hierarchy) or _loop_problems(hierarchy))]
+    ] or _size_problems(hierarchy)
 
 
 # Names
@@ -302,7 +302,7 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
             )
 
 
-# Size and loops
+# Size
 
 
 def _size_problems(hierarchy: Hierarchy) -> list[str]:
@@ -316,58 +316,3 @@ def _size_problems(hierarchy: Hierarchy) -> list[str]:
             ]
 
     return []
-
-
-def _loop_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    """Yield eventless transitions without a guard that lead back to where they began."""
-    eventless: dict[int, Arc] = {}
-    for each in hierarchy.arcs:
-        if each.written.trigger is None:
-            # the first is the one that is asked first
-            eventless.setdefault(each.source, each)
-    following = {
-        leaf: hierarchy.ends_of(arc, leaf)
-        for leaf in hierarchy.tree.leaves
-        if (arc := _unconditional(hierarchy.tree, eventless, leaf)) is not None
-    }
-    leaf = _on_a_circle(following)
-    if leaf is not None:
-        text = state_text(hierarchy.tree.nodes[leaf].state)
-        yield (
-            f"eventless transitions without a guard lead from {text!r} back to itself forever: "
-            "give one of them a guard or a trigger"
-        )
-
-
-def _unconditional(tree: Tree, eventless: Mapping[int, Arc], leaf: int) -> Arc | None:
-    """Return the eventless transition that is always made in a leaf."""
-    for number in (leaf, *tree.ancestors(leaf)):
-        arc = eventless.get(number)
-        if arc is not None:
-            is_open = arc.guard is not None or arc.written.probability is not None
-            return None if is_open else arc
-
-    return None
-
-
-def _on_a_circle(following: Mapping[int, Sequence[int]]) -> int | None:
-    """Return a leaf that is reached again from itself; None if there is none."""
-    done = set[int]()
-    for start in following:
-        path: dict[int, Iterator[int]] = {}
-        number: int | None = start
-        while number is not None:
-            if number in path:
-                return number
-            if number not in done:
-                path[number] = iter(following.get(number, ()))
-            # the next from the end of the path, or from further back
-            number = None
-            while path and number is None:
-                last = next(reversed(path))
-                number = next(path[last], None)
-                if number is None:
-                    done.add(last)
-                    del path[last]
-
-    return None

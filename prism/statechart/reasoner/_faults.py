@@ -6,8 +6,6 @@ import re
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from time import time
 
 from prism.errors import (
     BadReplyError,
@@ -59,22 +57,6 @@ _NAMES_NO_MODEL = re.compile(
     r"\bno models? (is |are )?loaded\b|\binvalid model name\b|\bnot a valid model id\b",
     re.IGNORECASE,
 )
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_STEP = re.compile(
-    r"(\d+(?:\.\d+)?) ?(ms|s|m|h)(?:ecs?|econds?|ins?|inutes?|ours?)?(?![a-z])", re.IGNORECASE
-)
-"""A part of a duration, such as those of ``6m0s``."""
-
-_WAIT = re.compile(
-    r"\b(?:try again|retry|retryDelay|please wait)\b\W{0,6}(?:in |after |for )?"
-    rf"(?:{_STEP.pattern}\W*)+",
-    re.IGNORECASE,
-)
-"""A duration to wait, as in "Please try again in 1.5s", or Google's ``"retryDelay": "34s"``."""
-
-_FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e12
-"""Larger numbers are times since 1970."""
 
 _REFUSED = re.compile(r"validation error|logprobs")
 
@@ -230,7 +212,7 @@ def translated(error: Exception) -> Exception:
         brief = " ".join(said[:2000].split())[:_MOST_SAID]
         return BadReplyError(f"{told}: {brief}", status=INTERNAL)
     if status in (*OVERLOADED, _IN_A_STREAM):
-        wait = _wait_of(error, status)
+        wait = _wait_of(error)
         return OverloadedError(describe(error), status=status, retry_after=wait)
     if status == INTERNAL or has_lost_model(error):
         return LLMError(describe(error), status=INTERNAL)
@@ -251,68 +233,21 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def _wait_of(error: BaseException, status: int) -> float | None:
+def _wait_of(error: BaseException) -> float | None:
     """Return the seconds that an exception, or one of its causes, asks to wait."""
-    for raised in _causes(error):
-        headers = getattr(getattr(raised, "response", None), "headers", None)
-        wait = wait_in(status, headers if isinstance(headers, Mapping) else {}, str(raised))
-        if wait is not None:
-            return wait
-
-    return None
+    answers = (getattr(raised, "response", None) for raised in _causes(error))
+    told = (getattr(answer, "headers", None) for answer in answers)
+    waits = (wait_in(headers) for headers in told if isinstance(headers, Mapping))
+    return next((wait for wait in waits if wait is not None), None)
 
 
-def wait_in(status: int, headers: Mapping[str, str], said: str) -> float | None:
-    """Return the seconds that a server asks to wait; None if it does not.
-
-    Args:
-        status: The status of its answer. Words count only if it is busy, since gateways write the
-            same page about any failure.
-        headers: The headers of its answer. Besides Retry-After (RFC 9110, section 10.2.3), OpenAI
-            and others send milliseconds, and when the limits are reset that are used up.
-        said: The text of its answer, which often says it in words.
-    """
-    in_words = _WAIT.search(said) if status in BUSY else None
-    resets = (
-        given
-        for name, given in headers.items()
-        if "ratelimit-reset" in name.lower()
-        and headers.get(name.lower().replace("reset", "remaining"), "0") == "0"
-    )
-    told = (
-        f"{headers.get('retry-after-ms', '')} ms",
-        headers.get("retry-after", ""),
-        in_words[0] if in_words else "",
-        *resets,
-    )
-    return next((max(0.0, wait) for wait in map(_seconds_in, told) if wait is not None), None)
-
-
-def _seconds_in(given: str) -> float | None:
-    """Return the seconds until a time, or in a duration, that is given in whatever form."""
-    if steps := _STEP.findall(given):
-        return sum(float(number) * _UNITS[unit.lower()] for number, unit in steps)
-
-    for read in (_seconds_from_now, _seconds_until):
+def wait_in(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait in its headers; None if it does not."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with suppress(ValueError):
-            return read(given)
+            return max(0.0, float(headers.get(name, "")) * unit)
 
     return None
-
-
-def _seconds_from_now(given: str) -> float:
-    number = float(given)
-    # some give the time in seconds since 1970, and OpenRouter in milliseconds
-    seconds = number / 1000 if number > _FIRST_MILLISECONDS else number
-    return seconds - time() if seconds > _FIRST_SECONDS else seconds
-
-
-def _seconds_until(date: str) -> float:
-    # imported here as it takes a tenth of the engine's import time, for a rare header
-    from email.utils import parsedate_to_datetime
-
-    then = parsedate_to_datetime(date)
-    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
 
 
 def error_in_body(error: BaseException) -> str | None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition._replies import read_reply
-from prism.cognition._replies._reading import MOST_CHARACTERS
+from prism.cognition._replies import MOST_CHARACTERS, read_reply
 from tests.kit.agent_replies import HOSTILE, LONGEST
 
 MOST_SECONDS = 0.05

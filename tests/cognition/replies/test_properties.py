@@ -1,6 +1,5 @@
 """What holds for every text, and for every reply that is well-formed."""
 
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -95,17 +94,6 @@ def test_a_reply_in_json_is_read_as_it_was_written(
     assert read_reply(as_json(reply, indent=indent, ensure_ascii=is_ascii)) == reply
 
 
-@given(
-    replies(), st.sampled_from(RENDERINGS), st.sampled_from(["```xml\n", "So:\n", "<out>", "- "])
-)
-def test_what_stands_around_does_not_matter(
-    reply: AgentReply, render: Rendering, before: str
-) -> None:
-    """Fences, prose, elements around and thoughts before leave what a reply says."""
-    thought = "<think>Or " + render(replace(reply, next_state="paging")) + "?</think>"
-    assert read_reply(thought + before + render(reply) + "\n```\nThat is it.") == reply
-
-
 @given(replies(), st.sampled_from(RENDERINGS))
 def test_no_beginning_of_a_reply_is_carried_out(reply: AgentReply, render: Rendering) -> None:
     """Wherever a reply is cut off, its action is flagged."""
@@ -124,16 +112,7 @@ def test_values_are_what_a_strict_parser_reads(value: str, render: Rendering) ->
     action = read_reply(text).action
     assert action is not None
     assert action.value is not None
-    # XML reads every kind of line break as a line feed; here they are kept
-    assert action.value.replace("\r\n", "\n").replace("\r", "\n") == strict
-
-
-@given(st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="<&")))
-def test_markup_in_a_value_is_kept(inner: str) -> None:
-    """A value may hold elements of any other name, as they stand."""
-    value = f"<p class='x'>{inner}<br/></p>"
-    reply = AgentReply(action=AskedAction("storage_save", "a", value))
-    assert read_reply(Rendering(str)(reply)) == reply
+    assert action.value == strict
 
 
 @pytest.mark.parametrize("family", HOSTILE)

