@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from html import unescape
 from typing import Any
 
 import orjson
@@ -49,10 +48,6 @@ _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
 
 _A_PIECE = re.compile(rb'^\s*\{.*"done"\s*:\s*false')
 """A line of Ollama's streams before the last."""
-
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,500})", re.IGNORECASE)
-_MOST_UNTIL_TITLE = 65_536
-"""Characters of a web page in which its title is looked for."""
 
 Shown = Callable[[bytes], str]
 """Returns a body without secrets."""
@@ -99,7 +94,7 @@ class RefusedError(Exception):
         super().__init__(f"HTTP {status}")
         self.status_code: int = status
         self.said: str = said
-        self.wait: float | None = wait_in(status, headers, said)
+        self.wait: float | None = wait_in(headers)
 
 
 # Bodies that are not JSON as a whole
@@ -118,10 +113,8 @@ def read_leniently(content: bytes, shown: Shown) -> Any:
     """
     if content.lstrip().startswith(_BEGINNINGS_OF_EVENTS):
         raise _streamed("events (text/event-stream)")
-    if is_web_page(page := shown(content)):
-        raise UnusableReplyError(
-            f"answered with {_describe_page(page)} instead of a reply: {SEE_ADDRESS}"
-        )
+    if is_web_page(shown(content)):
+        raise UnusableReplyError(f"answered with a web page instead of a reply: {SEE_ADDRESS}")
 
     try:
         # a text that ends by length may end within a character
@@ -151,13 +144,6 @@ def _streamed(what: str) -> UnusableReplyError:
 def is_web_page(body: str) -> bool:
     """Return True if a body is HTML or XML instead of JSON."""
     return body.lstrip().startswith("<")
-
-
-def _describe_page(page: str) -> str:
-    """Describe a web page in a few words, with its title if it has one."""
-    found = _TITLE.search(page[:_MOST_UNTIL_TITLE])
-    title = "" if found is None else _brief(unescape(found.group(1)))
-    return f"a web page ({title!r})" if title else "a web page"
 
 
 def _brief(said: str) -> str:
@@ -285,7 +271,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
     if status in OVERLOADED and not says_quota_is_spent(refused.said):
         return _overloaded(what, refused.wait)
-    if says_model_is_missing(message, status):
+    if status == NO_SUCH_PATH[0] and says_model_is_missing(message):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
     if status == UNAUTHORIZED:
@@ -310,7 +296,7 @@ def _of_the_model(said: str, model: str, what: str) -> UselessReplyError | None:
 
 def _shown(message: str, *, is_page: bool) -> str:
     if is_page:
-        return f" with {_describe_page(message)}"
+        return " with a web page"
     return f": {' '.join(message.split())[:200]}"
 
 

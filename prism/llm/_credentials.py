@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
 from prism.llm._addresses import (
-    DEFAULT_HOST,
     check_address,
     credentials,
     server_key,
@@ -83,43 +82,6 @@ def with_credentials(
     full = {host: given.get(server_key(host), host) for host in own}
     _require_credentials(full.values(), secured, path)
     return _everywhere(config, lambda group: _on_hosts(group, full.__getitem__))
-
-
-def moved(config: Mapping[str, Any], hosts: Sequence[str]) -> tuple[dict[str, Any], str] | None:
-    """Return a run's configuration with its servers at other addresses, and the earlier addresses.
-
-    Args:
-        config: The configuration in its ``run.json``.
-        hosts: The addresses that are given when it is resumed.
-
-    Returns:
-        None if all of them are the run's, or its models have different servers, so that it is not
-        clear which of them moved.
-    """
-    groups = list(_groups_of(config))
-    own = {tuple(group["host"]) for group in groups if group.get("host")} or {(DEFAULT_HOST,)}
-    known = set(map(server_key, next(iter(own))))
-    for host in hosts:
-        check_address(host)
-    if len(own) > 1 or known.issuperset(map(server_key, hosts)):
-        return None
-
-    now, is_named = [shown_address(host) for host in hosts], any(g.get("host") for g in groups)
-
-    def there(group: Mapping[str, Any]) -> Mapping[str, Any]:
-        asks = group.get("host") if is_named else isinstance(group.get("model"), str)
-        left = {name: each for name, each in group.items() if name != "credentials"}
-        return {**left, "host": now} if asks else left
-
-    return _everywhere(config, there), ", ".join(next(iter(own)))
-
-
-def without_hosts(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's configuration without the addresses of its servers."""
-    left_out = ("host", "credentials")
-    return _everywhere(
-        config, lambda group: {name: group[name] for name in group if name not in left_out}
-    )
 
 
 def _parts_with_models(config: Mapping[str, Any]) -> dict[str, Any]:

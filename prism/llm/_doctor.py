@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from prism.llm._host import Host
 from prism.llm._pool import ModelPool
 from prism.statechart.reasoner._faults import (
     UNAUTHORIZED,
-    is_loading,
     is_permanent_refusal,
     is_refused,
     is_retryable,
@@ -39,16 +37,12 @@ from prism.statechart.reasoner._prompts import (
     requests_for,
 )
 from prism.statechart.reasoner._questions import Question
-from prism.statechart.reasoner._spending import Cost, loop_time
+from prism.statechart.reasoner._spending import Cost
 
 _OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
 _ANN = SimpleNamespace(name="Ann")
 _GREETING = "Say hello."
 _MOST_LISTED = 5
-
-_MOST_TRIES = 3
-_PAUSE_SECONDS = 1.0
-_MOST_PAUSE_SECONDS = 10.0
 
 Look = Callable[[Host], Awaitable[str]]
 """Examines one thing, and returns what it finds."""
@@ -86,9 +80,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
         ("load", _load),
     ):
         if look is _load:
-            yield Check(
-                what, ok=None, found=f"can take up to {_duration(host.settings['load_timeout'])}"
-            )
+            yield Check(what, ok=None, found=f"can take up to {host.settings['load_timeout']:g} s")
 
         check = await _check(what, look, host)
         yield check
@@ -102,7 +94,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
 async def _check(what: str, look: Look, host: Host) -> Check:
     began = perf_counter()
     try:
-        found = await _patiently(look, host)
+        found = await _looked(look, host)
     except LLMError as error:
         unknown = _unknown(look, host, error)
         return Check(what, ok=unknown is not None, found=unknown or str(error))
@@ -132,31 +124,14 @@ def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
     return f"unknown: {error}; the answer will show" if is_unclear else None
 
 
-async def _patiently(look: Look, host: Host) -> str:
-    """Return what a look finds, after further tries if the first failure may pass, as in a run."""
-    first: LLMError | None = None
-    ends, tries = loop_time() + host.settings["load_timeout"], 1
-    while True:
-        try:
-            found = await look(host)
-            return found if first is None else f"{found}, when asked again after: {first}"
-        except LLMError as error:
-            pause = max(_PAUSE_SECONDS, error.retry_after or 0.0)
-            is_waited_for = is_loading(error) and loop_time() + pause < ends
-            if not (_passes(error, pause) and (is_waited_for or tries < _MOST_TRIES)):
-                raise
-
-            first, tries = first or error, tries + 1
-            await asyncio.sleep(pause)
-
-
-def _passes(error: LLMError, pause: float) -> bool:
-    is_short = pause <= _MOST_PAUSE_SECONDS and not isinstance(error, TimedOutError)
-    return is_short and is_retryable(error) and not is_refused(error)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+async def _looked(look: Look, host: Host) -> str:
+    """Return what a look finds, after a second one if the first failure may pass, as in a run."""
+    try:
+        return await look(host)
+    except LLMError as error:
+        if not is_retryable(error) or is_refused(error) or isinstance(error, TimedOutError):
+            raise
+        return f"{await look(host)}, when asked again after: {error}"
 
 
 async def _server(host: Host) -> str:

@@ -353,7 +353,7 @@ class AgentSettings:
         "model",
         "Server; by default Ollama's http://127.0.0.1:11434. Repeat it for several servers. "
         "Names and passwords in it are not saved: to resume a run, give them again, or set "
-        "OLLAMA_HOST. A run whose server has moved is resumed with its new address.",
+        "OLLAMA_HOST.",
         metavar="URL",
         option="--host",
         key="host",

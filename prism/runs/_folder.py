@@ -16,7 +16,6 @@ from prism._version import __version__
 from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
-from prism.llm._credentials import without_hosts
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import PROMPTS_NAME, PromptLog, read_prompts
 from prism.runlog._reader import LOG_NAME, LOG_NAMES, read_blocks
@@ -280,11 +279,9 @@ class RunFolder:
             kept = 0 if self._checkpoint is None else self._checkpoint.log_bytes
             self.unfinished = UnfinishedAnswers.behind(self._checkpoints.log, kept)
         begun = summary if self._checkpoint is None else {"config": self._checkpoint.config}
-        if without_hosts(begun["config"]) != without_hosts(self._config):
+        if begun["config"] != self._config:
             problem = "has changed since the run began: restore it"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
-        if summary["config"] != self._config:  # its servers have moved
-            self._write_summary({})
         if self._checkpoint is None:
             self._set_log_aside()
             return 0

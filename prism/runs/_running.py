@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._addresses import shown_address
-from prism.llm._credentials import moved, with_credentials
+from prism.llm._credentials import with_credentials
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
@@ -153,7 +152,7 @@ def go_on(
     Args:
         folder: The folder of the run.
         kind: Reads the run's options.
-        hosts: Addresses of its servers with names and passwords, or where they are now.
+        hosts: Addresses of its servers with names and passwords.
         model: The client of another library that it asks.
         application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
@@ -171,10 +170,6 @@ def go_on(
     summary = path / SUMMARY_NAME
     kind.from_config(config, summary)  # reports damage first
     observer = observer or Observer()
-    if elsewhere := moved(config, hosts):
-        config, before = elsewhere
-        now = ", ".join(map(shown_address, hosts))
-        observer.note(f"{path}: the model is asked at {now} from now on, no longer at {before}")
     options = kind.from_config(with_credentials(config, hosts, summary), summary)
     if model is not None:
         options = with_client(options, model)

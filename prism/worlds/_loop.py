@@ -161,7 +161,7 @@ class Loop:
     @property
     def open_questions(self) -> int:
         """The number of questions without an answer. Any thread may read it."""
-        return self._stage.open_questions
+        return self._stage.ticks.open_questions
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run the remaining rounds in an event loop of their own.
@@ -201,11 +201,12 @@ class Loop:
             try:
                 await self._rounds(on_round)
             finally:
-                await self._stage.close()
+                await self._stage.ticks.close()
 
-            results = self._stage.results(self.finished)
-            totals = self._stage.totals(results)
-            self._host.emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
+            results = self.world._prism_results(self.finished)
+            totals = results.totals
+            told = totals() if callable(totals) else totals.to_dict()
+            self._host.emit(RUN_ENDED, **told, **costs_told(self.reasoner, self.writer))
 
         return results
 
@@ -277,7 +278,7 @@ class Loop:
         if budget is not None and snapshot["spent"] is not None:
             budget.restore(**snapshot["spent"])
 
-        self.finished = self._stage.read_log(snapshot, self._noted(events))
+        self.finished = self._stage.read_log(self._noted(events))
         self._treating.go_on(len(self.finished), self._host)
 
     # Beginning

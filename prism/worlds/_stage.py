@@ -188,11 +188,6 @@ class AgentStage:
         )
         self.host.has_until = defines(type(world), "until")
 
-    @property
-    def open_questions(self) -> int:
-        """Number of questions without an answer. Other threads may read it."""
-        return self.ticks.open_questions
-
     # Beginning
 
     def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
@@ -456,20 +451,6 @@ class AgentStage:
 
         return self._world._prism_summary(summary)
 
-    def results(self, rounds: Sequence[Any]) -> Any:
-        """Return the results of a run."""
-        return self._world._prism_results(rounds)
-
-    def totals(self, results: Any) -> dict[str, Any]:
-        """Return the counts over all rounds."""
-        own = results.totals
-        told: dict[str, Any] = own() if callable(own) else own.to_dict()
-        return told
-
-    async def close(self) -> None:
-        """Cancel open questions."""
-        await self.ticks.close()
-
     def picture(self, *, first: bool) -> dict[str, Any]:
         """Return the positions and drawings of the agents, or nothing without a picture."""
         agents, world = self.host.agents, self._world
@@ -561,7 +542,7 @@ class AgentStage:
             _restore_kind(kind, kept, code, self.host.ticks)
         self.ticks.roster.rebuild(self.host.ticks)
 
-    def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[Any]:
+    def read_log(self, events: Iterable[Event]) -> list[Any]:
         """Read histories from the log, and return the rounds that had ended."""
         world = self._world
         finished = []

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from prism.statechart import Statechart, social_media_chart, social_media_guards
-from tests.kit.chart_files import DOCUMENT
 from tests.kit.commands import Prism
 
 WRONG = {
@@ -86,20 +85,6 @@ def test_show_prints_states_and_transitions(charts: Prism) -> None:
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
-def test_show_prints_a_flat_chart_in_the_order_of_its_states(charts: Prism) -> None:
-    """States and sources stand in the order of the definition."""
-    lines = [" ".join(line.split()) for line in charts("show", "doors.json").out.splitlines()]
-    assert [line for line in lines if line.strip("─ ")] == [
-        "doors: 2 states, 2 transitions",
-        "state time-out after",
-        "open 3 ticks",
-        "shut initial",
-        "source trigger [guard] / action target",
-        "open timeout shut",
-        "shut push [is_strong] / creak open",
-    ]
-
-
 NESTED = """
 from enum import StrEnum
 
@@ -147,13 +132,6 @@ timed = made(
 aged = made(Transition("bores", S.READING, S.POCKET, after=5))
 rated = made(Transition("looks", S.POCKET, S.READING, rate=0.25))
 eventless = made(Transition(None, S.READING, S.POCKET, guard=lambda agent, context: False))
-parts = [State(S.POCKET, [S.READING]), State(S.SENT, [S.REPLYING])]
-body = State(S.ENGAGING, parts, parallel=True)
-regions = Statechart([body], [], S.ENGAGING, name="regions", decision_states=[S.ENGAGING])
-
-
-class Bare:
-    state = S.POCKET
 """
 
 
@@ -186,22 +164,6 @@ def test_show_prints_a_nested_chart_as_it_is_written(charts: Prism) -> None:
     ]
 
 
-def test_show_marks_regions(charts: Prism) -> None:
-    """``show`` marks what is parallel, and the state in which each region begins."""
-    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
-    lines = [" ".join(line.split()) for line in charts("show", "phone:regions").out.splitlines()]
-    assert [line for line in lines if line.strip("─ ")] == [
-        "regions: 5 states, 0 transitions",
-        "state time-out after",
-        "engaging initial, parallel, decision",
-        "pocket",
-        "reading initial",
-        "sent",
-        "replying initial",
-        "No transitions.",
-    ]
-
-
 @pytest.mark.parametrize("name", ["chart", "aged", "rated", "eventless"])
 def test_check_of_a_nested_chart_says_what_is_true(name: str, charts: Prism) -> None:
     """A sound nested chart has no findings; that only events move agents is said if it is so."""
@@ -211,37 +173,11 @@ def test_check_of_a_nested_chart_says_what_is_true(name: str, charts: Prism) -> 
     assert ("until an event moves it" in ran.err) is (name == "chart")
 
 
-def test_show_lists_the_needs(charts: Prism) -> None:
-    """``show`` says what a chart needs, if it declares anything."""
-    line = "The agent needs these attributes: should_engage, pending_action"
-    assert line in charts("show", "social_media").out.splitlines()
-    assert "needs these attributes" not in charts("show", "doors.json").out
-
-
 def test_a_world_in_the_place_of_a_chart_is_told(prism: Prism) -> None:
     """The name of a world, given as a chart, leads to the command that shows the world's."""
     said = prism("chart", "show", "rumour")
     assert (said.status, said.out) == (2, "")
     assert "prism world show rumour" in said.err
-
-
-def test_show_prints_no_control_characters(charts: Prism) -> None:
-    """Control characters and markup are printed as plain text or blanks."""
-    states = ["\x1b[31mred", "[bold]x[/bold]", "a\nb"]
-    document = {
-        **DOCUMENT,
-        "states": states,
-        "initial": states[0],
-        "transitions": [],
-        "timeouts": {},
-    }
-    (charts.folder / "odd.json").write_text(json.dumps(document), encoding="utf-8")
-    ran = charts("show", "odd.json")
-    assert ran.status == 0
-    assert "\x1b" not in ran.out
-    assert "[bold]x[/bold]" in ran.out
-    assert "a b" in ran.out
-    assert "No transitions." in ran.out
 
 
 def test_export_prints_the_format(charts: Prism) -> None:
@@ -261,12 +197,6 @@ def test_an_exported_chart_loads_back(charts: Prism) -> None:
     assert charts("check", "social.json").status == 0
 
 
-def test_check_finds_nothing_wrong(charts: Prism) -> None:
-    """``check`` of a sound chart prints nothing and ends with status 0."""
-    ran = charts("check", "doors.json")
-    assert (ran.status, ran.out, ran.err) == (0, "", "")
-
-
 def test_check_lists_findings(charts: Prism) -> None:
     """``check`` prints each finding on a line, with its kind, and ends with status 1."""
     ran = charts("check", "moods:chart")
@@ -284,13 +214,3 @@ def test_check_as_json_lists_the_same(charts: Prism) -> None:
     assert (ran.status, found["chart"], len(found["findings"])) == (1, "moods", 3)
     assert found["findings"][0]["kind"] == "unreachable"
     assert found["findings"][0]["state"] == "lost"
-
-
-def test_help_explains_what_a_chart_is(charts: Prism) -> None:
-    """The help of a command explains its chart argument, and shows an example."""
-    shown = " ".join(charts("export", "--help").out.split())
-    assert [
-        text
-        for text in ("CHART", "social_media", "[required]", "prism chart export")
-        if text not in shown
-    ] == []

@@ -14,10 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.cli import _screen
-from prism.cli._screen import shown
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Argument, Prism
-from tests.kit.texts import ANY
 
 EVIL = "\x1b]0;x\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\x85\x7f\x08"
 OBEYED = [character for character in EVIL if not character.isprintable()]
@@ -135,12 +133,6 @@ def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:
     assert prism("simulate", "--agents", 3, "--rounds", 1, "--out", name).status == 0
     assert prism("status", name).out == "r\\xe9n: complete, 1 round\n"
     shutil.rmtree(os.fsencode(prism.folder))
-
-
-@given(st.text(ANY) | st.text(st.sampled_from([*EVIL, "\n", "\r", "\t", "a", "\udce9"])))
-def test_the_one_function_shows_a_line(text: str) -> None:
-    """What is printed is one line of characters that are only looked at."""
-    assert shown(text).isprintable()
 
 
 @given(st.text(st.sampled_from([*EVIL, "\n", "\t", "a", "\udce9"])))

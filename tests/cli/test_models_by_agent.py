@@ -159,11 +159,6 @@ def test_a_missing_archetype_is_told(prism: Prism, servers: tuple[FakeOllama, Fa
     assert (ran.status, ran.err.count("no agent in this run has this archetype")) == (0, 1)
 
 
-def test_options_of_models_need_a_model(prism: Prism) -> None:
-    """Without a model there is nothing that a file of models or a temperature could be about."""
-    assert "--temperature needs --reasoner" in prism(*RUN, "--temperature", 1).err
-
-
 def test_texts_are_asked_of_the_model_of_their_agent(
     prism: Prism, models: Path, servers: tuple[FakeOllama, FakeOpenAI]
 ) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from prism.statechart import state_enum
 from tests.kit.commands import Prism
 
 WORLD = '''
@@ -82,39 +81,6 @@ def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_p
     said = game[0]("compare", deep / "plain", deep / "told", "--measure", "transitions")
     assert "told (2 runs) against plain (2 runs), " in said.out
     assert str(tmp_path) not in said.out
-
-
-def test_numbers_of_measures_are_whole(game: tuple[Prism, str]) -> None:
-    """As many rounds are shown as fit: no number is cut, and no heading broken."""
-    _, _, measures = game[1].partition("Measures at the end of a round")
-    table, _, _ = measures.partition("What happened")
-    assert "…" not in table
-    (row,) = [line for line in table.splitlines() if "cooperation_among_all_players" in line]
-    (numbers,) = [line.split()[1:] for line in table.splitlines() if " round " in line]
-    assert len(row.split()) == len(numbers) + 1
-
-
-def test_a_chart_may_have_no_time_outs(game: tuple[Prism, str]) -> None:
-    """A chart without any is told of in a note and passes; one that lacks some does not."""
-    ended = game[0]("chart", "check", "own_game.py:Player")
-    assert (ended.status, ended.out) == (0, "")
-    assert "no time-outs" in ended.err
-    (game[0].folder / "some.py").write_text(
-        WORLD.replace("timeouts={}", "timeouts={Act.DEFECTING: 5}").replace(
-            "]\n\n\nclass Player", '] + [("timeout", Act.DEFECTING, Act.WAITING)]\n\n\nclass Player'
-        ),
-        encoding="utf-8",
-    )
-    ended = game[0]("chart", "check", "some.py:Player")
-    assert ended.status == 1
-    assert "cooperating" in ended.out
-
-
-def test_states_of_texts_are_members_of_their_names() -> None:
-    """A member is called as its text; what makes no name, or the same twice, is numbered."""
-    mood = state_enum("Mood", ["calm", "very angry", "7", "a b", "a-b", "S1"])
-    assert list(mood.__members__) == ["CALM", "VERY_ANGRY", "S2", "S3", "S4", "S5"]
-    assert mood("very angry") is mood.VERY_ANGRY  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prism.cli._results import print_results
-from prism.cli._running import round_bar
 from prism.social import Activity, Cascade, Results, RoundSummary
 from prism.statechart import AgentState
 
@@ -56,20 +54,6 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
     assert table["round"][-1] == str(rounds)
     for place, state in enumerate(AgentState, start=1):
         assert table[state.value] == [f"{agents // place:,}"] * len(table["round"])
-
-
-@pytest.mark.parametrize(
-    ("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)]
-)
-@pytest.mark.sampled(4)
-def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
-    """The first and last rounds are shown, with others evenly between, and a caption if cut."""
-    lines = shown(results_of(rounds), width=width)
-    numbers = [int(number) for number in rows(lines)["round"]]
-    steps = [after - before for before, after in pairwise(numbers)]
-    assert len(numbers) == columns
-    assert not steps or max(steps) - min(steps) <= 1
-    assert any(f"{columns} of {rounds} rounds" in line for line in lines) == (columns < rounds)
 
 
 def test_engagement_is_counted(shown: Shown) -> None:
@@ -149,81 +133,6 @@ def test_a_long_reason_of_fallbacks_is_cut(shown: Shown) -> None:
     assert len(line) < 200
     (line,) = [line for line in shown(results, Path("my runs/a")) if "Fallback" in line]
     assert line.endswith("... (prism log faults 'my runs/a' has the rest)")
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("plain", "plain"),
-        ("[bold]not markup[/bold] [/x]", "[bold]not markup[/bold] [/x]"),
-        (":smile:", ":smile:"),
-        ("two\nlines\rand a\ttab", "two lines and a tab"),
-        ("red \x1b[31m bell \x07", "red  [31m bell"),
-        ("é 😀", "é 😀"),
-        ("half \ud83d", "half"),
-        ("word " * 30, "word word word word word word word word…"),
-    ],
-)
-@pytest.mark.sampled(4)
-def test_texts_are_printed_as_they_are(text: str, line: str, shown: Shown) -> None:
-    """Post and author of a cascade are plain text on one line."""
-    lines = shown(
-        results_of(cascades=(Cascade("p1", "[b]ann", text, size=1_234, depth=2, breadth=3),))
-    )
-    (found,) = [one for one in lines if "[b]ann" in one]
-    size, depth, breadth, author, *_ = found.split()
-    assert (size, depth, breadth, author) == ("1,234", "2", "3", "[b]ann")
-    assert found.partition("[b]ann")[2].strip() == line
-
-
-def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
-    """Long names and texts are cut so that a cascade fits its line."""
-    lines = shown(
-        results_of(
-            cascades=(Cascade("p1", "a" * 60, "t" * 200, size=10**6, depth=10**4, breadth=10**5),)
-        )
-    )
-    assert max(map(len, lines)) <= 80
-    assert any(
-        "1,000,000" in line and "10,000" in line and "100,000" in line and "aaa…" in line
-        for line in lines
-    )
-
-
-def test_files_are_named_on_one_line(shown: Shown) -> None:
-    """The run's files are named on one line, however long, so that they can be copied."""
-    folder = Path("[bold]") / ("long" * 30)
-    assert shown(results_of(), folder)[-1] == (
-        f"Every transition is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
-    )
-
-
-def test_progress_of_a_resumed_run_goes_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The bar of a resumed run begins after its finished rounds, and comes to its end."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    progress = round_bar(5, done=3)
-    assert progress is not None
-    with progress:
-        progress.round_ended(results_of(rounds=1).rounds[0])
-    assert "4/5" in capsys.readouterr().err
-
-
-def test_progress_is_drawn_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """On a terminal the bar shows the round and the commonest state, on standard error."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    progress = round_bar(2)
-    assert progress is not None
-    with progress:
-        for summary in results_of(rounds=2).rounds:
-            progress.round_ended(summary)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "2/2" in err
-    assert "most are idle" in err
 
 
 def test_states_that_only_some_rounds_have_are_zero_elsewhere(shown: Shown) -> None:

@@ -13,8 +13,6 @@ import orjson
 import pytest
 
 from prism import Run
-from prism.cognition import Config
-from prism.runs import Observer
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import LIMITED, Prism, signalled
@@ -340,33 +338,3 @@ def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
         range(1, ROUNDS + 1)
     )
     assert sorted(tree(run)) == ["events.jsonl", "run.json"]
-
-
-class _Stopping(Observer):
-    """Stops a run as soon as it may."""
-
-    def is_to_stop(self) -> bool:
-        return True
-
-
-@pytest.mark.slow
-def test_a_run_whose_server_has_moved_goes_on_at_its_new_address(prism: Prism) -> None:
-    """``--host`` names where the same model is now; one line says so, and ``run.json`` keeps it."""
-    (prism.folder / "config.json").write_text(Config().to_json())
-
-    def write(*_about: Any) -> str:
-        return "<agent><next_state>thinking</next_state><thinking_log>Go on.</thinking_log></agent>"
-
-    with FakeOllama(write=write) as first:
-        alone = Run("config.json", memory="m.json", rounds=4, model=f"llama3.2@{first.url}")
-        with pytest.raises(KeyboardInterrupt):
-            alone.keep("run", observer=_Stopping())
-    with FakeOllama(write=write) as second:
-        ended = prism("resume", "run", "--host", second.url.replace("//", "//ann:s3cret@"))
-    assert ended.status == 0, ended
-    told = f"the model is asked at {second.url} from now on, no longer at {first.url}"
-    assert f"prism: run: {told}\n" in ended.err
-    summary = Path("run/run.json").read_text(encoding="utf-8")
-    assert json.loads(summary)["config"]["host"] == [second.url]
-    assert "s3cret" not in summary
-    assert prism("replay", "run").status == 0

@@ -322,21 +322,6 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")]
-)
-def test_a_model_thinks_as_it_is_told(
-    given: list[str], told: Any, prism: Prism, server: FakeOllama
-) -> None:
-    """With ``--think`` every question says whether the model may think; by default it may not."""
-    ran = prism(
-        *("simulate", "--agents", 12, "--rounds", "1", "--ticks", "4", *given),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
-    )
-    assert (ran.status, troubles(ran.err)) == (0, [])
-    assert {request["think"] for request in chats_of(server)} == {told}
-
-
-@pytest.mark.parametrize(
     "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
 )
 @pytest.mark.slow
@@ -345,43 +330,6 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
     ran = prism("simulate", *given)
     assert (ran.status, ran.err) == (0, "")
     assert "Agents in each state" in ran.out
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["--agents", "1.5"], "--agents must be a whole number or a file, got 1.5"),
-        (["--agents", ""], "--agents must be a number or a file, got nothing"),
-        (["--out", ""], "--out must name a folder of its own"),
-        (["--max-calls", "3"], "--max-calls needs --reasoner ollama"),
-        (["--writer", "ollama"], "--writer ollama needs --model"),
-        (["--writer-length", "9"], "--writer-length needs --writer MODEL"),
-        (
-            ["--writer", "openai", "--reasoner", "ollama", "--model", "m"],
-            "--writer openai and --reasoner ollama are two kinds of servers",
-        ),
-        (
-            ["--writer", "ollama:w", "--model", "m"],
-            "--model needs --reasoner ollama or openai, for a model that decides",
-        ),
-        (["--writer", "gpt:4"], "'gpt' is not a kind of server: use ollama, or openai"),
-        (
-            ["--writer", "ollama", "--model", "m", "--mode", "chat"],
-            "--mode needs --reasoner ollama or openai",
-        ),
-        (
-            ["--writer", "ollama", "--model", "m", "--reasons"],
-            "--reasons needs --reasoner ollama or openai",
-        ),
-        (["--reasons"], "--reasons needs --reasoner ollama or openai\n"),
-    ],
-)
-def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism) -> None:
-    """Numbers, files, empty texts and options that contradict each other are told apart."""
-    ran = prism("simulate", *given)
-    assert (ran.status, ran.out, list(prism.folder.iterdir())) == (2, "", [])
-    assert message in ran.err
-    assert len(ran.err.splitlines()) == 1
 
 
 def test_full_disk_is_one_line(prism: Prism) -> None:
@@ -424,29 +372,6 @@ def test_kept_columns_are_in_the_log(prism: Prism) -> None:
     ]
     assert configs[0].pop("keep") == ["is_super_user"]
     assert configs[0] == configs[1]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("--agents", 5, "--keep", "age"), "--keep needs a file of agents"),
-        (
-            ("--agents", FOREIGN, "--keep", "age,name"),
-            f"--keep names 'age', but {FOREIGN} has only",
-        ),
-        (
-            ("--agents", FOREIGN, "--keep", "name,"),
-            "--keep must be a list of names, got ['name', '']",
-        ),
-    ],
-)
-def test_columns_that_cannot_be_kept_are_refused(
-    given: tuple[str | int | Path, ...], said: str, prism: Prism
-) -> None:
-    """A column that there is not, or none at all, is one line, and no folder is left."""
-    ran = prism("simulate", *given, "--out", "run")
-    assert (ran.status, ran.err.startswith(f"prism: {said}")) == (2, True)
-    assert not (prism.folder / "run").exists()
 
 
 def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOllama) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from prism.cli._tour import _AGENTS, _next_lines, median, median_interval
+from prism.cli._tour import median, median_interval
 from prism.randomness import RandomStream
 from tests.kit.commands import Prism
 
@@ -78,13 +78,6 @@ def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -
     assert len(lines) == 4
     for line in lines:
         assert prism(*line.split()).status == 0, line
-
-
-def test_the_tour_suggests_a_run_of_as_many_people() -> None:
-    """Only what it names is changed: the same people have fewer friends."""
-    lines = _next_lines(Path("tour"), Path("tour/rumour.svg"))
-    suggested = next(line for line in lines if line.endswith("the same with fewer friends"))
-    assert f"--agents {_AGENTS} --set friends=4" in suggested
 
 
 def test_the_tour_refuses_a_folder_that_is_there(tmp_path: Path) -> None:

@@ -48,15 +48,6 @@ def test_a_world_is_shown(prism: Prism) -> None:
     assert "  warning: Make people tire of the rumour soon." in prism("world", "show", "rumour").out
 
 
-def test_a_world_without_a_docstring_shows_that_of_its_module(prism: Prism) -> None:
-    """What `World` says of itself is not taken for what a world of one's own is."""
-    code = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
-    (prism.folder / "own_shown.py").write_text(f'"""Mine alone."""\n\n{code}')
-    first, second, third, *_ = prism("world", "show", "own_shown.py").out.splitlines()
-    assert (first, second) == ("Own (own_shown.py:Own)", "  Mine alone.")
-    assert third == "40 rounds of 1 tick"
-
-
 def test_a_world_says_which_values_its_fields_take(prism: Prism) -> None:
     """A choice is shown with its options, and a value that is made with what makes it."""
     code = """
@@ -143,13 +134,6 @@ def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     assert (ran.status, ran.err) == (1, "")
     assert ran.out == f"Broken.seen: set[str] {mend}\n"
     assert prism("world", "check", "own_broken.py", "--json").rows[0]["problem"] == ran.out.strip()
-
-
-def test_on_a_terminal_a_check_says_what_it_does(prism: Prism) -> None:
-    """A check shows nothing until it ends, so on a terminal it begins with what it does."""
-    (prism.folder / "own_broken.py").write_text(BROKEN)
-    said = prism.on_terminal("world", "check", "own_broken.py").out.splitlines()
-    assert said[0] == "prism: running the world in fresh processes, to compare the runs"
 
 
 def test_wrong_input_is_refused(prism: Prism) -> None:

@@ -28,14 +28,6 @@ def broken():
     raise KeyError("no")
 
 
-def wrong():
-    return Statechart(Mood, [], "calm")
-
-
-def needy(settings):
-    return chart
-
-
 number = 3
 """
 
@@ -61,16 +53,10 @@ FILES = {
     "doors.json": json.dumps(DOCUMENT),
     "newer.json": json.dumps({**DOCUMENT, "schema": 9}),
     "unknown.json": json.dumps({**DOCUMENT, "stats": []}),
-    "list.json": "[]",
     "truncated.json": '{\n"schema": 2,\n"states": [',
-    "twice.json": '{"schema": 2, "schema": 1}',
-    "empty.json": "",
-    "latin.json": "é",
     "deep.json": "[" * 100_000,
-    "chart.txt": "{}",
     "moods.py": MODULE,
     "faulty.py": "import nothing_of_the_kind",
-    "raising.py": "1 / 0",
     "syntax.py": "def",
 }
 
@@ -78,10 +64,7 @@ FILES = {
 def fill(folder: Path) -> None:
     """Put valid and invalid charts into a folder."""
     for name, text in FILES.items():
-        (folder / name).write_text(
-            text, encoding="latin-1" if name.startswith("latin") else "utf-8"
-        )
-    (folder / "folder.json").mkdir()
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture

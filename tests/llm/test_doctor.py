@@ -84,7 +84,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.says("As you like.")] * 2,
         None,
-        "nor a plain answer; try another model, such as a larger one",
+        "not one of idle, scrolling; try another model, such as a larger one",
     ),
     (
         "bad chances",
@@ -175,20 +175,17 @@ async def _all_of(model: Model) -> list[Check]:
     return [check async for check in model.diagnose() if check.ok is not None]
 
 
-@pytest.mark.parametrize(("load_timeout", "words"), [(600, "10 minutes"), (90, "90 s")])
-async def test_each_finding_is_told_when_it_is_known(
-    server: FakeOllama, load_timeout: float, words: str
-) -> None:
+async def test_each_finding_is_told_when_it_is_known(server: FakeOllama) -> None:
     """While the model is still loaded all before that is told, and how long the load may take."""
     server.fail_always(Fault.hang(), path="/api/generate")
-    model = Model("tiny", server.host, timeout=5, load_timeout=load_timeout)
+    model = Model("tiny", server.host, timeout=5, load_timeout=90)
     async with model, aclosing(model.diagnose()) as checks:
         found = [await anext(checks) for _ in range(4)]
     assert [(check.what, check.ok) for check in found] == [
         *((step, True) for step in STEPS[:3]),
         ("load", None),
     ]
-    assert found[-1].found == f"can take up to {words}"
+    assert found[-1].found == "can take up to 90 s"
 
 
 async def test_a_model_that_refuses_not_to_think_is_told_of(server: FakeOllama) -> None:
@@ -270,30 +267,18 @@ async def test_a_letter_that_is_none_is_asked_for_once_more() -> None:
     assert "answers idle 90%, scrolling 10%, but only when asked once more" in check.found
 
 
-@pytest.mark.parametrize(("times", "ok"), [(2, True), (3, False)])
+@pytest.mark.parametrize(("times", "ok"), [(1, True), (2, False)])
 @pytest.mark.parametrize("fault", [Fault.status(529, "busy"), Fault.drop()], ids=["busy", "broken"])
 async def test_what_passes_is_looked_at_again(
-    server: FakeOllama, fault: Fault, times: int, ok: bool, monkeypatch: pytest.MonkeyPatch
+    server: FakeOllama, fault: Fault, times: int, ok: bool
 ) -> None:
     """A failure that a run would outlast is no finding of its own, but told beside one."""
-    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
     server.choose = idle
     server.fail(*[fault] * times, path="/api/chat")
     what, was_ok, found = (await findings(server, "tiny"))[-1]
     assert (what, was_ok) == ("answer", ok)
     assert ("answers idle, when asked again after: " in found) == ok
     assert "busy" in found or "broke" in found
-
-
-async def test_a_model_that_is_being_loaded_is_waited_for(
-    server: FakeOllama, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that answers 503 for as long as it loads is well once it has."""
-    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.01)
-    server.fail(*[Fault.status(503, "Loading model")] * 7, path="/api/generate")
-    found = await findings(server, "tiny")
-    assert all(ok for _, ok, _ in found)
-    assert "loaded, and kept for 30m, when asked again after" in found[3][2]
 
 
 async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:

@@ -321,7 +321,6 @@ async def test_a_server_that_closes_what_it_keeps_gets_new_connections(
     assert [cost.attempts for cost in costs] == [1, 2, 1, 1]
     assert len(server.questions) == 4
 
-    monkeypatch.setattr("prism.llm._doctor._PAUSE_SECONDS", 0.0)
     async with Model("tiny", server.host, server=dialect) as model:
         assert all([check.ok async for check in model.diagnose() if check.ok is not None])
 
