@@ -271,7 +271,7 @@ def _of_status(refused: RefusedError, advice: Advice, host: str, model: str) -> 
     what = f"{host} answered {status}{_shown(message, is_page=is_page)}"
     if status in OVERLOADED and not says_quota_is_spent(refused.said):
         return _overloaded(what, refused.wait)
-    if says_model_is_missing(message, status):
+    if status == NO_SUCH_PATH[0] and says_model_is_missing(message):
         what_to_do = advice.no_model.format(model=model)
         return ModelMissingError(f"{host} does not have the model: {what_to_do}")
     if status == UNAUTHORIZED:

@@ -57,8 +57,6 @@ class Dialect:
             Raises ValueError if it is invalid.
         parts: The parts of a request that servers may refuse, and the words by which they name
             them. A request may do without, unless the user has asked for one.
-        extras: The parts to leave out of a request that is refused without a reason, as an answer
-            does not need them: the first of these together, then the next ones, too.
         listing: Path of the list of models.
         listed: The key of that list in its reply, and those of a model's name.
         counts: The names of the tokens that were read, and of those that were written.
@@ -82,7 +80,6 @@ class Dialect:
     body: Callable[[RequestSettings, Chat, Container[str]], dict[str, Any]]
     read: Callable[[Any, Mapping[str, Any] | None], ChatReply]
     parts: Mapping[str, tuple[str, ...]]
-    extras: Sequence[Sequence[str]]
     listing: str
     listed: tuple[str, tuple[str, ...]]
     counts: tuple[tuple[str, ...], tuple[str, ...]]
@@ -110,23 +107,6 @@ class Dialect:
         return self.other_form(part, said, body) or (
             None if _is_asked_for(part, settings) else part
         )
-
-    def next_left_out(
-        self, body: Mapping[str, Any], settings: RequestSettings, accepted: Container[str]
-    ) -> tuple[str, ...]:
-        """Return what to leave out of a request that is refused without a reason.
-
-        Args:
-            body: The request, without what was left out before.
-            settings: The user's settings.
-            accepted: Parts that the server has accepted before.
-        """
-        for parts in self.extras:
-            may_go = (part for part in parts if part in body and part not in accepted)
-            if new := tuple(part for part in may_go if not _is_asked_for(part, settings)):
-                return new
-
-        return ()
 
 
 def _is_asked_for(part: str, settings: RequestSettings) -> bool:

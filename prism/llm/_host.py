@@ -32,7 +32,6 @@ from prism.statechart.reasoner._faults import (
     is_permanent_refusal,
     is_refusal,
     is_retryable,
-    is_unexplained,
     lacks_decisions,
     lacks_path,
     refuses_length,
@@ -89,8 +88,6 @@ class Host(BaseHost):
         limits = ReplyLimits(settings["max_reply_bytes"], settings["timeout"])
         self._wire = Wire(address, base, _key(settings["key"], dialect.key_variable), limits)
         self._dropped: list[str] = []
-        self._accepted: set[str] = set()
-        self._tries_less = True
         self._warned: set[str] = set()
 
     @property
@@ -230,50 +227,18 @@ class Host(BaseHost):
     async def _complete_as_taken(
         self, chat: Chat, cost: Cost, seconds: float | None = None
     ) -> ChatReply:
-        """Send a conversation, and again without each part that the server refuses.
-
-        A refusal without a reason is answered by leaving out more and more of what the server has
-        never accepted.
-
-        Raises:
-            LLMError: If that does not help: the refusal, if there was one without a reason; then it
-                is not tried again.
-        """
-        dialect = self.dialect
-        bare: LLMError | None = None
-        left_out: tuple[str, ...] = ()
-        last: tuple[str, ...] = ()
+        """Send a conversation, and again without each part that the server refuses by name."""
         while True:
-            body = dialect.body(self.settings, chat, (*self._dropped, *left_out))
+            body = self.dialect.body(self.settings, chat, self._dropped)
             try:
-                said = await self._converse(body, chat, cost, seconds)
+                return await self._converse(body, chat, cost, seconds)
             except LLMError as error:
-                if (named := self._part_refused(error, body)) is not None:
-                    self._drop((named,), f"refuses {named}, so it is asked without: {error}")
-                    if named == "logprobs":
-                        return ChatReply("")
-                    bare, left_out = None, ()
-                elif last := self._next_left_out(error, body):
-                    bare, left_out = bare or error, (*left_out, *last)
-                elif bare is None or _says_more(error):
+                if (named := self._part_refused(error, body)) is None:
                     raise
-                else:
-                    self._tries_less = not is_unexplained(error)
-                    raise bare from error
+                self._drop(named, error)
+                if named == "logprobs":
+                    return ChatReply("")
                 cost.allowance.admitted()
-            else:
-                self._note_taken(body, last, bare)
-                return said
-
-    def _note_taken(
-        self, body: Mapping[str, Any], last: Sequence[str], bare: LLMError | None
-    ) -> None:
-        """Remember what a server accepts, and what it does not if that was left out at last."""
-        self._accepted.update(body)
-        if bare is not None:
-            # what was left out before did not help
-            named = " and ".join(last)
-            self._drop(last, f"is asked without {named} from now on: {bare}")
 
     async def _converse(
         self, body: Mapping[str, Any], chat: Chat, cost: Cost, seconds: float | None
@@ -291,21 +256,16 @@ class Host(BaseHost):
             return None
         return self.dialect.refused(str(error), body, self.settings)
 
-    def _next_left_out(self, error: LLMError, body: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what to leave out next of a request that was refused without a reason."""
-        if not (self._tries_less and is_unexplained(error)):
-            return ()
-        return self.dialect.next_left_out(body, self.settings, self._accepted)
-
-    def _drop(self, parts: Sequence[str], told: str) -> None:
-        """Leave parts out from now on, and warn."""
+    def _drop(self, part: str, error: LLMError) -> None:
+        """Leave a part out from now on, and warn."""
         # several requests may have been refused at the same time
-        if set(parts) <= set(self._dropped):
+        if part in self._dropped:
             return
 
-        self._dropped += [part for part in parts if part not in self._dropped]
-        if OTHER_FORM not in parts:
-            LOGGER.warning("%s at %s %s", self.model, self.address, told)
+        self._dropped.append(part)
+        if part != OTHER_FORM:
+            told = "%s at %s refuses %s, so it is asked without: %s"
+            LOGGER.warning(told, self.model, self.address, part, error)
 
     # The window
 
@@ -469,11 +429,6 @@ class Host(BaseHost):
         if subject not in self._warned:
             self._warned.add(subject)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)
-
-
-def _says_more(error: LLMError) -> bool:
-    """Return whether a fault says more than a refusal without a reason: what may pass, or why."""
-    return is_retryable(error) or refuses_length(error)
 
 
 def _key(named: str | None, usual: str) -> str:

@@ -72,8 +72,6 @@ OLLAMA = Dialect(
     body=_body,
     read=_read,
     parts={"format": ("format",), "think": ("think",)},
-    # such as a schema before Ollama 0.5
-    extras=[("format", "think")],
     listing="api/tags",
     listed=("models", ("model", "name")),
     counts=(("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")),

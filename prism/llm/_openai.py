@@ -169,11 +169,6 @@ OPENAI = Dialect(
     body=_body,
     read=read_completion,
     parts=_PARTS,
-    # without log-probabilities the answer is not used, but shows that a chat would be answered
-    extras=[
-        ("response_format", "chat_template_kwargs", "reasoning_effort"),
-        ("logprobs", "top_logprobs"),
-    ],
     other_form=_other_form,
     listing="models",
     listed=("data", ("id",)),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
+from prism.files import parse_json
 from prism.llm._addresses import check_address, credentials
 from prism.llm._assignments import ModelAssignment
 from prism.llm._credentials import full_address
@@ -172,7 +173,12 @@ def set_by_text(text: str) -> str | SetParameters:
     if not is_value or not number.isdecimal():
         return text
 
-    return SetParameters(int(number), {name: value})
+    try:
+        read = parse_json(value)
+    except InputError:
+        read = value
+
+    return SetParameters(int(number), {name: read})
 
 
 def key_of(cls: type[Treatment], name: str) -> str:

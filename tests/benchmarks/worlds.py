@@ -1,4 +1,4 @@
-"""Worlds: a rumour beside other libraries, the feed as a world, and how busy a model is kept."""
+"""Worlds: a rumour beside another library, and how busy a model is kept."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 from prism import Run
-from prism.agents import SocialAgent, synthetic_population
+from prism.agents import synthetic_population
 from prism.examples import rumour
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Parameters, Post
+from prism.social import Feed
 from prism.statechart import AgentState, Statechart, Transition
-from prism.worlds import Agent, World, during, measure, param
+from prism.worlds import Agent, World, during, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
 
 ROUNDS = 40
-LEAST_RATE, LEAST_LOGGED_RATE, LEAST_OF_FEED = 300_000.0, 100_000.0, 0.95
+LEAST_RATE, LEAST_LOGGED_RATE = 300_000.0, 100_000.0
 MOST_OF_MESA, MOST_OF_MESA_LOGGED, MOST_IDLE = 1.2, 1.5, 0.03
 LEAST_BUSY = 0.9
 """Of the slots, although some answers are slow."""
@@ -32,12 +32,11 @@ MOST_DIFFERENCE = 0.1
 
 
 def run(effort: Effort) -> list[Table]:
-    """Measure the rumour, its length, the feed, and how busy slots are."""
+    """Measure the rumour and how busy slots are."""
     people, turns, agents = (10_000, 5, 1_000) if effort == FULL else (1_000, 2, 100)
     return [
         *_rumours(people, turns),
         _idle(20 * people, turns),
-        _feeds(100, turns),
         _slots(agents, 3 if effort == FULL else 1),
         _slots(agents, 3 if effort == FULL else 1, tail=10),
     ]
@@ -207,49 +206,6 @@ def _rounds_asleep(people: int, seed: int) -> float:
     ends: list[float] = []
     Run(Asleep, people, seed=seed).run(lambda _: ends.append(process_time()))
     return (ends[-1] - ends[0]) / (ROUNDS - 1)
-
-
-# The feed
-
-
-class OwnFeed(Feed):
-    """A feed with a parameter, which its guard reads, and a measure."""
-
-    threshold: float = 0.3
-
-    def should_engage(self, agent: SocialAgent, post: Post) -> bool:
-        """Engage where the agent does."""
-        return agent.should_engage(post)
-
-    @measure
-    def replies(self) -> int:
-        """Return the number of replies so far."""
-        return sum(post.kind == "reply" for post in self.posts)
-
-
-def _feeds(agents: int, turns: int) -> Table:
-    ways: dict[str, Callable[[], Feed]] = {"the feed": Feed, "a feed of one's own": OwnFeed}
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(3 * turns):
-        for name in list(ways)[:: -1 if turn % 2 else 1]:
-            population = synthetic_population(agents, seed=turn)
-            simulation = Run(
-                ways[name](first_posts=population.posts, parameters=Parameters.preset("classic")),
-                population.agents,
-                seed=turn,
-            )
-            began = perf_counter()
-            ticks = simulation.run().totals.agent_ticks
-            found[name].append((perf_counter() - began) / ticks * 1e6)
-
-    plain, own = (Measurement(name, tuple(each)) for name, each in found.items())
-    return Table(
-        f"the feed as a world, {agents} agents: one agent-tick",
-        "us",
-        plain.name,
-        [plain, own],
-        ratio("speed with measure and rule of one's own", plain, own, at_least=LEAST_OF_FEED),
-    )
 
 
 # Slots

@@ -55,7 +55,6 @@ OF_OPENAI = {"message": "You exceeded your current quota", "code": "insufficient
 OF_GOOGLE = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
 OF_GROQ = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
 OF_AZURE = {"message": "The response was filtered.", "code": "content_filter"}
-OF_OLLAMA = "you (ann) have reached your weekly usage limit, upgrade for higher limits"
 NO_MODEL = "does not have the model: start the server with tiny, or name a model that it lists$"
 
 FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
@@ -85,27 +84,11 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         "answered with an error instead of a reply: the provider broke off$",
     ),
     "no money": (refuses(429, {"error": OF_OPENAI}), LLMError, "answered 429: You exceeded"),
-    "no allowance": (refuses(429, {"error": OF_OLLAMA}), LLMError, "answered 429: you .ann. have"),
     "a list": (refuses(400, [{"error": OF_GOOGLE}]), LLMError, "answered 400: API key not valid.$"),
     "no JSON": (
         refuses(400, {"error": OF_GROQ}),
         UselessReplyError,
         "tiny wrote no valid JSON: .* answered 400: Failed to generate JSON.$",
-    ),
-    "LM Studio": (
-        refuses(404, {"error": {"message": "No models loaded. Please load a model"}}),
-        ModelMissingError,
-        NO_MODEL,
-    ),
-    "LM Studio, later": (
-        refuses(400, {"error": {"message": "No models loaded. Please load a model"}}),
-        ModelMissingError,
-        NO_MODEL,
-    ),
-    "LiteLLM": (
-        refuses(400, {"error": {"message": "Invalid model name passed in model=tiny."}}),
-        ModelMissingError,
-        NO_MODEL,
     ),
     "refusal": (
         said(None, refusal="I'm sorry, I can't\nassist with that."),

@@ -182,17 +182,6 @@ def test_what_no_model_was_asked_for_has_no_id(tmp_path: Path) -> None:
     assert [(each.id, each.line) for each in asked] == [(None, 1), (None, 2), ("ada:7", 3)]
 
 
-def test_a_part_of_a_log_that_is_not_readable_is_told(tmp_path: Path) -> None:
-    """What can be read before it counts."""
-    line = json.dumps({"event": TEXT_WRITTEN, "agent_id": "ada", "text_id": "ada:7"}) + "\n"
-    log = tmp_path / "run.jsonl.gz"
-    log.write_bytes(gzip.compress(line.encode()) + gzip.compress(line.encode())[:-9])
-    told: list[str] = []
-    assert "ada:7" in [each.id for each in asked_in(log, told.append)]
-    (message,) = told
-    assert message.startswith(f"{log}: line ")
-
-
 def test_a_run_without_prompts_is_refused_by_name(tmp_path: Path) -> None:
     """Where nothing was recorded, the message says how to record."""
     with pytest.raises(InputError, match="--record-prompts"):

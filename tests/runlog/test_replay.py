@@ -307,13 +307,9 @@ GOOD = orjson.dumps(decision()) + b"\n"
     ("lines", "line", "problem"),
     [
         ([GOOD, GOOD[:40]], 2, "is cut off: the run it records did not end"),
-        ([GOOD, b'{"event":"round.ended","pos'], 2, "is cut off"),
         ([GOOD[:40] + b"\n", GOOD], 1, "is damaged: not valid JSON"),
-        ([GOOD, b"\n", GOOD], 2, "is damaged"),
         ([GOOD, b'{"event":"round.ended\xff"}\n'], 2, "is damaged"),
-        ([GOOD, GOOD, b"\0" * 9 + b"\n"], 3, "is damaged"),
         ([GOOD, b"[]\n"], 2, "is not an event: must be a JSON object"),
-        ([GOOD, b"3\n"], 2, "is not an event"),
     ],
 )
 def test_a_damaged_log_is_refused(

@@ -165,19 +165,6 @@ def test_leaving_the_context_closes_the_log(tmp_path: Path) -> None:
         log.logger.info("too late")
 
 
-def test_identical_runs_write_identical_bytes(open_log: OpenLog) -> None:
-    """The same simulation writes the same bytes."""
-    written = []
-    for name in ("one.jsonl", "two.jsonl"):
-        clock = SimulatedClock()
-        log = open_log(name, clock)
-        run(log, clock)
-        log.close()
-        written.append(log.path.read_bytes())
-    assert written[0] == written[1]
-    assert written[0].count(b"\n") == 7
-
-
 @pytest.mark.parametrize(
     "configure", [leave_unconfigured, configure_for_a_terminal, configure_to_drop_everything]
 )

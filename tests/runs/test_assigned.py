@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from prism.agents import SocialAgent
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
@@ -31,25 +30,6 @@ def assigned(*names: str) -> tuple[ModelAssignment, ...]:
     """Return assignments such as ``kind Lamp`` of models that are called alike."""
     pairs: list[Any] = [name.split(" ") for name in names]
     return tuple(ModelAssignment(by, name, model=f"{by}-{name}") for by, name in pairs)
-
-
-def test_agents_are_told_apart() -> None:
-    """By name, archetype, kind or chart, in this order, and then as they are given."""
-    choose = Assigned(
-        assigned("chart lamps", "chart social_media", "kind Lamp", "archetype lurker", "agent a*"),
-        "social_media",
-        print,
-    )
-    agents = {
-        "agent a*": [SocialAgent("ada", archetype="lurker"), Lamp("a"), "ann"],
-        "archetype lurker": [SocialAgent("bo", archetype="lurker")],
-        "kind Lamp": [Lamp("b")],
-        "chart social_media": [SocialAgent("cy"), SocialAgent("di", archetype="superuser"), "b"],
-    }
-    assert {title: {choose(agent) for agent in group} for title, group in agents.items()} == {
-        title: {title} for title in agents
-    }
-    assert Assigned(assigned("kind Lamp"), None, print)(SocialAgent("ada")) == ALL_OTHERS
 
 
 def test_what_is_for_nobody_is_refused() -> None:

@@ -1,6 +1,5 @@
 """The feed as a world: parameters, treatments, measures and events of one's own."""
 
-import json
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +18,6 @@ from prism.statechart import AgentState, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FakeOllama
 from prism.worlds import measure, state, treatment
-from tests.kit.commands import Prism
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_in
 
@@ -253,20 +251,6 @@ def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_
     assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
 
 
-def test_a_snapshot_that_is_restored_is_taken_again(tmp_path: Path) -> None:
-    """A new feed that is restored has the same agents, posts and fields."""
-    path, clock = tmp_path / "log", SimulatedClock()
-    options: dict[str, Any] = {"treatments": ["warning@1"], "rounds": 2}
-    with RunLog(path, clock) as log:
-        first = Run(Warned(), AGENTS, logger=log.logger, clock=clock, **options)
-        first.run()
-    again = Run(Warned(), AGENTS, **options)
-    again.loop.restore(first.loop.snapshot(), map(orjson.loads, path.read_bytes().splitlines()))
-    assert again.loop.snapshot() == first.loop.snapshot()
-    assert again.finished == first.finished
-    assert again.world.posts[-1].root.post_id == first.world.posts[-1].root.post_id
-
-
 def by_post(asked: Any) -> str:
     """Choose by the prompt alone."""
     return str(asked.options[sum(map(ord, asked.prompt)) % len(asked.options)])
@@ -342,28 +326,3 @@ def test_two_who_say_what_is_relevant_are_refused() -> None:
     agents = synthetic_population(3).agents
     with pytest.raises(FieldValueError, match="Warned has its own should_engage"):
         _ = Run(Warned(first_posts=(), engages=lambda agent, post: True), agents).agents
-
-
-def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
-    """What a run of a feed was stands in run.json."""
-    Run(Warned, 5, parameters={"threshold": "0.2"}).keep(tmp_path / "run")
-    config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
-    assert config["parameters"] == {"threshold": 0.2, **Parameters.preset("classic").to_dict()}
-    assert config["world"] == "tests.social.test_feed:Warned"
-
-
-def test_the_command_shows_a_feeds_measures(prism: Prism, tmp_path: Path) -> None:
-    """``prism run`` runs a feed of one's own, from a table, and shows its measures."""
-    people = [{"agent_id": name, "interests": ["music"], "age": 30} for name in ("ann", "bo")]
-    (tmp_path / "people.jsonl").write_bytes(b"\n".join(map(orjson.dumps, people)))
-    world = "tests.social.test_feed:Warned"
-    line = ("run", world, "--agents", "people.jsonl", "--keep", "age")
-    ended = prism(*line, "--treat", "warning@2", "--out", "run")
-    assert (ended.status, "warned_so_far" in ended.out) == (0, True)
-
-    log = (tmp_path / "run" / "events.jsonl").read_bytes().splitlines()
-    joined = [line for line in map(orjson.loads, log) if line["event"] == "agent.joined"]
-    assert [(line["agent_id"], line["attributes"]) for line in joined] == [
-        ("ann", {"age": 30}),
-        ("bo", {"age": 30}),
-    ]

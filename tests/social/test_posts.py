@@ -53,48 +53,6 @@ def read(network: Network, reader: Reader) -> list[Post]:
     return shown
 
 
-def test_feed_shows_the_followed_and_the_interesting() -> None:
-    """A feed holds posts of followed authors and on interests, whatever the case, and no others."""
-    network, reader = network_of(interests=["Art"], following=["ben"])
-    followed, interesting = write(network, "ben", "chess"), write(network, "cem", "ART")
-    write(network, "cem", "chess")
-    assert read(network, reader) == [interesting, followed]
-
-
-def test_feed_is_newest_first() -> None:
-    """The newest post comes first, whichever way it reached the reader."""
-    network, reader = network_of(interests=["art", "bees"], following=["ben"])
-    posts = [
-        write(network, *said)
-        for said in (("ben",), ("cem", "bees"), ("cem", "art"), ("ben",), ("dee", "bees"))
-    ]
-    assert read(network, reader) == posts[::-1]
-
-
-def test_leftovers_follow_what_is_new() -> None:
-    """Posts that were not read stay in the feed, behind the new ones."""
-    network, reader = network_of(following=["ben"])
-    old = [write(network, "ben") for _ in range(3)]
-    network.refresh(reader)
-    assert reader.unread.pop(0) is old[2]
-    new = write(network, "ben")
-    assert read(network, reader) == [new, old[1], old[0]]
-
-
-@pytest.mark.parametrize("liking", [{"following": ["ben"]}, {"interests": ["art"]}])
-def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
-    """A feed keeps the newest posts and drops the oldest when there are too many."""
-    network, reader = network_of(**liking)
-    posts = []
-    for moment in range(2 * LENGTH):
-        network.now = moment
-        posts.append(write(network, "ben", "art"))
-    network.refresh(reader)
-    assert list(reader.unread) == posts[: LENGTH - 1 : -1]
-    newest = [write(network, "ben", "art") for _ in range(3)]
-    assert read(network, reader) == [*newest[::-1], *posts[: LENGTH + 2 : -1]]
-
-
 def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> None:
     """Nearly every opening post is in somebody's first feed, as all are equally new."""
     names = [f"reader_{number}" for number in range(40)]

@@ -92,12 +92,6 @@ def test_options_are_read_as_they_were_written(inputs: dict[str, Path]) -> None:
         assert run.to_config() == config
 
 
-def test_a_number_of_agents_is_written_as_a_number() -> None:
-    """Agents may be a number or its text, and run.json has the number."""
-    assert Run(Feed, 12).to_config()["agents"] == 12
-    assert Run(Feed, "1e1").to_config()["agents"] == 10
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -142,14 +136,6 @@ def test_names_of_files_need_not_be_utf_8(inputs: dict[str, Path]) -> None:
     }
     run = run_of(named)
     assert Run.from_config(as_json(run), Path("run.json")).to_config() == run.to_config()
-
-
-def test_only_files_have_digests(inputs: dict[str, Path]) -> None:
-    """The files that a run reads are listed with digests, and a number of agents is none."""
-    code = "prism.social"
-    read = {str(path) for path in inputs.values()}
-    assert set(run_of(inputs).to_config()["inputs"]) == {code, *read}
-    assert set(Run(Feed, "100").to_config()["inputs"]) == {code}
 
 
 @pytest.mark.parametrize("kind", ["agents", "posts", "replay"])

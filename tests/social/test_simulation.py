@@ -59,14 +59,6 @@ with RunLog(Path(sys.argv[1]), clock) as log:
 # The same run
 
 
-def test_same_seed_gives_the_same_bytes(run_logged: Callable[..., Any]) -> None:
-    """Two runs of one seed write byte-identical logs and come to equal results."""
-    one, other = (run_logged(seed=5, rounds=3) for _ in range(2))
-    assert one.log == other.log
-    assert one.results == other.results
-    assert len(one.events()) > 1000
-
-
 @pytest.mark.parametrize(
     ("options", "event"),
     [
@@ -250,18 +242,6 @@ async def test_run_can_be_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(seen) < 10
-
-
-def test_every_round_is_reported_as_it_ends() -> None:
-    """The function given to a run gets every round, in order, while the run goes on."""
-    population = synthetic_population(20)
-    simulation = Run(Feed(first_posts=population.posts), population.agents, rounds=3)
-    seen: list[tuple[int, int]] = []
-    results = simulation.run(
-        lambda summary: seen.append((summary.number, simulation.agents[0].random is not None))
-    )
-    assert seen == [(1, True), (2, True), (3, True)]
-    assert [summary.number for summary in results.rounds] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("collecting", [True, False])

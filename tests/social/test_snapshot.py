@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
 from prism.social import Feed, Parameters, Results, RoundSummary
 from prism.statechart import (
@@ -239,14 +238,6 @@ def test_a_budget_goes_on(limit: dict[str, int], runs: Runs) -> None:
         assert budgets[0].tokens == budgets[1].tokens > 0
 
 
-def test_a_reasoner_without_a_budget_can_take_over(runs: Runs) -> None:
-    """A snapshot with a budget restores a run whose reasoner has none, and vice versa."""
-    with_budget, without = Settings(reasoner=lambda: Spending(Budget())), Settings()
-    run = runs.whole(without)
-    assert_equal(runs.resumed(runs.whole(with_budget), without, 2), run)
-    assert_equal(runs.resumed(run, with_budget, 2), run)
-
-
 def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
     """Agents keep the history, state and intention that they came with after a resume."""
     past = StateTransition(
@@ -277,15 +268,6 @@ def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
     assert run.simulation.agents[3].pending_action is None
     for done in range(1, 4):
         assert_equal(runs.resumed(run, chosen, done), run)
-
-
-@pytest.mark.parametrize("agents", [11, 13])
-@pytest.mark.sampled(2)
-def test_another_population_is_refused(agents: int, runs: Runs) -> None:
-    """A snapshot of other agents is an error that says what to give."""
-    run = runs.whole(Settings(agents=12))
-    with pytest.raises(SimulationError, match="has different agents: give the same population"):
-        runs.resumed(run, Settings(agents=agents), 1)
 
 
 def test_attributes_that_change_in_a_run_survive(

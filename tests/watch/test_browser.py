@@ -352,7 +352,7 @@ def test_a_world_is_played_by_hand_and_by_key(
             field.value = '0.9';
             field.dispatchEvent(new Event('change'));
         """)
-        browser.wait("/tiring = 0.9/.test(document.getElementById('play-command').textContent)")
+        browser.wait("/tiring=0.9@2/.test(document.getElementById('play-command').textContent)")
         browser.run("document.querySelector('#play-treatments button').click()")
         browser.wait("/warning@2/.test(document.getElementById('play-command').textContent)")
         press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"

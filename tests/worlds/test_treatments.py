@@ -126,7 +126,7 @@ def test_treatments_are_kept_as_they_are(tmp_path: Path) -> None:
     """What run.json has of treatments is read as they were, whatever their kind."""
     given = (*TREATMENTS, "tiring=0.7@5", Silence(4, where={"name": ["a", "b"]}, name="some"))
     run = Run(Warned, 20, rounds=5, treatments=given)
-    assert run.treatments[4] == SetParameters(5, {"tiring": "0.7"})
+    assert run.treatments[4] == SetParameters(5, {"tiring": 0.7})
     config = json.loads(json.dumps(run.to_config()))
     assert config["treatments"][0] == "doubt@2"
     assert Run.from_config(config, tmp_path / "run.json").treatments == run.treatments

@@ -12,7 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from transitions import EventData, Machine, MachineError, State, Transition
 from transitions.core import Condition, Event
@@ -350,7 +350,7 @@ def _add(machine: ChartMachine, item: Written[Any], number: int) -> None:
     if event is None:
         event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
     action, source = told(item.action, item, item.source), cast(Any, item.source)
-    before = [] if action is None else [ActionCallback(action)]
+    before: list[Any] = [] if action is None else [ActionCallback(action)]
     arc: Any = machine.transition_cls(source.name, item.target.name, before=before)
     if item.guard is not None:
         arc.conditions.append(GuardCondition(told(item.guard, item, item.source)))
