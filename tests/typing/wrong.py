@@ -115,7 +115,7 @@ async def ask() -> None:
     await chart.afire(ada, "decides")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     await chart.afire(ada, "decides", reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await chart.afire(ada, "decides", reasoner=Sync())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    await chart.afire(ada, "decides", None, PolicyReasoner())  # type: ignore[arg-type,call-arg]  # pyright: ignore[reportCallIssue]
+    await chart.afire(ada, "decides", None, PolicyReasoner())  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 # Agents, reasoners, runs.
