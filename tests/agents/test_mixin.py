@@ -1,8 +1,6 @@
 """The fields and methods of an agent."""
 
 import copy
-import copyreg
-import gc
 import itertools
 import json
 import pickle
@@ -17,7 +15,6 @@ import sqlalchemy as sql
 from sqlalchemy import orm
 
 from prism.agents import StatechartMixin
-from prism.agents.social_agent import SocialAgent
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Statechart, StateTransition, Transition, state_enum
 
@@ -172,13 +169,6 @@ def test_a_base_with_its_own_new_gets_the_arguments() -> None:
     assert Both("x").made_with == "x"
 
 
-def test_agents_do_not_share_their_history() -> None:
-    """Each agent has its own history."""
-    first, second = Agent(), Agent()
-    first.transition_to(S.RESTING, "go")
-    assert len(second.state_history) == 0
-
-
 @pytest.mark.parametrize("value", ["idle", "flying", None, 3, MOOD("calm")])
 def test_state_must_be_a_member(value: Any) -> None:
     """A state outside the enum raises a TypeError that lists the members, and changes nothing."""
@@ -298,18 +288,6 @@ def test_a_transition_outside_the_enum_is_refused(value: Any) -> None:
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 4, 0)
 
 
-def test_records_of_repeated_transitions_share_their_edge() -> None:
-    """Records of the same transition refer to one object with its states and trigger."""
-    agent = Agent()
-    for _ in range(2):
-        agent.transition_to(S.SCROLLING, "go", {"post_id": "p1"})
-        agent.transition_to(S.IDLE, "back")
-
-    first, second = (gc.get_referents(agent.state_history[number]) for number in (0, 2))
-    shared = [item for item in first if any(item is other for other in second)]
-    assert any(getattr(item, "trigger", None) == "go" for item in shared)
-
-
 def test_an_agent_may_have_states_of_another_enum() -> None:
     """Agents with another enum start in its first member and accept only its members."""
     agent = Moody()
@@ -351,18 +329,6 @@ def test_a_class_may_override_transition_to() -> None:
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
 
 
-def test_vars_has_five_more_names() -> None:
-    """A class that uses all of vars(self) sees the fields, one of which JSON cannot represent."""
-    agent = Open("Ada")
-    agent.transition_to(S.RESTING, "go")
-    assert [name for name in agent.seen() if name.startswith("_")] == list(agent.seen())[:5]
-    assert list(agent.seen())[5:] == ["name"]
-    assert agent != Open("Ada")
-    assert "'_state': <AgentState.RESTING" in repr(agent)
-    with pytest.raises(TypeError, match="deque is not JSON serializable"):
-        agent.to_json()
-
-
 def test_a_class_may_skip_names_with_an_underscore() -> None:
     """A class that skips names with an underscore behaves as without the mixin."""
     agent = Discreet("Ada")
@@ -401,14 +367,6 @@ def test_copies_include_fields_that_getstate_omits(clone: Any) -> None:
     assert vars(twin) == {key: value for key, value in vars(agent).items() if key != "scratch"}
     assert twin.state_history is not agent.state_history
     assert twin.state_history.maxlen == 4
-
-
-def test_fields_that_getstate_includes_are_saved_once() -> None:
-    """A class whose ``__getstate__`` includes the mixin's fields is pickled unchanged."""
-    plain = Agent()
-    saving = SocialAgent("ada")
-    assert plain.__reduce_ex__(5)[:2] == (copyreg.__newobj__, (Agent,))  # type: ignore[attr-defined]
-    assert saving.__reduce_ex__(5)[:2] == (copyreg.__newobj__, (SocialAgent,))  # type: ignore[attr-defined]
 
 
 def test_a_frozen_class_is_refused() -> None:

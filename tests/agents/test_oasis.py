@@ -357,21 +357,6 @@ def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture)
     assert renamed.endswith("told apart by their row: a#1, a#2")
 
 
-def test_a_usual_population_needs_no_note(data: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is noted about a file that has only what prism knows."""
-    for name in ("twitter.csv", "twitter_large.csv", "oasis/user_data_36.json"):
-        load_population(data / name)
-    assert caplog.records == []
-
-
-def test_long_notes_are_shortened(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    """A note names ten of many columns and says how many more there are."""
-    header = TWITTER_HEADER.rstrip() + "".join(f",extra{number}" for number in range(30)) + "\n"
-    load_population(write("a.csv", header + GARDENER.rstrip() + "," * 30 + "\n"))
-    (note,) = caplog.messages
-    assert note.endswith("extra9 and 20 more")
-
-
 def test_unread_columns_may_stand_twice(write: Write) -> None:
     """A column that is not read may be there twice; one that is kept may not."""
     path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)

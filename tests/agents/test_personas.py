@@ -100,11 +100,6 @@ def test_a_byte_order_mark_is_ignored(write: Write, content: tuple[str, str]) ->
     assert kinds(marked) == kinds(plain)
 
 
-def test_a_path_may_be_a_string(data: Path) -> None:
-    """A path may be a string."""
-    assert len(load_population(str(data / "twitter.csv")).agents) == 8
-
-
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [

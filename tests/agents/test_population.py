@@ -127,15 +127,6 @@ def test_a_large_population_has_archetypes_in_proportion() -> None:
     )
 
 
-def test_agents_that_post_have_more_followers() -> None:
-    """Contributors and superusers have several times as many followers as lurkers."""
-    agents = synthetic_population(1_000, seed=2).agents
-    followers = Counter(followed for agent in agents for followed in agent.following)
-    lurkers = [followers[agent.agent_id] for agent in agents if agent.archetype.name == "lurker"]
-    posters = [followers[agent.agent_id] for agent in agents if agent.archetype.name != "lurker"]
-    assert sum(posters) / len(posters) > 3 * sum(lurkers) / len(lurkers)
-
-
 def test_communities_have_their_own_topics() -> None:
     """Every hundred agents have topics that no other hundred has."""
     agents = synthetic_population(250, seed=1).agents

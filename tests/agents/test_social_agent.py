@@ -57,15 +57,6 @@ async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) ->
     assert heard[: len(heard) // 2] == heard[len(heard) // 2 :]
 
 
-async def test_decide_takes_any_event_of_any_chart() -> None:
-    """``decide`` fires another event where one is named, and discards answers as ``afire`` does."""
-    chart = social_media_chart()
-    agent = SocialAgent("ada")
-    script = ScriptedReasoner([])
-    assert await agent.decide(chart=chart, reasoner=script, trigger="feed_ready") is S.SCROLLING
-    assert await agent.decide(chart=chart, reasoner=script) is None
-
-
 def test_an_agent_needs_only_an_id() -> None:
     """A new agent is idle, with an empty history and the default thresholds."""
     agent = SocialAgent("agent_001")
@@ -88,15 +79,6 @@ def test_an_agent_needs_only_an_id() -> None:
         50,
     )
     assert repr(agent) == "SocialAgent('agent_001', state='idle')"
-
-
-def test_agents_share_nothing() -> None:
-    """Two agents share neither interests nor history."""
-    interests = ["tea"]
-    one, other = SocialAgent("a", interests=interests), SocialAgent("b", interests=interests)
-    interests.append("music")
-    one.transition_to(S.SCROLLING, "feed_ready")
-    assert (one.interests, other.interests, len(other.state_history)) == (["tea"], ["tea"], 0)
 
 
 @pytest.mark.parametrize("value", ["idle", state_enum("Mood", ["idle"])("idle")])

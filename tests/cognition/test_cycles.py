@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import ActionResult, CognitiveState, Memory
+from prism.cognition import ActionResult, CognitiveState
 from tests.kit.cognition import action, add, thinker, thought
 
 
@@ -145,15 +145,6 @@ async def test_a_reply_without_anything_of_use_is_told(reply: str) -> None:
     assert str(cycle.reason).startswith("the reply has neither next_state nor thinking_log")
 
 
-async def test_tags_with_spaces_become_underscores() -> None:
-    """A value is found again under its tags, however they are written."""
-    agent = thinker([add("the plot of it", "1"), action("storage_save", "the plot  of it")])
-    for _ in range(2):
-        agent.memory.state = "executing"
-        await agent.cycle()
-    assert agent.memory.to_dict()["storage"] == {"the_plot_of_it": "1"}
-
-
 async def test_adding_overwrites_and_saving_leaves_working_memory() -> None:
     """What the four actions do to working memory and storage."""
     replies = [
@@ -190,13 +181,3 @@ async def test_an_unknown_state_is_reset_to_thinking(state: str, logger: Any, ca
     (event,) = [entry for entry in capture.entries if entry["event"] == "cognition.reset"]
     assert (event["from_state"], event["to_state"]) == (state, "thinking")
     assert (event["log_level"], event["cycle"]) == ("warning", 1)
-
-
-async def test_numbers_of_cycles_go_on_with_the_memory(tmp_path: Any) -> None:
-    """An agent that is made anew goes on where the last one stopped."""
-    with Memory.open(tmp_path / "memory.json") as memory:
-        await thinker([thought("one", "executing")], memory).run(1)
-    with Memory.open(tmp_path / "memory.json") as memory:
-        agent = thinker([add("a", "1")], memory)
-        (cycle,) = await agent.run(1)
-    assert (cycle.number, cycle.state) == (2, "executing")

@@ -190,18 +190,6 @@ async def test_no_prompt_passes_the_hard_limit(state: str) -> None:
         assert {name: kept[name] for name in data["working_memory"]} == data["working_memory"]
 
 
-async def test_the_prompt_is_what_fits() -> None:
-    """What went is not in the prompt that is asked, and the limit holds for that very text."""
-    config = limited(None, LARGEST + 500)
-    writer = writer_of([thought()])
-    agent = thinker(writer, working(20), config, count=letters)
-    (paged,) = (await agent.cycle()).paged
-    (prompt,) = prompts_of(writer)
-    assert len(prompt) <= LARGEST + 500
-    assert not any(f'"{tag}"' in prompt for tag in paged.moved_out)
-    assert (paged.why, paged.tokens_after) == ("hard_limit", len(prompt))
-
-
 async def test_of_news_without_room_the_beginning_is_shown() -> None:
     """The agent learns that there is news, though a prompt has no room for all of it."""
     writer = writer_of([thought()])
@@ -263,13 +251,6 @@ async def test_a_run_without_a_bound_needs_one() -> None:
         await thinker(config=config).run()
     ideas = [thought(f"idea {number}") for number in range(21)]
     assert len(await thinker(ideas, config=config).run(21)) == 21
-
-
-async def test_limits_that_are_off_do_not_hold() -> None:
-    """Without limits an agent thinks with all it has."""
-    agent = thinker(memory=working(200), config=limited(None), count=letters)
-    cycle = await agent.cycle()
-    assert (cycle.state, len(agent.memory.working)) == ("thinking", 200)
 
 
 async def test_thoughts_that_are_off_are_neither_kept_nor_shown() -> None:

@@ -1,6 +1,5 @@
 """What an agent that thinks tells: cycles, actions, refusals, pagings, and what any chart tells."""
 
-import json
 from typing import Any
 
 import pytest
@@ -73,15 +72,6 @@ def test_every_paging_is_an_event(events: list[Any]) -> None:
     assert paged["tokens_before"] > paged["limit"] > paged["tokens_after"]
 
 
-async def test_every_refusal_is_an_event(logger: Any, capture: Any) -> None:
-    """A refused action is a warning, with the reason."""
-    await thinker([add("a", "1")], logger=logger).cycle()
-    (refused,) = said(capture.entries, "cognition.refused")
-    assert (refused["log_level"], refused["type"], refused["tags"]) == (
-        "warning", "working_memory_add", "a",
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("reply", ["", OSError("down"), add("a", "1")])
 async def test_what_goes_wrong_is_one_warning(reply: Any, logger: Any, capture: Any) -> None:
     """A reply of no use, a model that fails, an action refused: each is told once."""
@@ -113,11 +103,6 @@ def test_a_cycle_tells_what_any_chart_tells(events: list[Any]) -> None:
     assert [event["key"] for event in texts] == [
         "12:thinking", "13:executing", "14:executing", "15:thinking",
     ]  # fmt: skip
-
-
-def test_events_are_data(events: list[Any]) -> None:
-    """JSON holds them all."""
-    assert json.loads(json.dumps(events)) == events
 
 
 async def test_nothing_is_printed_until_somebody_listens(capsys: Any) -> None:

@@ -1,7 +1,6 @@
 """Actions that an application gives its agents: offered, checked, carried out, and logged."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -17,7 +16,6 @@ from prism.cognition import (
     Config,
     Memory,
     action,
-    cognitive_chart,
 )
 from prism.errors import DefinitionError
 from prism.testing import ScriptedWriter
@@ -219,23 +217,6 @@ def test_a_field_that_no_reply_can_give_is_refused() -> None:
             action(function)
 
 
-async def test_types_of_a_decorated_action_are_found_where_it_was_written() -> None:
-    """The decorator may come from another module, which lacks these types."""
-
-    @contextmanager
-    def watched() -> Iterator[None]:
-        yield
-
-    @watched()
-    def tint(agent: Any, colour: "Colour") -> str:
-        return colour.name
-
-    text = "<agent><action><type>tint</type><colour>red</colour></action></agent>"
-    cycle = await thinker([text], {"state": "executing"}, actions=[tint]).cycle()
-    assert cycle.action is not None
-    assert cycle.action.answer == "RED"
-
-
 async def test_fields_may_have_classes_of_one_name() -> None:
     """Each field's schema is that of its own class."""
     other: Any = make_dataclass("Point", [("name", str)])
@@ -255,13 +236,6 @@ def test_two_actions_of_one_name_are_refused() -> None:
     """Of two functions with one name, a reply could not say which it asks for."""
     with pytest.raises(DefinitionError, match="two actions 'hang': rename one"):
         thinker(actions=[hang, hang])
-
-
-def test_each_own_action_is_a_row_of_the_chart() -> None:
-    """A chart with own actions has a transition for each, as for those of the memory."""
-    before, after = (len(cognitive_chart(names).transitions) for names in ((), ("forge",)))
-    assert after == before + 1
-    assert len(smith(ScriptedWriter([])).chart.transitions) == after
 
 
 def test_what_can_be_no_action_is_refused() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Config, Paging, ThinkingLog
+from prism.cognition import Config, Paging
 from prism.statechart import TextCall
 from tests.kit.cognition import FIXED, action, letters, limited, thinker, thought, working
 from tests.kit.writers import prompts_of, writer_of
@@ -172,41 +172,3 @@ async def test_the_model_is_shown_what_fits_in_storage() -> None:
         limit = len(prompt) - 1
 
     assert shown == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("log", "comes_back_as"),
-    [
-        (ThinkingLog(), "thought"),
-        (ThinkingLog(max_entries=1), "memory"),
-        (ThinkingLog(enable=False), "memory"),
-    ],
-)
-async def test_a_thought_comes_back_as_one(log: ThinkingLog, comes_back_as: str) -> None:
-    """A thought that had moved to storage is in the log again, if that has a place for it."""
-    storage = {"thinking_log_001": "the dragon sleeps"}
-    data = {"storage": storage, "thinking_log_002": "why?", "state": "paging"}
-    limits = limited(None, paging=MODEL, thinking_log=log)
-    agent = thinker([action("page_in", "thinking_log_001")], data, limits, count=letters)
-    (paged,) = (await agent.cycle()).paged
-    assert (paged.moved_in, paged.reason) == (("thinking_log_001",), None)
-    memory = agent.memory
-    held = memory.working if comes_back_as == "memory" else memory.thoughts
-    assert {**memory.working, **memory.thoughts} == {**storage, "thinking_log_002": "why?"}
-    assert "thinking_log_001" in held
-    if comes_back_as == "thought":
-        assert [*held] == ["thinking_log_001", "thinking_log_002"]
-
-
-async def test_a_thought_that_is_back_is_named_no_more() -> None:
-    """Storage still has it, but the prompt shows it already."""
-    thoughts = {
-        "thinking_log_001": "the dragon sleeps",
-        "thinking_log_002": "does the dragon dream?",
-    }
-    stored = {"thinking_log_001": thoughts["thinking_log_001"], "lair": "where the dragon is"}
-    writer = writer_of([thought()])
-    await thinker(writer, {**thoughts, "storage": stored}).cycle()
-    (prompt,) = prompts_of(writer)
-    assert '<memory tag="lair"/>' in prompt
-    assert '<memory tag="thinking_log_001"/>' not in prompt

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from prism.cognition import Config
 from prism.cognition._prompts import Seen, build_prompt, is_echo
-from prism.errors import UnknownStateError
 from tests.kit.cognition import thinker
 from tests.kit.texts import ANY
 from tests.kit.writers import writer_of
@@ -82,13 +81,6 @@ def test_no_value_can_forge_a_section(
         assert unescaped(text.split("<goal>\n")[1].split("\n</goal>")[0]) == goal
 
 
-def test_the_end_of_a_section_inside_a_value_is_text() -> None:
-    """A value that closes the section and opens an answer of its own stays inside its element."""
-    text = text_of(working={"note": FORGED})
-    assert text.count("</working_memory>") == 1
-    assert "&lt;/working_memory>" in text
-
-
 @given(st.text(ANY))
 def test_any_text_makes_a_prompt_that_can_be_sent(value: str) -> None:
     """Control characters and lone surrogates are replaced, so every prompt is UTF-8."""
@@ -108,11 +100,6 @@ def test_tags_in_storage_cannot_forge_a_section_either(tags: list[str]) -> None:
     assert [unescaped(tag) for tag in found] == tags
 
 
-def test_nothing_in_storage_is_no_section() -> None:
-    """A prompt that has nothing to offer from storage does not mention it."""
-    assert "<storage>\n0 memories are stored.\n</storage>" in text_of("paging", named={})
-
-
 def test_values_that_are_not_texts_are_shown_as_json() -> None:
     """Lists and mappings keep their form, and cannot forge a section either."""
     value = {"chapters": [1, 2.5, None, True], "note": "</working_memory> é"}
@@ -120,12 +107,6 @@ def test_values_that_are_not_texts_are_shown_as_json() -> None:
     shown = elements(text, "working_memory", "memory", "tag")["plan"]
     assert json.loads(shown) == value
     assert "é" in shown
-
-
-def test_prompts_are_the_same_for_the_same_cycle() -> None:
-    """Nothing but what is given enters a prompt."""
-    given_twice = [text_of("executing", {"a": "b"}, {"thinking_log_001": "c"}) for _ in range(2)]
-    assert given_twice[0] == given_twice[1]
 
 
 def test_what_is_the_same_in_all_cycles_comes_first() -> None:
@@ -178,14 +159,6 @@ def test_the_example_is_an_action_that_is_available(
     assert "working_memory_add" not in text.replace(CONFIG.state_description["executing"], "")
 
 
-def test_texts_of_the_configuration_stand_as_they_are() -> None:
-    """Its author may write markup, braces included; empty texts leave no gap."""
-    config = Config(role="<b>{example}</b>", instructions="", goal="")
-    text = build_prompt(config, "executing", Seen()).text
-    assert text.startswith("<b>{example}</b>\n\n<states>")
-    assert "<goal>" not in text
-
-
 @pytest.mark.parametrize(
     ("given", "shown"), [(None, "Plan a story"), ("Something else", "Something else"), ("", None)]
 )
@@ -213,12 +186,6 @@ def test_tokens_are_those_of_the_counter(working: dict[str, str], state: str) ->
     memories = sum(tokens({tag: value}, {}) - bare for tag, value in working.items())
     thought = len('<thought key="thinking_log_001">hm</thought>\n')
     assert tokens(working, {"thinking_log_001": "hm"}) == bare + memories + thought
-
-
-def test_there_are_three_states() -> None:
-    """A prompt for another state is refused by name."""
-    with pytest.raises(UnknownStateError, match="'dreaming'"):
-        text_of("dreaming")
 
 
 @pytest.mark.parametrize(

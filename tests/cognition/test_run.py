@@ -157,14 +157,6 @@ def test_a_replay_needs_no_folder(complete: Complete) -> None:
     assert complete.options.memory.read_bytes() == before
 
 
-@pytest.mark.slow
-def test_a_replay_is_replayed(complete: Complete, tmp_path: Path) -> None:
-    """A repeated run can be repeated in its turn."""
-    replay(complete.folder, tmp_path / "again")
-    replay(tmp_path / "again", tmp_path / "third")
-    assert log_of(tmp_path / "third") == log_of(complete.folder)
-
-
 class StopError(Exception):
     """Stands for whatever stops a process."""
 
@@ -461,14 +453,3 @@ def test_a_class_with_other_arguments_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="Coloured must take the arguments of CognitiveAgent"):
         run.run()
-
-
-def test_a_name_that_its_module_lacks_is_named(tmp_path: Path) -> None:
-    """A name that is not in its file is what the error is about, whatever options are given."""
-    path = tmp_path / "nobody_thinks.py"
-    path.write_text("from prism.cognition import CognitiveAgent\nclass Ann(CognitiveAgent): ...\n")
-
-    with pytest.raises(InputError, match=r"has no world or agent 'Missing': it has Ann$"):
-        Run(f"{path}:Missing", memory=tmp_path / "memory.json", rounds=1)
-    with pytest.raises(InputError, match=r"followed by :Name of a world or agent: it has Ann$"):
-        _ = Run(str(path), 1).agents

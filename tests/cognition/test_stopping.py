@@ -33,12 +33,6 @@ async def test_every_cycle_is_asked_with_a_seed_of_its_own() -> None:
     assert [body["options"]["seed"] for body in chats_of(server)] == [8, 9, 10]
 
 
-async def test_the_number_of_useless_cycles_is_a_setting() -> None:
-    """The configuration says how many there may be."""
-    config = Config(iterate=Iterate(max_useless=2))
-    assert len(await thinker(["nothing"], config=config).run(300)) == 2
-
-
 async def test_a_new_thought_begins_the_count_anew() -> None:
     """A cycle of use among others of none lets a run go on."""
     replies = [word for number in range(9) for word in ("nothing", thought(f"idea {number}"))]

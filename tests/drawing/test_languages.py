@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Box, Diagram, showable, to_dot, to_mermaid
+from prism.drawing import Box, Diagram, showable, to_dot, to_mermaid
 from prism.statechart import social_media_chart
 from prism.statechart.formats._export import to_diagram
 
@@ -83,13 +83,6 @@ def test_special_characters_are_escaped() -> None:
     assert 's0 [label="\\"]; x"]' in written
     assert 's1 [label="\\\\N\\\\"]' in written
     assert 's2 [label="&amp;lt;\\n"]' in written
-
-
-def test_arrows_without_triggers_have_empty_labels() -> None:
-    """A diagram from a log, without triggers and initial state, is a valid graph."""
-    written = to_dot(Diagram(("a", "b"), (Arrow("a", "b"),)))
-    assert 's0 -> s1 [label=""];' in written
-    assert "start" not in written
 
 
 CODE = re.compile(r"#(\d+);")
@@ -170,9 +163,3 @@ def test_the_social_chart_is_readable_as_mermaid() -> None:
         "class s2 decision",
     ):
         assert f"    {line}\n" in written
-
-
-def test_a_diagram_needs_neither_initial_state_nor_labels() -> None:
-    """A diagram from a log, without initial state and triggers, has only states and arrows."""
-    written = to_mermaid(Diagram(("a", "b"), (Arrow("a", "b"),)))
-    assert written == 'stateDiagram-v2\n    state "a" as s0\n    state "b" as s1\n    s0 --> s1\n'

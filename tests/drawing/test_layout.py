@@ -158,15 +158,6 @@ def test_arrows_go_straight_past_a_tall_neighbour(upwards: bool) -> None:
         )
 
 
-def test_a_chain_runs_straight_down() -> None:
-    """A chain of boxes forms a column, and the arrow back runs beside it."""
-    boxes = [Box(80, 30)] * 3
-    layout = lay_out(boxes, [Link(0, 1), Link(1, 2), Link(2, 0)])
-    assert [box.y for box in layout.boxes] == sorted(box.y for box in layout.boxes)
-    assert max(box.x for box in layout.boxes) - min(box.x for box in layout.boxes) < 20
-    assert layout.routes[2].points[0][1] > layout.routes[2].points[-1][1]
-
-
 def test_a_box_is_widened_for_its_arrows() -> None:
     """A box with many arrows is wide enough to keep them apart."""
     layout = lay_out(
@@ -185,15 +176,6 @@ def test_large_diagrams_are_placed_in_bounded_time() -> None:
         if number % 100 != (number * 7 + 3) % 100
     ]
     assert len(lay_out([Box(40, 20)] * 100, links).routes) == len(links)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_boxes_without_arrows_form_one_row(count: int) -> None:
-    """Boxes without arrows are placed side by side."""
-    layout = lay_out([Box(50, 20)] * count, [])
-    assert layout.height == 20
-    assert layout.width >= 50 * count
-    assert layout.routes == ()
 
 
 RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
 from prism.errors import DefinitionError
-from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from prism.statechart import Statechart, social_media_chart
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -206,14 +206,6 @@ def test_traffic_between_unknown_states_is_refused() -> None:
         draw_svg(TRIANGLE, {("a", "x"): 1})
 
 
-def test_a_self_transition_is_a_loop() -> None:
-    """A self-transition is drawn beside its box, with its label and count."""
-    loop = Diagram(("a",), (Arrow("a", "a", ("stay",)),))
-    svg = draw_svg(loop, {("a", "a"): 9})
-    assert texts(svg)[:3] == ["a", "stay", f"9{TIMES}"]
-    assert len(lines(svg)) == 1
-
-
 def test_long_texts_are_wrapped_and_cut() -> None:
     """Long names and labels are cut in the picture and complete in the tooltip."""
     long = "a state of many words that goes on and on " * 5
@@ -224,14 +216,6 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     assert "and 4 more" in shown
     assert max(map(len, shown)) <= 44
     assert long in titles(svg)
-
-
-def test_a_chart_of_one_state_is_a_picture() -> None:
-    """The smallest possible chart has a box and an arrow from the dot."""
-    Only = state_enum("Only", ["only"])
-    svg = Statechart(Only, [Transition("stay", "*", Only("only"))], Only("only")).to_svg()
-    assert texts(svg) == ["only", "stay"]
-    assert len(lines(svg)) == 2
 
 
 def test_an_arrow_out_of_a_composite_says_from_which_state_within() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import History, State, Statechart, Transition
+from prism.statechart import History, Statechart, Transition
 from tests.statechart.nested.phone import Owner, Phone, phone
 
 
@@ -119,9 +119,3 @@ def test_another_name_is_refused(guard: Any) -> None:
     """Nothing else is known of a transition, and it is told by name alone."""
     with pytest.raises(DefinitionError, match=r"must take two arguments, guard\(agent, context\)"):
         Transition("x", Door.SHUT, Door.OPEN, guard)
-
-
-def test_entry_actions_belong_to_no_transition() -> None:
-    """So they may not ask."""
-    with pytest.raises(DefinitionError, match="must take two arguments"):
-        State(Phone.ENGAGING, [Phone.READING], entry=lambda a, c, target: None)

@@ -1,7 +1,5 @@
 """Charts derived from other charts."""
 
-import copy
-import pickle
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +16,6 @@ from prism.statechart import (
     State,
     Statechart,
     Transition,
-    other_than,
     social_media_chart,
     state_enum,
 )
@@ -127,26 +124,6 @@ def test_states_can_be_texts() -> None:
     assert further.state_type is states
     assert arrows(further)[-1] == "scrolling --mutes--> two words"
     assert social_media_chart().extended(states="muted").state_type("muted") == "muted"
-
-
-def test_no_new_state_keeps_the_enum() -> None:
-    """Without further states, or with some that the enum has, the chart keeps its enum."""
-    assert social_media_chart().extended().state_type is AgentState
-    small = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
-    larger = small.extended(states=[S.SCROLLING, "composing"])
-    assert larger.state_type is AgentState
-    assert larger.definition.states == (S.IDLE, S.SCROLLING, S.COMPOSING, S.RESTING)
-
-
-def test_the_enum_that_is_made_is_one_and_the_same() -> None:
-    """Charts extended alike are equal; states, charts and agents survive pickles and copies."""
-    one, other = muting(), muting()
-    assert one == other
-    assert one.state_type is other.state_type
-    assert pickle.loads(pickle.dumps(one)) == one
-    for state in one.state_type:
-        assert pickle.loads(pickle.dumps(state)) is state
-        assert copy.deepcopy(state) is state
 
 
 DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
@@ -353,14 +330,6 @@ def test_a_chart_does_not_change(name: str) -> None:
     with pytest.raises(AttributeError):
         delattr(chart, name)
     assert getattr(chart, name) == before
-
-
-def test_all_states_but_some_are_those_of_the_new_chart() -> None:
-    """What is added may leave from every state except the named ones."""
-    home = Transition("home", other_than(S.IDLE, More.MUTED), S.IDLE)
-    chart = social_media_chart().extended(states=More, transitions=[*MUTING, home])
-    leaving = {each.source for each in chart.transitions if each.trigger == "home"}
-    assert leaving == {each for each in chart.states if each not in ("idle", "muted")}
 
 
 @pytest.mark.parametrize(

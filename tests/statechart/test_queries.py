@@ -9,10 +9,9 @@ import pytest
 from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
 from prism.statechart.queries import agents_in_state, state_distribution
-from prism.statechart.states import AgentState, state_enum
+from prism.statechart.states import AgentState
 
 S = AgentState
-MOOD = state_enum("Mood", ["calm", "cross"])
 
 
 def population(*states: Any) -> list[Any]:
@@ -43,19 +42,6 @@ def test_agent_states_are_the_default(agents: list[Any]) -> None:
     counts = state_distribution(agents)
     assert list(counts) == list(S)
     assert counts[S.IDLE] == len(agents)
-
-
-def test_states_of_another_enum_are_found_by_the_first_agent() -> None:
-    """The states reported by default are those of the enum that the agents are in."""
-    assert state_distribution(population(MOOD("cross"))) == {MOOD("calm"): 0, MOOD("cross"): 1}
-
-
-def test_states_can_be_named() -> None:
-    """The states to report may be given, in the order wanted."""
-    assert list(state_distribution(population(S.IDLE), [S.RESTING, S.IDLE]).items()) == [
-        (S.RESTING, 0),
-        (S.IDLE, 1),
-    ]
 
 
 def test_an_agent_outside_the_states_is_an_error() -> None:

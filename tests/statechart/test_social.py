@@ -58,12 +58,6 @@ def test_triggers_are_those_of_the_catalog(trigger: str) -> None:
     assert {state: targets for state, targets in found.items() if targets} == CATALOG[trigger]
 
 
-def test_there_are_no_further_triggers() -> None:
-    """Together the states react to the triggers of the catalog and no others."""
-    chart = social_media_chart()
-    assert {trigger for state in S for trigger in chart.valid_triggers(state)} == set(CATALOG)
-
-
 def test_the_chart_has_its_documented_settings() -> None:
     """Agents start in IDLE, decide in EVALUATING, and rest two ticks."""
     chart = social_media_chart()
@@ -73,11 +67,6 @@ def test_the_chart_has_its_documented_settings() -> None:
         {S.EVALUATING},
     )
     assert chart.timeouts == {S.RESTING: RESTING_TICKS} == {S.RESTING: 2}
-
-
-def test_the_check_finds_nothing() -> None:
-    """The chart's own check has nothing to say about it."""
-    assert social_media_chart().check() == []
 
 
 @pytest.mark.parametrize(
@@ -113,15 +102,6 @@ def test_no_agent_is_stuck(state: S) -> None:
     for _ in range(3 * (agent.timeout_threshold + 1)):
         chart.tick(agent)
     assert agent.state is S.IDLE
-
-
-@pytest.mark.parametrize(
-    ("state", "target", "ticks"), [(S.RESTING, S.IDLE, 3), (S.EVALUATING, S.SCROLLING, 6)]
-)
-def test_resting_is_shorter_than_other_states(state: S, target: S, ticks: int) -> None:
-    """Resting times out on the third tick; other states have the agent's own limit of five."""
-    chart, agent = social_media_chart(), SocialAgent(state)
-    assert [chart.tick(agent) for _ in range(ticks)] == [None] * (ticks - 1) + [target]
 
 
 class Rated(StatechartMixin):
@@ -208,13 +188,3 @@ def test_guards_use_nothing_that_is_not_declared() -> None:
         agent.should_engage = bool
         assert chart.fits(agent) == []
         chart.enabled_targets(agent, move.trigger, 1)
-
-
-def test_options_reach_the_chart(logger: Any, capture: Any) -> None:
-    """Strictness, logger and clock are those of the caller."""
-    chart = social_media_chart(strict=True, logger=logger, clock=lambda: 60.0)
-    agent = SocialAgent()
-    chart.fire(agent, "feed_ready")
-    assert chart.strict
-    assert agent.state_history[0].timestamp.minute == 1
-    assert [entry["chart"] for entry in capture.entries] == ["social_media"]

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import (
@@ -19,7 +17,7 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
-from tests.kit.moves import chart_of, snapshot
+from tests.kit.moves import chart_of
 
 S = AgentState
 
@@ -78,21 +76,6 @@ def test_settings_cannot_be_changed_through_their_source() -> None:
     assert dict(chart.timeouts) == {S.IDLE: 2}
     with pytest.raises(TypeError):
         chart.timeouts[S.IDLE] = 3  # type: ignore[index]
-
-
-def test_a_chart_serves_any_str_enum() -> None:
-    """A chart runs over an enum made at run time, whatever its states are called."""
-    mood = state_enum("Mood", ["calm", "mro", "*"])
-    calm, mro, star = mood
-    moves = [Transition("on", calm, mro), Transition("on", mro, star), Transition("off", "*", calm)]
-    chart = Statechart(mood, moves, calm)
-    agent = SimpleNamespace(state=calm)
-    assert [chart.fire(agent, trigger) for trigger in ("on", "on", "on", "off")] == [
-        mro,
-        star,
-        None,
-        calm,
-    ]
 
 
 @pytest.mark.parametrize(
@@ -156,27 +139,12 @@ def test_a_composites_events_are_those_of_what_is_inside_as_well() -> None:
     assert chart.valid_triggers(S.COMPOSING) == ["stop"]
 
 
-def test_asking_for_enabled_targets_changes_nothing(agent: Any) -> None:
-    """Listing enabled targets runs no action and leaves the agent as it was."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING, action=broken), strict=True)
-    before = snapshot(agent)
-    assert chart.enabled_targets(agent, "go") == [S.RESTING]
-    assert snapshot(agent) == before
-
-
 def test_a_strict_chart_shows_the_faults_of_guards_it_lists(agent: Any) -> None:
     """In a strict chart a guard that raises while targets are listed propagates."""
     with pytest.raises(LookupError):
         chart_of(Transition("go", S.IDLE, S.RESTING, broken), strict=True).enabled_targets(
             agent, "go"
         )
-
-
-def test_a_chart_is_shared_by_copies() -> None:
-    """Copying an agent that refers to its chart copies the agent, not the chart."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING))
-    agent = SimpleNamespace(state=S.IDLE, chart=chart)
-    assert copy.deepcopy(agent).chart is copy.copy(chart) is chart
 
 
 def test_a_chart_can_be_pickled() -> None:
@@ -269,15 +237,6 @@ def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
     assert format(moods(), spec).startswith(beginning)
 
 
-def test_an_unknown_format_is_refused() -> None:
-    """Another format is a ValueError that names those there are."""
-    with pytest.raises(
-        ValueError,
-        match="unknown format of a chart 'png': use one of mermaid, dot, scxml, json, svg",
-    ):
-        format(moods(), "png")
-
-
 def test_a_notebook_gets_a_picture_and_text() -> None:
     """A notebook is offered the plain text, a fenced Mermaid diagram and the drawing."""
     bundle = moods()._repr_mimebundle_(include=None, exclude=None)
@@ -286,18 +245,3 @@ def test_a_notebook_gets_a_picture_and_text() -> None:
         "text/markdown": f"```mermaid\n{moods():mermaid}```\n",
         "image/svg+xml": f"{moods():svg}",
     }
-
-
-def test_a_notebook_is_spared_a_picture_nobody_can_read() -> None:
-    """Of a chart with very many transitions only the texts are given."""
-    chart = moods(transitions=[Transition(f"t{number}", CALM, ANGRY) for number in range(501)])
-    assert sorted(chart._repr_mimebundle_()) == ["text/markdown", "text/plain"]
-
-
-@given(data=st.data())
-def test_any_chart_can_be_written_in_every_format(random_charts: Any, data: st.DataObject) -> None:
-    """Any text of a state, trigger or function can be written in every format."""
-    chart = data.draw(random_charts.charts())
-    for spec in ("", "mermaid", "dot", "scxml", "json", "svg"):
-        assert format(chart, spec).encode()
-        assert format(chart, spec) == format(chart, spec)

@@ -76,10 +76,3 @@ def test_states_made_at_run_time_reach_another_process() -> None:
     )
     done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["Weather", "dry", "wet", "wet"]
-
-
-def test_the_same_texts_give_the_same_enum() -> None:
-    """The same name and values give the same class; any other name or order gives another."""
-    assert state_enum("Twin", ["a", "b"]) is state_enum("Twin", iter(["a", "b"]))
-    assert state_enum("Twin", ["b", "a"]) is not state_enum("Twin", ["a", "b"])
-    assert state_enum("Other", ["a", "b"]) is not state_enum("Twin", ["a", "b"])

@@ -77,29 +77,6 @@ def test_transition_refuses_what_could_never_work(arguments: tuple[Any, ...], me
     assert isinstance(caught.value, DefinitionError)
 
 
-def test_transition_lists_all_offences_at_once() -> None:
-    """One error tells everything that is wrong with a transition."""
-    with pytest.raises(
-        DefinitionError, match=r"trigger .* source .* target .* guard .* action "
-    ) as caught:
-        Transition("", 1, 2, 3, 4)  # type: ignore[arg-type]
-    assert str(caught.value).count(";") == 4
-
-
-def test_any_callable_can_be_a_guard() -> None:
-    """Guards and actions may be objects that can be called, such as partials and methods."""
-    move = Transition("go", S.IDLE, S.RESTING, partial(max, 1), {}.setdefault)
-    assert callable(move.guard)
-    assert callable(move.action)
-
-
-def test_transition_shows_as_an_arrow() -> None:
-    """A transition prints as source, trigger and target, in the states' texts."""
-    assert str(Transition("go", S.IDLE, S.RESTING)) == "idle --go--> resting"
-    assert str(Transition("go", "*", S.RESTING)) == "* --go--> resting"
-    assert repr(Transition("go", "*", S.IDLE, after=3)).endswith("action=None, after=3)")
-
-
 def test_a_state_called_asterisk_is_no_wildcard() -> None:
     """Only the plain text is the wildcard; a member with that text is a state."""
     star = state_enum("Odd", ["*"])("*")
@@ -390,10 +367,3 @@ def test_other_states_are_the_outermost_ones() -> None:
             [Transition("falls", other_than(Door.OPEN), Door.GONE)],
             Door.SHUT,
         )
-
-
-@pytest.mark.parametrize("source", [[], other_than(), [Door.OPEN, "shut"], {Door.OPEN}])
-def test_sources_are_states(source: Any) -> None:
-    """No source at all, a text and a set, which has no order, are refused."""
-    with pytest.raises(DefinitionError, match="source must"):
-        Transition("falls", source, Door.GONE)

@@ -203,25 +203,6 @@ def test_a_late_logger_passes_events_on_when_it_is_open(
     assert [each.levelname.lower() for each in caplog.records] == [level] * (level != "info")
 
 
-def test_standard_logging_is_silent_by_default(
-    go: Callable[[], object], caplog: pytest.LogCaptureFixture
-) -> None:
-    """At the level that logging starts with nobody listens to moves, and none is recorded."""
-    assert not somebody_listens()
-    go()
-    assert caplog.records == []
-
-
-def test_nothing_is_said_twice(
-    go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Where structlog is configured, standard logging gets nothing in addition."""
-    with caplog.at_level(logging.DEBUG):
-        go()
-    assert [entry["event"] for entry in events] == [TRANSITION]
-    assert caplog.records == []
-
-
 def test_structlog_on_standard_logging_works(
     go: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:

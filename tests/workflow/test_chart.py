@@ -1,7 +1,6 @@
 """The statechart of a workflow, whole and in pieces."""
 
 import sys
-import tracemalloc
 from itertools import product
 from pathlib import Path
 from types import FrameType
@@ -67,17 +66,6 @@ def test_a_large_chart_is_not_made_to_load_or_to_drive(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
-@pytest.mark.sampled(2)
-async def test_an_agent_goes_through_a_large_chart(name: str) -> None:
-    """An agent that is driven piece by piece makes the transitions that its steps name."""
-    workflow = Workflow.from_text(written(ANY_TO_ANY[name]))
-    agent = WorkflowAgent(workflow, ScriptedWriter(lambda _call: "ok"))
-    seen = [(await agent.turn()).state for _ in range(6)]
-    assert seen == STATES[1:7]
-    assert [each.to_state for each in agent.state_history] == STATES[1:7]
-
-
-@pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
 @pytest.mark.slow
 def test_the_whole_chart_is_there_when_it_is_asked_for(name: str) -> None:
     """`Workflow.chart` has all 40,000 rows, once each."""
@@ -125,18 +113,3 @@ async def test_an_agents_history_is_timed_by_its_clock() -> None:
     agent = WorkflowAgent(workflow, ScriptedWriter(lambda _call: "ok"), clock=clock)
     await agent.turn()
     assert agent.state_history[0].to_dict()["timestamp"] == clock.timestamp
-
-
-def test_what_steps_ask_for_is_not_written_out_for_every_state() -> None:
-    """Of thousands of states and targets an agent's chart takes what its own state needs."""
-    states = ", ".join(f"s{number}" for number in range(1200))
-    steps = "".join(f"  - {{name: a{n}, code: x=1, transition_to: s{n}}}\n" for n in range(250))
-    workflow = Workflow.from_text(f"state_machine: {{states: [{states}]}}\nsteps:\n{steps}")
-    tracemalloc.start()
-    try:
-        chart = workflow.driving(None)("s0")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert len(chart.transitions) == 250
-    assert peak < 10 << 20

@@ -1,7 +1,6 @@
 """The complete workflows of the documentation, scripted and against a server."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +59,6 @@ def test_nothing_is_wrong_with_the_examples(name: str) -> None:
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
     assert text.startswith("# yaml-language-server: $schema=../workflow.schema.json\n")
-
-
-def test_there_are_three_examples() -> None:
-    """Every workflow of the folder is one that these tests run, and has variables beside it."""
-    for ending in ("yaml", "json"):
-        assert sorted(path.stem for path in FOLDER.glob(f"*.{ending}")) == sorted(KNOWN)
 
 
 async def test_the_specifications_agent() -> None:
@@ -203,26 +196,3 @@ def served(prompt: str, schema: Any) -> str:
         return '{"action": {"kind": "reply", "text": "We look into it."}}'
 
     return builder_says(prompt, "")
-
-
-@pytest.mark.parametrize(
-    ("name", "states"),
-    [
-        ("builder", ["observing", "ideating", "ideating", "testing", "reflecting", "shipping"]),
-        ("support", ["answering", "reading", "answering", "reading"]),
-        ("essay", ["reviewing", "done", "done"]),
-    ],
-)
-@pytest.mark.sampled(3)
-async def test_the_examples_run_on_a_server(
-    serve: Callable[..., FakeOllama], connect: Any, name: str, states: list[str]
-) -> None:
-    """Over HTTP, with a pool, each makes its way."""
-    server = serve(write=served)
-    agent = WorkflowAgent(
-        Workflow.load(FOLDER / f"{name}.yaml"), connect(server), variables=KNOWN[name],
-        on_action=lambda action: "done",
-    )  # fmt: skip
-    assert await walk(agent, len(states)) == states
-    formats = [question.body.get("format") for question in server.questions]
-    assert any(isinstance(schema, dict) for schema in formats)

@@ -94,23 +94,6 @@ def test_check_takes_a_final_state_as_meant(tmp_path: Path) -> None:
     assert problem.message == "the step 's' never runs: no step runs in a final state"
 
 
-@pytest.mark.parametrize(
-    ("form", "shown"),
-    [
-        ("mermaid", "--> [*]"),
-        ("dot", "-> end;"),
-        ("scxml", '<final id="shipped"/>'),
-        ("json", '"final_states": [\n    "shipped"\n  ]'),
-        ("svg", "<svg"),
-    ],
-)
-def test_diagrams_show_them(form: str, shown: str) -> None:
-    """Every format marks them as those of any chart."""
-    drawn = format(Workflow.from_text(DONE).chart, form)
-    assert shown in drawn
-    assert drawn != format(Workflow.from_text(DONE.replace("[shipped]", "[]", 1)).chart, form)
-
-
 def test_a_condition_of_many_sources_is_one_guard() -> None:
     """A chart as data names guards by their text, so that one text must be one guard."""
     text = DONE.replace("n > 1}", "n > 1}, {from: open, to: open, condition: n > 1}")

@@ -177,33 +177,6 @@ steps:
     assert prompts_of(writer) == ["say", "tell me {secret}"]
 
 
-async def test_names_of_any_language_are_variables() -> None:
-    """What a code step can set a prompt can show, and what nobody sets is told of."""
-    writer = ScriptedWriter(lambda _call: ACT)
-    agent = agent_of(
-        "steps:\n"
-        "  - {name: c, code: 'größe = 3'}\n"
-        "  - {name: s, type: llm, prompt: 'of {größe}, not {länge}'}\n",
-        writer,
-    )
-    turn = await agent.turn()
-    assert [call.prompt for call in writer.calls] == ["of 3, not {länge}"]
-    assert turn.steps[-1].unknown == ("länge",)
-
-
-async def test_a_variable_is_looked_up_once_for_a_prompt() -> None:
-    """Wherever it stands in one prompt, a function of the host's gives one value."""
-    drawn = iter(range(9))
-    writer = ScriptedWriter(lambda _call: ACT)
-    agent = agent_of(
-        "steps: [{name: s, type: llm, prompt: '{n} {n} {n}'}]\n",
-        writer,
-        variables={"n": lambda _agent: next(drawn)},
-    )
-    await agent.turn()
-    assert [call.prompt for call in writer.calls] == ["0 0 0"]
-
-
 async def test_a_prompt_that_names_a_long_variable_very_often_fails() -> None:
     """It is not built: the step fails by its policy, and names the variable."""
     writer = ScriptedWriter(lambda _call: ACT)
@@ -238,15 +211,6 @@ async def test_numbers_may_have_plain_formats(prompt: str, shown: str) -> None:
     steps = f"steps: [{{name: s, type: llm, prompt: '{prompt}'}}]\n"
     await agent_of(steps, writer, {**context, "none": None}).turn()
     assert prompts_of(writer) == [shown]
-
-
-async def test_a_format_of_a_variable_that_is_missing_stays_as_it_is_written() -> None:
-    """And its name is reported."""
-    writer = writer_of()
-    agent = agent_of("steps: [{name: s, type: llm, prompt: '{gone:.0%} {gone}'}]\n", writer)
-    turn = await agent.turn()
-    assert prompts_of(writer) == ["{gone:.0%} {gone}"]
-    assert turn.steps[0].unknown == ("gone",)
 
 
 async def test_a_variable_is_looked_up_once_whatever_formats_it_has() -> None:

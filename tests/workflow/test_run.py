@@ -9,7 +9,6 @@ import orjson
 import pytest
 
 from prism import Run, replay, resume
-from prism.analysis import agents, read_log
 from prism.errors import InputError, PrismError, ReplayError
 from prism.llm import Model
 from prism.runs import Outcome, run_status
@@ -133,39 +132,6 @@ def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
     }
 
 
-def test_a_run_counts_turns_and_transitions_and_no_posts(kept: Path) -> None:
-    """Turns and the run end with their own counts, without those of a social feed."""
-    events = events_of(kept)
-    counts = [
-        {key for key in event if key not in ("event", "timestamp", "round", "tick")}
-        for event in events
-        if event["event"] in ("round.ended", "run.ended")
-    ]
-    own = {"agent_ticks", "transitions"}
-    assert counts == [*[own | {"states"}] * TURNS, own]
-    assert (events[-1]["agent_ticks"], events[-1]["transitions"]) == (TURNS, TURNS)
-
-
-def test_the_agent_joins_before_the_first_turn(kept: Path) -> None:
-    """The agent joins in its initial state, once, so that tables know it before it moves."""
-    (joined,) = [event for event in events_of(kept) if event["event"] == "agent.joined"]
-    assert (joined["agent_id"], joined["state"], joined["round"]) == ("agent", "looking", 0)
-    (row,) = agents(read_log(kept)).iter_rows(named=True)
-    assert (row["agent_id"], row["state"], row["transitions"]) == ("agent", "looking", TURNS)
-
-
-def test_a_turn_is_a_round_of_a_minute(kept: Path) -> None:
-    """Every turn is one round with one tick, a minute of simulated time."""
-    events = events_of(kept)
-    started = [event["round"] for event in events if event["event"] == "round.started"]
-    steps = [event for event in events if event["event"] == "workflow.step"]
-    assert started == list(range(1, TURNS + 1))
-    assert {(event["round"], event["tick"]) for event in steps} == {
-        (number, 1) for number in started
-    }
-    assert events[-1]["timestamp"] == f"2026-01-01T00:{TURNS:02}:00Z"
-
-
 def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """State, transitions, steps by outcome, tokens and context are in run.json."""
     results = complete.outcome.results
@@ -188,13 +154,6 @@ def test_a_run_is_repeated_without_its_model(
     replay(kept, tmp_path / "again")
     assert log_of(tmp_path / "again") == log_of(kept)
     assert len(server.questions) == asked
-
-
-def test_a_replay_is_replayed(kept: Path, tmp_path: Path) -> None:
-    """A repeated run can be repeated in its turn."""
-    replay(kept, tmp_path / "again")
-    replay(tmp_path / "again", tmp_path / "third")
-    assert log_of(tmp_path / "third") == log_of(kept)
 
 
 class StopError(Exception):
@@ -251,21 +210,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
         for name, value in event.items()
         if name not in measured and not name.endswith("_duration")
     }
-
-
-def test_the_status_of_a_stopped_run_counts_turns(options: Any, tmp_path: Path) -> None:
-    """``prism status`` knows how many turns a run has, and how far it is."""
-    with pytest.raises(StopError):
-        runs.begin(options, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
-    status = run_status(tmp_path / "run")
-    assert (status.state, status.round, status.rounds) == ("stopped", 2, TURNS)
-
-
-def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
-    """Resuming a complete run does nothing."""
-    before = log_of(kept)
-    assert resume(kept) is None
-    assert log_of(kept) == before
 
 
 def test_the_options_are_in_run_json(complete: Complete) -> None:
@@ -403,14 +347,6 @@ def test_options_out_of_range_are_refused(file: Path, bad: dict[str, Any]) -> No
         Run(file, **bad)
 
 
-@pytest.mark.parametrize("name", ["mode", "pick", "stop_at_fallbacks"])
-def test_options_of_decisions_are_refused(file: Path, name: str) -> None:
-    """What applies to decisions only has no meaning for texts."""
-    value: Any = {"mode": "chat", "pick": "draw", "stop_at_fallbacks": 0.5}[name]
-    with pytest.raises(InputError, match="applies to decisions"):
-        runs.begin(Run(file, reasoner=Model("m", **{name: value})))
-
-
 def act(action: Action) -> str:
     """Carry out an action."""
     return f"did {action.key}"
@@ -452,17 +388,6 @@ def test_an_application_takes_part_in_a_run(acting: Any, tmp_path: Path) -> None
     ]
 
 
-def test_actions_can_be_read_as_a_table(acting: Any, tmp_path: Path) -> None:
-    """What came of actions is there for tables of one's own."""
-    runs.begin(acting, tmp_path / "run")
-    rows = read_log(tmp_path / "run").scan("workflow.action").collect().to_dicts()
-    assert [(row["key"], row["succeeded"]) for row in rows] == [
-        (f"{turn}:act", True) for turn in range(1, 5)
-    ]
-    assert json.loads(rows[0]["action"]) == {"type": "wait"}
-    assert json.loads(rows[0]["result"]) == "did 1:act"
-
-
 @pytest.mark.parametrize("stopped", [None, 1, 3])
 @pytest.mark.sampled(3)
 def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | None) -> None:
@@ -484,9 +409,3 @@ def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | No
         resume(again, application=REFUSING)
 
     assert log_of(again) == log_of(tmp_path / "run")
-
-
-def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:
-    """The folder of a simulation is no workflow's."""
-    with pytest.raises(InputError, match="is not a run of workflow"):
-        type(Run("agent.yaml")).from_config({"agents": "3"}, kept / "run.json")

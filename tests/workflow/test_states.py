@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.workflow import Workflow, WorkflowFileError
+from prism.workflow import WorkflowFileError
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, said
 
@@ -116,10 +116,3 @@ async def test_transitions_are_those_of_a_chart() -> None:
     (event,) = said(events, "statechart.transition")
     assert (event["chart"], event["to_state"], event["trigger"]) == ("w", "b", "step")
     assert event["context"] == {"step": "s"}
-
-
-def test_a_workflow_has_one_chart() -> None:
-    """It is made once, however often it is asked for."""
-    workflow = Workflow.from_text(machine() + ASKS % ("a", "b"))
-    assert workflow.chart is workflow.chart
-    assert [state.value for state in workflow.chart.definition.states] == ["a", "b", "c"]

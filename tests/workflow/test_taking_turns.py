@@ -93,15 +93,6 @@ async def test_the_place_is_kept_with_the_state() -> None:
     assert prompts_of(writer) == whole
 
 
-async def test_the_place_is_kept_in_the_context_that_a_host_keeps() -> None:
-    """What stands under _state_machine is enough."""
-    workflow, writer = Workflow.from_text(THREE), writer_of()
-    first = WorkflowAgent(workflow, writer, {"go": False})
-    await turns_of(first, 2)
-    await turns_of(WorkflowAgent(workflow, writer, first.to_dict()["context"]), 1)
-    assert prompts_of(writer) == ["one", "two", "three"]
-
-
 async def test_a_place_that_the_workflow_does_not_have_any_more_is_the_first() -> None:
     """A step that was renamed since is no fault."""
     context = {"_state_machine": {"current_state": "a", "asked_last": "gone"}, "go": False}

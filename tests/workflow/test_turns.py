@@ -12,7 +12,7 @@ from prism.errors import AgentError
 from prism.statechart import Writer
 from prism.testing import ScriptedWriter
 from prism.workflow import Turn, WorkflowStopped
-from tests.kit.writers import ACT, agent_of, names_of, prompts_of, turns_of, writer_of
+from tests.kit.writers import ACT, agent_of, names_of, prompts_of, writer_of
 
 ALTERNATING = """
 state_machine:
@@ -34,12 +34,6 @@ async def test_a_turn_runs_code_asks_once_and_makes_the_transition() -> None:
     assert prompts_of(writer) == ["work 1"]
     assert (turn.number, turn.state, turn.has_stopped) == (1, "night", False)
     assert turn.steps[1].moved_to == "night"
-
-
-async def test_the_next_turn_begins_in_the_new_state() -> None:
-    """Steps are chosen by the state that the turn before has led to."""
-    agent = agent_of(ALTERNATING)
-    assert [turn.state for turn in await turns_of(agent, 4)] == ["night", "day", "night", "day"]
 
 
 async def test_code_behind_a_step_that_asked_runs_in_the_state_it_led_to() -> None:
@@ -76,20 +70,6 @@ steps:
     turn = await agent.turn()
     assert names_of(turn.steps) == ["one", "two", "three"]
     assert (agent.context["x"], turn.state, writer.calls) == (3, "a", [])
-
-
-async def test_a_turn_goes_through_the_list_once() -> None:
-    """A step that leads back to an earlier one's state does not run it again in this turn."""
-    agent = agent_of(
-        """
-state_machine: {states: [a, b]}
-steps:
-  - {name: one, in_state: a, code: 'n = context.get("n", 0) + 1', transition_to: b}
-  - {name: two, in_state: b, code: '', transition_to: a}
-"""
-    )
-    assert [names_of(turn.steps) for turn in await turns_of(agent, 3)] == [["one", "two"]] * 3
-    assert agent.context["n"] == 3
 
 
 async def test_a_code_steps_transition_chooses_the_steps_behind_it() -> None:

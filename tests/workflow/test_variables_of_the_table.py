@@ -31,28 +31,6 @@ def test_every_variable_of_the_table_has_somebody_who_provides_it() -> None:
     assert not PROVIDED & OF_HOST
 
 
-async def test_the_state_is_the_one_that_a_step_runs_in() -> None:
-    """A step behind a code step that made a transition sees the new state."""
-    writer = writer_of()
-    agent = agent_of(
-        "state_machine: {states: [a, b]}\nsteps:\n"
-        "  - {name: go, code: 'was = state', in_state: a, transition_to: b}\n"
-        "  - {name: now, code: 'now = state'}\n"
-        "  - {name: ask, type: llm, prompt: 'from {was} to {state}, {_current_state}',\n"
-        "     run_if: state == 'b'}\n",
-        writer,
-    )
-    await agent.turn()
-    assert prompts_of(writer) == ["from a to b, b"]
-    assert agent.context["now"] == "b"
-
-
-async def test_what_the_runner_provides_before_anything_happened() -> None:
-    """Name, turn and state; no result, no history, no success."""
-    names = "agent_id, tick, state, action_history, last_action_result, success_rate"
-    assert await kept(names, agent_id="ada") == ["ada", 1, "active", [], None, 0.0]
-
-
 async def test_time_is_known_where_the_number_of_turns_is() -> None:
     """Turns that remain, this one included, and the share that is over, in percent."""
     names = "time_remaining, progress_percent"

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from prism.cognition import (
-    CognitiveAgent,
     Config,
     ConfigFileError,
     ConfigProblem,
     Iterate,
     Limit,
-    Memory,
     Paging,
     StorageLimits,
     ThinkingLog,
@@ -226,13 +224,6 @@ def test_what_comes_after_very_many_mistakes_is_not_looked_at() -> None:
     assert len(problems) == 50
 
 
-def test_limits_are_told_beside_misspelt_keys() -> None:
-    """A key that is not known does not hide what else is wrong."""
-    problems = told({"limits": {}, "hard_limit": 100, "agent": {"hard_limit": 200}})
-    kinds = [problem.split(":")[0] for problem in problems]
-    assert kinds == ["limits", "hard_limit", "agent.hard_limit"]
-
-
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
@@ -260,21 +251,9 @@ def test_what_is_no_configuration_at_all_is_an_error(
         Config.load(tmp_path / "config.json")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    """A file that is not there is told like everywhere else."""
-    with pytest.raises(InputError, match="there is no such file"):
-        Config.check(tmp_path / "no.json")
-
-
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     """Files that some editors of Windows write are read."""
     assert problems_of('\ufeff{"goal": "x"}', tmp_path) == []
-
-
-def test_notes_are_told_by_a_check(tmp_path: Path) -> None:
-    """What is left out is a warning with its place, and no error."""
-    (note,) = problems_of('{\n"version": "1"}', tmp_path)
-    assert (note.severity, note.line, note.column) == ("warning", 2, 1)
 
 
 @pytest.mark.parametrize("keys", [3_000, 3, pytest.param(30_000, marks=pytest.mark.slow)])
@@ -331,20 +310,6 @@ def test_every_state_must_fit(action: str, state: str) -> None:
 
     (problem,) = told({**document, "available_actions": {action: "word " * 2000}})
     assert f"in state {state}" in problem
-
-
-def test_room_depends_on_goal_and_counter() -> None:
-    """With another goal or counter than the file's the limits can be held again."""
-
-    def agent(config: Config, **about: Any) -> CognitiveAgent:
-        return CognitiveAgent(config, Memory.in_memory(), **about)
-
-    config = Config()
-    assert agent(config)
-    with pytest.raises(InputError, match="hard limit"):
-        agent(Config(paging_limit=Limit(enable=False)), goal="x " * 20_000)
-    with pytest.raises(InputError, match="paging limit"):
-        agent(config, count=lambda text: 5_000)
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,6 @@ def test_a_new_memory(memory: Memory) -> None:
     assert memory.to_dict() == NEW
 
 
-def test_add_and_remove(memory: Memory) -> None:
-    """Adding overwrites; removing what is not there says so."""
-    memory.add("alice", "adventurous")
-    memory.add("alice", "calm")
-    assert dict(memory.working) == {"alice": "calm"}
-    assert memory.remove("alice")
-    assert not memory.remove("alice")
-
-
 def test_save_and_load(memory: Memory) -> None:
     """A newer value is the present one everywhere; the older is a version."""
     memory.add("plot", "a letter")
@@ -121,15 +112,6 @@ def test_views_cannot_be_written_to(memory: Memory) -> None:
             view["x"] = 1  # type: ignore[index]
 
 
-def test_paging_out_and_in(memory: Memory) -> None:
-    """A memory that is paged out is in storage only; paged in it is in both."""
-    memory.add("alice", "young")
-    assert memory.page_out("alice") is False
-    assert (dict(memory.working), memory.stored("alice")) == ({}, "young")
-    assert memory.page_in("alice")
-    assert memory.working["alice"] == memory.stored("alice") == "young"
-
-
 def test_paging_out_an_equal_value(memory: Memory) -> None:
     """What is in storage already makes no copy; 1 and true are not equal."""
     memory.add("n", 1)
@@ -186,15 +168,6 @@ def test_a_thought_is_shortened(memory: Memory) -> None:
     assert memory.stored(key) == "a long thought"
 
 
-def test_paging_in_hides_nothing(memory: Memory) -> None:
-    """A value of working memory is not replaced by an older one from storage."""
-    memory.add("x", "old")
-    memory.page_out("x")
-    memory.add("x", "new")
-    assert not memory.page_in("x")
-    assert memory.working["x"] == "new"
-
-
 def test_paging_out_a_thought(memory: Memory) -> None:
     """A thought can be paged out by its key."""
     key = memory.think("hm", key_prefix="thinking_log_", max_entries=5)
@@ -245,15 +218,6 @@ def test_after_any_number_the_file_can_be_read(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "memory") as memory:
         assert memory.faults == ()
         assert list(memory.to_dict().values()).count("y") == 1
-
-
-def test_least_recently_used(memory: Memory) -> None:
-    """What was used longest ago comes first, then what was added first."""
-    for tag in "abc":
-        memory.add(tag, tag)
-    memory.end_cycle()
-    memory.touch(["a", "nothing"])
-    assert memory.least_recently_used() == ["b", "c", "a"]
 
 
 def test_reading_what_the_specification_shows(tmp_path: Path) -> None:
@@ -323,24 +287,6 @@ def test_another_prefix_of_thoughts(tmp_path: Path) -> None:
         assert dict(memory.thoughts) == {"thinking_log_001": "a", "log 002": "b"}
         memory.think("c", key_prefix="log ", max_entries=2)
         assert dict(memory.thoughts) == {"log 002": "b", "log 003": "c"}
-
-
-@pytest.mark.parametrize("cycles", [30, pytest.param(100, marks=pytest.mark.slow)])
-def test_restarts_end_where_one_run_ends(cycles: int, tmp_path: Path) -> None:
-    """A memory that is closed and opened after each cycle ends with the same bytes."""
-    together = tmp_path / "together"
-    with Memory.open(together, backups=1) as memory:
-        for _ in range(cycles):
-            live(memory)
-            memory.commit()
-        expected = memory.to_dict()
-    for _ in range(cycles):
-        with Memory.open(tmp_path / "apart", backups=0) as memory:
-            live(memory)
-            memory.commit()
-            found = memory.to_dict()
-    assert found == expected
-    assert together.read_bytes() == (tmp_path / "apart").read_bytes()
 
 
 def test_the_file_is_for_people(tmp_path: Path) -> None:

@@ -283,10 +283,3 @@ def test_a_json_file_that_is_damaged_anywhere(edits: list[tuple[int, bytes]], cu
         again = Memory.read(path)
         assert again.to_dict() == memory.to_dict()
         again.close()
-
-
-def test_nothing_is_remembered_of_what_was_removed_by_hand() -> None:
-    """A tag that working memory lacks has no use."""
-    own = {"used": {"kept": 1, "removed": 2}}
-    memory = Memory.in_memory({"working_memory": {"kept": 1}, "prism": own})
-    assert memory.to_dict()["prism"]["used"] == {"kept": 1}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from prism.errors import ReasonerError
 from prism.statechart import (
     AgentState,
     Decider,
@@ -92,12 +91,6 @@ async def test_the_decision_of_a_reasoner_with_decide_alone_is_announced(
     assert [entry["event"] for entry in events] == ["reasoner.decision", "statechart.transition"]
 
 
-async def test_it_goes_to_the_logger_of_the_chart(logger: Any, capture: Any) -> None:
-    """The event goes where the chart's own events go."""
-    await ask(Only(), logger=logger)
-    assert capture.entries[0] == EVENT
-
-
 async def test_an_instrument_observes_it() -> None:
     """Whoever observes decisions gets it, also if nobody listens to the log."""
     seen: list[Any] = []
@@ -140,13 +133,6 @@ async def test_each_of_many_open_questions_is_announced(events: list[Any]) -> No
     ]
     await asyncio.gather(*questions)
     assert sorted(decisions(events)) == [str(number) for number in range(9)]
-
-
-async def test_an_answer_outside_the_options_is_not_announced(events: list[Any]) -> None:
-    """What is no decision leaves no event of one."""
-    with pytest.raises(ReasonerError):
-        await ask(Only(S.SCROLLING))
-    assert events == []
 
 
 async def test_a_discarded_decision_is_announced(events: list[Any]) -> None:

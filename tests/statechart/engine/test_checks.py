@@ -85,29 +85,6 @@ def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str
     assert agent.state is S.IDLE
 
 
-@pytest.mark.parametrize(
-    "move",
-    [
-        {"action": lambda agent, context: agent.ran.append(1)},
-        {"guard": lambda agent, context: True},
-        {"guard": lambda agent, context: False},
-        {"guard": lambda agent, context: 1 / 0},
-        {"target": "idle"},
-    ],
-)
-@pytest.mark.usefixtures("_faults_unheard")
-def test_no_kind_of_transition_drives_it(move: dict[str, Any]) -> None:
-    """Whatever the transition has, and whether or not its guard passes, the agent is refused."""
-    other = state_enum("Other", ["idle", "resting"])
-    target = other(move.pop("target", "resting"))
-    chart = Statechart(other, [Transition("go", other("idle"), target, **move)], other("idle"))
-    agent = StateOnly(ran=[])
-    for _ in range(2):
-        with pytest.raises(UnknownStateError, match="which is a member of"):
-            chart.fire(agent, "go")
-    assert (agent.state, agent.ran) == (S.IDLE, [])
-
-
 def test_a_class_is_refused_by_its_state_type() -> None:
     """A class that declares another enum is refused, even while its agent's state is text."""
     message = (
@@ -210,34 +187,6 @@ def test_the_warning_goes_to_the_standard_logger_alone(
     chart.fire(StateOnly(), "gos")
     assert len(warnings_of(caplog)) == 1
     assert capture.entries == []
-
-
-def test_the_warnings_of_a_chart_have_an_end(caplog: pytest.LogCaptureFixture) -> None:
-    """Where triggers are data, the hundredth warning says that there are no more."""
-    chart, agent = chart_of(Transition("go", S.IDLE, S.RESTING)), StateOnly()
-    for number in range(200):
-        chart.fire(agent, f"event {number}")
-    found = warnings_of(caplog)
-    assert len(found) == 100
-    assert [
-        text.endswith("(no more unknown triggers will be reported)") for text in found[-2:]
-    ] == [
-        False,
-        True,
-    ]
-
-
-def test_a_time_out_is_no_mistake_of_a_chart_without_one(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """``tick`` fires no ``timeout`` that the chart does not have; who fires it by hand hears it."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING), strict=True)
-    agent = Mixed()
-    for _ in range(20):
-        assert chart.tick(agent) is None
-    assert (agent.ticks_in_state, warnings_of(caplog)) == (20, [])
-    with pytest.raises(UnknownTriggerError):
-        chart.fire(agent, "timeout")
 
 
 def test_a_mistaken_event_of_an_action_is_reported_where_it_is_fired() -> None:

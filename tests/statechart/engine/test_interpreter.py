@@ -55,16 +55,6 @@ def test_the_action_runs_before_the_commit(agent: Any) -> None:
     assert agent.state is S.SCROLLING
 
 
-def test_assigning_the_returned_state_changes_nothing(agent: Any) -> None:
-    """Setting agent.state to the returned state, as the contract shows, records nothing twice."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING))
-    state = chart.fire(agent, "go")
-    before = snapshot(agent)
-    agent.state = state
-    assert snapshot(agent) == before
-    assert len(agent.state_history) == 1
-
-
 def test_history_is_pruned_first_in_first_out(agent: Any) -> None:
     """The history is a deque that holds the last max_history_depth moves."""
     agent.max_history_depth = 3

@@ -124,17 +124,3 @@ def test_what_must_stop_the_program_always_propagates(
         chart.fire(agent, "go")
     assert snapshot(agent) == before
     assert chart.fire(agent, "on") is S.RESTING
-
-
-@pytest.mark.parametrize("error", NEVER_CAUGHT)
-def test_what_must_stop_the_program_propagates_from_questions_too(agent: Any, error: Any) -> None:
-    """Interrupts, exits and cancellations propagate from guards that are asked without firing."""
-
-    def stop(agent: Any, context: Any) -> Any:
-        raise error
-
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, stop))
-    with pytest.raises(error):
-        chart.enabled_targets(agent, "go")
-    with pytest.raises(error):
-        chart.fire_to(agent, "go", S.SCROLLING)

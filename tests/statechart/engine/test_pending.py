@@ -1,7 +1,6 @@
 """Asking a reasoner, and answers that come too late."""
 
 import asyncio
-import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,30 +145,6 @@ async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: 
     assert decider.state_history[0].context == {"post_id": "p1"}
 
 
-@pytest.mark.parametrize(
-    ("state", "trigger", "expected"),
-    [
-        (S.IDLE, "same", S.RESTING),
-        (S.IDLE, "look", S.EVALUATING),
-        (S.IDLE, "nonsense", None),
-        (S.SCROLLING, "decide", S.COMPOSING),
-        (S.RESTING, "decide", None),
-    ],
-)
-async def test_nobody_is_asked_where_nothing_is_open(
-    decider: Any, state: S, trigger: str, expected: S | None
-) -> None:
-    """Outside decision states, and with at most one target, afire is fire and asks nobody."""
-    twin = copy.deepcopy(decider)
-    decider.state = twin.state = state
-    reasoner = Chooser(S.RESTING)
-    chart = decision_chart(clock=lambda: 0.0)
-    assert await chart.afire(decider, trigger, reasoner=reasoner) is expected
-    assert chart.fire(twin, trigger) is expected
-    assert snapshot(decider) == snapshot(twin)
-    assert reasoner.asked == []
-
-
 def leave(chart: Any, agent: Any) -> None:
     chart.fire(agent, "look")
 
@@ -295,12 +270,6 @@ async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: A
     assert snapshot(decider) == before
 
 
-async def test_an_answer_may_be_the_plain_text_of_an_option(decider: Any) -> None:
-    """A reasoner may answer with an option's text; the agent still gets the member."""
-    await decision_chart().afire(decider, "decide", reasoner=Chooser("resting"))
-    assert decider.state is S.RESTING
-
-
 async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
     """What a reasoner raises reaches the caller, and the agent is as it was."""
 
@@ -404,15 +373,6 @@ def test_fire_to_moves_or_discards(data: st.DataObject, targets: list[S]) -> Non
         expected = [] if wanted in enabled else [("idle", "idle", wanted.value, "not_enabled")]
     assert made is (None if expected else wanted)
     assert discarded(capture.entries) == expected
-
-
-async def test_a_guard_that_raises_when_asked_again_propagates_in_a_strict_chart() -> None:
-    """Under ``strict`` an exception of the guard that is asked again reaches the caller."""
-    agent = StateOnly(ready=True, done=[])
-    reasoner = Chooser(S.COMPOSING, meanwhile=lambda: delattr(agent, "ready"))
-    with pytest.raises(AttributeError, match="ready"):
-        await decision_chart(strict=True).afire(agent, "decide", reasoner=reasoner)
-    assert agent.state is S.IDLE
 
 
 @pytest.mark.parametrize("is_queued", [False, True])

@@ -1,7 +1,6 @@
 """Fires from inside an action wait until the transition has committed."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,12 +11,6 @@ from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
 
 S = AgentState
-
-
-@dataclass
-class Record:
-    state: S = S.IDLE
-    ticks_in_state: int = 3
 
 
 class StateOnly:
@@ -155,26 +148,6 @@ def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
         assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "go", "resting")]
 
 
-def test_agents_that_compare_equal_do_not_share_a_queue() -> None:
-    """A fire on another agent, even one that compares equal, runs at once inside an action."""
-    first, second = Record(), Record()
-    states: list[Any] = []
-
-    def is_first(agent: Any, context: Any) -> bool:
-        return agent is first
-
-    def fire_second(agent: Any, context: Any) -> None:
-        states.append(chart.fire(second, "go"))
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, is_first, fire_second),
-        Transition("go", S.IDLE, S.RESTING),
-    )
-    assert first == second
-    assert chart.fire(first, "go") is S.SCROLLING
-    assert states == [S.RESTING]
-
-
 def test_an_endless_chain_is_stopped(agent: Any) -> None:
     """Endless fires from actions end in an error that names chart, agent, trigger and cure."""
 
@@ -194,19 +167,6 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING
     assert chart.fire(agent, "stop") is S.RESTING
-
-
-def test_a_chain_of_the_greatest_length_is_let_through(agent: Any) -> None:
-    """A thousand queued fires, as many as the limit allows, run to completion."""
-    left = iter(range(1000))
-
-    def fire_while_any_left(agent: Any, context: Any) -> None:
-        if next(left, None) is not None:
-            chart.fire(agent, "go")
-
-    chart = chart_of(Transition("go", S.IDLE, S.IDLE, action=fire_while_any_left))
-    assert chart.fire(agent, "go") is S.IDLE
-    assert next(left, None) is None
 
 
 def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:

@@ -14,7 +14,6 @@ from prism.statechart._engine.writing import (
     count_tick,
     make_record,
     write_kept,
-    write_own,
     write_plain,
     writer_of,
 )
@@ -165,21 +164,6 @@ def test_an_async_transition_to_is_refused() -> None:
         writer_of(Later)
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        lambda self, new_state, trigger, context=None: None,
-        lambda self, *arguments: None,
-        lambda self, state, reason, about, *, log=True: None,
-        staticmethod(lambda state, trigger, context: None),
-        SimpleNamespace,
-    ],
-)
-def test_a_transition_to_may_name_its_arguments(own: Any) -> None:
-    """Any callable that takes the three arguments by position is a class's own write path."""
-    assert writer_of(type("Fine", (), {"transition_to": own})) is write_own
-
-
 @pytest.mark.parametrize("depth", ["3", [], object])
 def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
     """A depth that is no number is an error that says so, and nothing has changed."""
@@ -192,14 +176,6 @@ def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
             write_plain(agent, GO, 1.0, None)
         assert isinstance(caught.value.__cause__, TypeError)
         assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
-
-
-def test_history_without_a_depth_holds_fifty() -> None:
-    """An object that sets no depth keeps fifty records."""
-    agent = SimpleNamespace(state=S.IDLE, state_history=[])
-    for time in range(60):
-        write_plain(agent, GO, float(time), None)
-    assert len(agent.state_history) == 50
 
 
 @pytest.mark.parametrize(

@@ -46,22 +46,6 @@ def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
     )
 
 
-def test_a_transition_from_nearly_every_state_keeps_its_sources() -> None:
-    """A transition that one other state lacks, or guards, is drawn from each source."""
-    moves = [
-        Transition("reset", ANGRY, CALM),
-        Transition("reset", SAD, CALM),
-        Transition("reset", GONE, CALM, is_strong),
-    ]
-    assert [
-        arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM).definition).arrows
-    ] == [
-        "angry",
-        "sad",
-        "gone",
-    ]
-
-
 def test_the_social_chart_is_drawn_with_few_arrows() -> None:
     """The 27 transitions of the social chart take 18 arrows, one of them for the end of a round."""
     found = to_diagram(social_media_chart().definition)

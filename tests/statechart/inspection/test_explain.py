@@ -132,23 +132,6 @@ def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
     assert "'idle' reacts to feed_ready" in str(explanation)
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_an_event_of_no_transition_is_called_unknown(strict: bool) -> None:
-    """A trigger that the chart does not have is told apart, with the one that may be meant."""
-    explanation = social_media_chart(strict=strict).explain(SocialAgent("ada"), "sees_pots")
-    assert explanation.outcome == explanation.to_dict()["outcome"] == "unknown event"
-    assert str(explanation).endswith("has the trigger 'sees_pots'; did you mean 'sees_post'?")
-    assert explanation.reacts_to == ("feed_ready",)
-
-
-def test_a_final_state_reacts_to_no_event() -> None:
-    """An agent in a final state is explained to react to nothing."""
-    chart = Statechart(AgentState, [Transition("go", IDLE, RESTING)], IDLE, final_states=[RESTING])
-    explanation = chart.explain(SimpleNamespace(state=RESTING), "go")
-    assert explanation.outcome == "no reaction"
-    assert str(explanation).endswith("'resting' is final and reacts to no event")
-
-
 def test_a_member_of_another_enum_is_an_unknown_state() -> None:
     """An agent of another enum is not explained as if it were in the state with that text."""
     other = state_enum("Other", ["idle"])
@@ -157,33 +140,11 @@ def test_a_member_of_another_enum_is_an_unknown_state() -> None:
     assert "'idle' is a member of another enum than the chart's states" in str(explanation)
 
 
-def test_unknown_state_shows_the_states_there_are() -> None:
-    """An agent in a state of another chart is explained, not refused."""
-    explanation = social_media_chart().explain(SimpleNamespace(state="asleep"), "feed_ready")
-    assert explanation.outcome == "unknown state"
-    assert "idle, scrolling, evaluating" in str(explanation)
-    assert (
-        social_media_chart().explain(SimpleNamespace(state=[]), "feed_ready").outcome
-        == "unknown state"
-    )
-
-
 def test_what_fire_would_not_take_is_refused() -> None:
     """An object without a state is refused as fire refuses it."""
     chart = social_media_chart()
     with pytest.raises(AgentError, match="no 'state'"):
         chart.explain(object(), "feed_ready")
-
-
-def test_text_is_a_block_of_lines() -> None:
-    """As text an explanation shows agent, candidates, and what fire would do."""
-    explanation = chart_of(False, True).explain(SimpleNamespace(state=IDLE, name="ada"), "go")
-    assert str(explanation).splitlines() == [
-        "agent 'ada' in 'idle', event 'go', chart 'test':",
-        "  failed     idle --go--> scrolling [is_False]",
-        "  passed     idle --go--> evaluating [is_True]",
-        "  fire moves the agent to 'evaluating'",
-    ]
 
 
 def test_data_is_plain() -> None:

@@ -154,13 +154,6 @@ async def test_a_region_that_was_not_asked_stays_out_of_an_answer(way: str) -> N
     assert await asked(chart, Sleeper(), "writing+fresh", fires("tires"), way) == "writing+tired"
 
 
-@pytest.mark.parametrize("way", ["afire", "fire_to"])
-async def test_an_answer_may_leave_all_regions(way: str) -> None:
-    """A transition of what lies around the regions is one of the options of a leaf."""
-    chart = chart_of(Transition("thinks", Day.AWAKE, Day.ASLEEP))
-    assert await asked(chart, Sleeper(), "asleep", fires("tires"), way) is Day.ASLEEP
-
-
 @pytest.mark.parametrize(("meanwhile", "reasons"), [((), []), (("tires",), ["moved"])])
 async def test_a_choice_of_what_lies_around_the_regions_depends_on_all(
     meanwhile: tuple[str, ...], reasons: list[str], events: list[Any]

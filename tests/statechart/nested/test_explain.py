@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -41,14 +39,6 @@ def test_a_region_is_explained_with_the_guards_on_others() -> None:
         "failed     feed --posts--> writing [In(fresh)]",
     )
     assert found.reacts_to == ("posts", "sleeps")
-
-
-@pytest.mark.parametrize("state", ["flying", ["pocket"], None])
-def test_a_state_that_is_none_is_said_to_be_unknown(state: Any) -> None:
-    """With those there are."""
-    found = phone().explain(SimpleNamespace(state=state), "opens")
-    assert found.outcome == "unknown state"
-    assert "the chart's states are pocket, reading, replying, sent, broken" in str(found)
 
 
 def test_chance_is_said_to_be_chance() -> None:

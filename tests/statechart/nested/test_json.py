@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import pickle
 from typing import Any
 
 import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart import History, In, Statechart, Transition
-from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
+from tests.statechart.nested.phone import Phone, day, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
 
@@ -59,12 +58,6 @@ def test_a_chart_comes_back_equal(chart: Statechart[Any]) -> None:
         text, guards={"speed": speed}, actions=actions, states=chart.state_type
     )
     assert same.tree == chart.tree
-
-
-def test_a_chart_of_plain_functions_is_pickled() -> None:
-    """It is made again from what was written."""
-    chart = Statechart(day().tree, day().definition.written, initial=Day.ASLEEP)
-    assert pickle.loads(pickle.dumps(chart)) == chart
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import History, In, State, Statechart, Transition, done
-from tests.statechart.nested.phone import Day, Owner, Phone, phone, whole_phone
+from tests.statechart.nested.phone import Day, Owner, Phone, phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -105,24 +105,6 @@ def test_a_text_with_the_sign_between_leaves_is_refused_in_charts_with_regions()
 USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
 
 
-def test_a_trigger_cannot_be_taken_for_one_without_an_event() -> None:
-    """Where a chart has both, since logs could not tell them apart."""
-    always = Transition("always", Phone.POCKET, Phone.READING)
-    assert "logs call eventless transitions 'always'" in misused(
-        always, Transition(None, Phone.READING, Phone.BROKEN)
-    )
-    assert phone(always).fire(Owner(), "always") is Phone.READING
-
-
-def test_eventless_transitions_may_follow_each_other_to_an_end() -> None:
-    """Only those that come back to where they began are refused."""
-    chart = phone(
-        Transition(None, Phone.REPLYING, Phone.SENT),
-        Transition(None, Phone.READING, Phone.REPLYING),
-    )
-    assert chart.fire(Owner(), "opens") is Phone.SENT
-
-
 def test_a_question_about_an_unknown_state_is_an_error() -> None:
     """With those that an agent can be in; a composite is one to be asked about."""
     chart, agent = phone(), Owner()
@@ -133,14 +115,6 @@ def test_a_question_about_an_unknown_state_is_an_error() -> None:
     chart.fire(agent, "opens")
     assert chart.is_in(agent, Phone.ENGAGING)
     assert chart.valid_targets(Phone.READING, "rings") == [Phone.POCKET]
-
-
-def test_trees_are_compared_by_what_was_written() -> None:
-    """And may be keys."""
-    one, other = phone().definition.tree, phone().definition.tree
-    assert {one, other} == {one}
-    assert one != whole_phone().definition.tree
-    assert one != "phone"
 
 
 def test_a_guard_on_a_state_belongs_to_a_chart() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest, chisquare
 
-from prism.errors import AgentError, DefinitionError
+from prism.errors import DefinitionError
 from prism.statechart import AgentState as S
 from prism.statechart import Statechart, Transition
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
@@ -157,13 +157,6 @@ def test_a_chart_draws_one_number_for_a_state_with_rates_and_none_elsewhere() ->
     chart.fire(agent, "opens")
     chart.tick(agent)
     assert drawn == [1]
-
-
-def test_an_agent_without_random_numbers_is_told_what_to_set() -> None:
-    """At the first tick that would draw."""
-    chart = phone(Transition("idles", Phone.READING, Phone.POCKET, rate=1))
-    with pytest.raises(AgentError, match=r"agent.random = random.Random\(seed\)"):
-        chart.tick(SimpleNamespace(state=Phone.READING))
 
 
 @pytest.mark.parametrize("rate", [float("nan"), -1, "often"])

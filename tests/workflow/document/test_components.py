@@ -7,7 +7,6 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.workflow import Workflow, WorkflowFileError
-from tests.kit.writers import agent_of, prompts_of, writer_of
 
 ASK = "steps: [{name: ask, type: llm, prompt: p}]\n"
 
@@ -34,12 +33,6 @@ def folder(tmp_path: Path) -> Path:
 def written(folder: Path, text: str) -> Path:
     (folder / "w.yaml").write_text(text, encoding="utf-8")
     return folder / "w.yaml"
-
-
-def test_components_are_files_beside_the_workflow(folder: Path) -> None:
-    """Traits come before goals, however they are listed."""
-    path = written(folder, f"{ASK}components: {{goals: [rich], traits: [calm]}}\n")
-    assert prompt_of(Workflow.load(path)) == "p\nBe calm.\nBe rich."
 
 
 def test_behaviors_stand_between_traits_and_goals(folder: Path) -> None:
@@ -110,13 +103,6 @@ def test_who_loads_a_workflow_can_name_the_folder_of_its_components(folder: Path
     assert prompt_of(Workflow.load(path, components=folder)) == "p\nBe calm."
     assert prompt_of(Workflow.from_text(text, components=folder)) == "p\nBe calm."
     assert Workflow.check(path, components=folder) == ()
-
-
-def test_a_component_that_is_named_twice_is_read_once(folder: Path) -> None:
-    """Its fragment appears twice, and its file is one of the workflow's."""
-    workflow = Workflow.load(written(folder, f"{ASK}components: {{traits: [calm, calm]}}\n"))
-    assert prompt_of(workflow) == "p\nBe calm.\nBe calm."
-    assert len(workflow.files) == 2
 
 
 def test_prompts_have_an_end_however_often_a_fragment_joins_them(folder: Path) -> None:
@@ -196,13 +182,3 @@ def test_warnings_of_a_component_are_told_in_its_file(folder: Path) -> None:
         f"{name}:5:20: requires_context[0]: the component 'odd' names the variable 'k': "
         "nobody sets it",
     ]
-
-
-async def test_inline_components_need_no_folder() -> None:
-    """A workflow that is only a text has its components in it."""
-    writer = writer_of()
-    agent = agent_of(
-        f"{ASK}components: {{traits: {{t: {{inject_into: [ask], prompt_fragment: t}}}}}}\n", writer
-    )
-    await agent.turn()
-    assert prompts_of(writer) == ["p\nt"]

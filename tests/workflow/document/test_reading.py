@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import InputError
-from prism.workflow import Workflow, WorkflowFileError, WorkflowStopped
+from prism.workflow import Workflow, WorkflowFileError
 
 MACHINE = "state_machine:\n  states: [a, b]\n"
 STEP = "steps: [{name: s, code: ''}]\n"
@@ -175,11 +175,6 @@ def test_a_workflow_is_read_from_plain_data() -> None:
         Workflow.from_dict({"steps": [{"name": "s"}]}, name="walk")
     with pytest.raises(InputError, match="is not JSON data"):
         Workflow.from_dict({"steps": [{"name": "s", "code": object()}]})
-
-
-def test_public_errors_carry_the_name_of_the_public_module() -> None:
-    """As a traceback shows them."""
-    assert {WorkflowFileError.__module__, WorkflowStopped.__module__} == {"prism.workflow"}
 
 
 def test_loading_logs_what_check_finds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

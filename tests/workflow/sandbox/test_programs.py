@@ -53,27 +53,6 @@ def test_what_no_step_may_do_is_refused_when_it_is_loaded(
         assert caught.value.line == line
 
 
-def test_names_assigned_at_the_top_level_are_known() -> None:
-    """Plain, unpacked, annotated and augmented assignments count, in blocks too; helpers do not."""
-    program = Program(
-        "a, (b, *c) = 1, (2, 3)\n"
-        "d: int = 4\n"
-        "e += 1\n"
-        "_local = 5\n"
-        "for i in range(3):\n    f = i\n"
-        "if a:\n    g = 1\nelse:\n    h = 2\n"
-        "try:\n    k = 1\nexcept ValueError:\n    m = 1\n"
-        "def helper():\n    n = 1\n"
-        "o = [p for p in range(3)]\n"
-    )
-    assert program.assigned == ("a", "b", "c", "d", "e", "f", "g", "h", "k", "m", "o")
-
-
-def test_names_stored_in_the_context_are_known() -> None:
-    """A constant key that is assigned to the context is listed, wherever it stands."""
-    assert Program("if 1:\n    context['x'] = 1\ncontext['y']['z'] = 2\n").stored == ("x",)
-
-
 @pytest.mark.parametrize(
     "code",
     [
@@ -97,15 +76,6 @@ def test_a_program_keeps_its_lines_and_texts(code: str) -> None:
     for number, line in enumerate(code.split("\n"), 1):
         at = next(n for n in range(1, 200) if program.line(n) == number)
         assert source.split("\n")[at - 1].endswith(line)
-
-
-def test_only_the_variables_that_a_step_names_are_bound() -> None:
-    """A large context costs a step only the names that it uses."""
-    context = {f"v{number}": number for number in range(1000)}
-    source = Program("x = v7 + other").source(context, {"other": 1}, "k")
-    assert "v7 = context['v7']" in source
-    assert "other = _prism_given['other']" in source
-    assert "v8" not in source
 
 
 def test_programs_are_never_run_by_the_host() -> None:
