@@ -98,14 +98,9 @@ def is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def unfinished(path: Path) -> Path:
-    """Return where the file is that will replace another one, until it is complete."""
-    return path.with_name(f".{path.name[:_MOST_NAME]}{_UNFINISHED}")
-
-
 @contextmanager
 def _written_beside(path: Path) -> Iterator[IO[bytes]]:
-    beside = unfinished(path)
+    beside = path.with_name(f".{path.name[:_MOST_NAME]}{_UNFINISHED}")
     try:
         with beside.open("wb") as file:
             _copy_mode(path, file)

@@ -74,6 +74,9 @@ class Wire:
     """
 
     def __init__(self, address: str, base: str, key: str, limits: ReplyLimits) -> None:
+        # importing takes a fraction of a second, during which no event loop should be blocked
+        import httpx  # noqa: F401
+
         self._base = base.rstrip("/") + "/"
         self._headers = _headers(credentials(address), key)
         self._limits = limits
@@ -337,7 +340,6 @@ async def _carried(
         limits: The limits of a reply.
         keeps: Whether connections are kept from one request to the next.
     """
-    # importing takes a fraction of a second, and not every process asks a model
     import httpx
 
     async def read(response: httpx.Response) -> None:

@@ -1,6 +1,5 @@
 """``prism think`` as a user runs it."""
 
-import json
 import os
 import pty
 import re
@@ -108,17 +107,6 @@ def test_each_cycle_is_a_line_where_there_is_no_terminal(done: tuple[Path, Ended
     assert any("paging -> thinking; 1 paged out, 0 in" in line for line in lines)
 
 
-@pytest.mark.slow
-def test_the_configuration_is_the_most(prism: Prism, asking: tuple[str, ...]) -> None:
-    """Without --cycles there are as many as ``iterate.max_iterations`` says, and never more."""
-    document = Config().to_dict()
-    document["agent"]["iterate"]["max_iterations"] = 3
-    (prism.folder / "config.json").write_text(json.dumps(document))
-    for options in ((), ("--rounds", 50)):
-        ran = prism("run", *FILES, *options, *asking, "--json")
-        assert json.loads(ran.out)["results"]["cycles"] == 3
-
-
 @pytest.mark.parametrize("recorded", ["run", "run/events.jsonl"])
 @pytest.mark.usefixtures("ran")
 @pytest.mark.sampled(2)
@@ -130,15 +118,6 @@ def test_a_run_is_replayed_to_the_same_bytes(prism: Prism, recorded: str) -> Non
     assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
     assert (prism.folder / "again" / "memory.json").read_bytes() == first
     assert (prism.folder / "memory.json").read_bytes() == first
-
-
-@pytest.mark.slow
-def test_a_log_of_a_run_can_be_read(done: tuple[Path, Ended]) -> None:
-    """``prism log`` knows the agent, its states and why it moved."""
-    prism = Prism(done[0])
-    assert "executing" in prism("log", "states", "run").out
-    assert "agent" in prism("log", "agents", "run").out
-    assert "paging (soft_limit): moved out entry_" in prism("log", "agent", "agent", "run").out
 
 
 def test_a_run_without_one_reply_of_use_ends_with_status_1(
@@ -208,25 +187,6 @@ def test_an_interrupted_run_says_what_it_has_left(prism: Prism, is_kept: bool) -
     how = "continue with: prism resume run" if is_kept else "run the same command again"
     assert (process.returncode, out, interrupted) == (130, "", "prism: interrupted\n")
     assert kept.startswith(f"prism: memory.json holds {number} cycles; {how}")
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_is_resumed(prism: Prism) -> None:
-    """What was interrupted goes on to all of its cycles, with one memory."""
-    with FakeOllama(write=say, latency=hanging_after(1)) as slow:
-        line = slow_line(slow.url, "--out", "run")
-        with prism.start(*line[:5], 20, *line[5 + 1 :]) as process:
-            assert process.stderr is not None
-            process.stderr.readline()
-            process.send_signal(signal.SIGINT)
-            process.communicate()
-        slow.latency = 0.0
-        ran = prism("resume", "run", "--json")
-
-    assert ran.status == 0
-    assert json.loads(ran.out)["results"]["cycles"] == 20
-    assert cycles_of(prism.folder / "memory.json") == 20
-    assert prism("resume", "run").err == ("prism: run is complete: there is nothing to resume\n")
 
 
 @pytest.mark.slow

@@ -97,26 +97,6 @@ def test_a_run_is_replayed_to_the_same_bytes(
     assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
 
 
-@pytest.mark.slow
-def test_a_log_of_a_run_agrees_with_its_workflow(prism: Prism, asking: tuple[str, ...]) -> None:
-    """``prism log check`` takes the workflow for the chart."""
-    prism(*RUN, *asking, "--out", "run")
-    ran = prism("log", "check", "run", "--chart", "agent.yaml")
-    assert (ran.status, ran.err) == (0, f"prism: {TURNS} steps and 1 first state agree\n")
-    (prism.folder / "agent.yaml").write_text(AGENT.replace(", working->looking]", "]"))
-    assert prism("log", "check", "run", "--chart", "agent.yaml").status == 1
-
-
-def test_a_refused_transition_is_one_fault(prism: Prism, asking: tuple[str, ...]) -> None:
-    """``prism log faults`` has one row for a transition that a condition refused, with why."""
-    guarded = "{from: working, to: looking, condition: 'seen > 9'}"
-    (prism.folder / "agent.yaml").write_text(AGENT.replace("working->looking", guarded))
-    assert prism(*RUN, *asking, "--out", "run").status == 0
-    (row,) = prism("log", "faults", "run", "--format", "csv").out.splitlines()[1:]
-    assert row.startswith("transition_refused,")
-    assert "the condition 'seen > 9' is false" in row
-
-
 def test_a_workflow_that_stops_ends_with_status_1(
     prism: Prism, asking: tuple[str, ...], server: FakeOllama
 ) -> None:
@@ -275,14 +255,6 @@ def test_diagram_draws_a_workflow(prism: Prism, options: tuple[str, ...], begins
     assert ran.status == 0
     assert ran.out.startswith(begins)
     assert "looking" in ran.out
-
-
-def test_diagram_writes_a_file_and_never_what_it_reads(prism: Prism) -> None:
-    """The picture goes to a file, but not over the workflow."""
-    assert prism("workflow", "diagram", "agent.yaml", "-o", "agent.mmd").status == 0
-    assert (prism.folder / "agent.mmd").read_text().startswith("stateDiagram-v2")
-    assert prism("workflow", "diagram", "agent.yaml", "-o", "agent.yaml").status == 2
-    assert (prism.folder / "agent.yaml").read_text() == AGENT
 
 
 # progress

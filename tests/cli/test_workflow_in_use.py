@@ -132,16 +132,6 @@ def test_a_command_carries_out_actions(prism: Prism, acting: tuple[object, ...])
     assert len(events_of(prism.folder / "run", "statechart.transition")) == 1
 
 
-def test_a_replay_carries_out_nothing(prism: Prism, acting: tuple[object, ...]) -> None:
-    """Results are taken from the log, which it writes again byte by byte."""
-    prism(*acting, "--action", f"{sys.executable} act.py", "--out", "run")
-    (prism.folder / "acted").unlink()
-    again = ("replay", "run", "--out", "again")
-    assert prism(*again).status == 0
-    assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
-    assert not (prism.folder / "acted").exists()
-
-
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -241,13 +231,3 @@ def test_a_note_alone_is_no_finding(prism: Prism) -> None:
     ran = prism("workflow", "check", "of_others.yaml")
     said = "prism: of_others.yaml:1:1: id: prism ignores id\n"
     assert (ran.status, ran.out, ran.err) == (0, "", said)
-
-
-@pytest.mark.slow
-def test_a_run_that_goes_on_says_which_command_it_starts(
-    prism: Prism, acting: tuple[object, ...]
-) -> None:
-    """It stands in the folder, which may be somebody else's."""
-    prism(*acting, "--action", f"{sys.executable} act.py", "--out", "run")
-    ran = prism("resume", "run")
-    assert f"actions are carried out by '{sys.executable} act.py'" in ran.err

@@ -101,8 +101,8 @@ state: AgentState = chart.fire(ada, "feed_ready")  # type: ignore[assignment]  #
 mood: Mood | None = chart.fire(ada, "feed_ready")  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
 chart.fire("feed_ready")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 chart.fire(ada, 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-chart.fire(ada, "feed_ready", None, AgentState.IDLE)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-chart.fire(trigger="feed_ready", current_state=AgentState.IDLE, agent=ada, context=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+chart.fire(ada, "feed_ready", None, AgentState.IDLE)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+chart.fire(trigger="feed_ready", current_state=AgentState.IDLE, agent=ada, context=None)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 chart.fire_to(ada, "decides", Mood.CALM)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 chart.valid_targets(Mood.CALM, "decides")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 chart.valid_triggers("idle")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -115,7 +115,7 @@ async def ask() -> None:
     await chart.afire(ada, "decides")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     await chart.afire(ada, "decides", reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await chart.afire(ada, "decides", reasoner=Sync())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    await chart.afire(ada, "decides", None, PolicyReasoner())  # type: ignore[arg-type,call-arg]  # pyright: ignore[reportCallIssue]
+    await chart.afire(ada, "decides", None, PolicyReasoner())  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 # Agents, reasoners, runs.

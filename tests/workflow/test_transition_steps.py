@@ -144,6 +144,9 @@ async def test_a_letter_that_the_prompt_offers_is_an_answer(reply: str) -> None:
 def test_keys_are_read_as_the_options_of_a_decision(first: int) -> None:
     """Every reply of the corpus is read as a reasoner's parser reads it."""
     for case in DISTINCT[first::11]:
+        # the key that a workflow asks for, and a decision does not
+        if '"decision"' in case["reply"]:
+            continue
         mapped = "".join(f"      {json.dumps(key)}: a\n" for key in case["options"])
         text = f"{ONE_STATE}\n    transition_map:\n{mapped}"
         reply = re.sub("next[_ -]?state", "decision", case["reply"], flags=re.IGNORECASE)

@@ -305,7 +305,3 @@ def workers_of(count: int | None) -> Workers:
         raise FieldValueError(f"workers must be 1 or more, got {count}")
 
     return Workers() if count is None else Workers(count)
-
-
-WORKERS = workers_of(None)
-"""The workers that agents of this process share unless they name a number."""

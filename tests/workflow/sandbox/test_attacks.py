@@ -13,7 +13,7 @@ pytest.importorskip("pydantic_monty")
 import contextlib
 
 from prism.workflow._sandbox._programs import CodeError, Program
-from prism.workflow._sandbox._workers import WORKERS, Workers
+from prism.workflow._sandbox._workers import Workers, workers_of
 from tests.expressions.test_attacks import EXPRESSIONS
 
 MOST_SECONDS = 5.0
@@ -113,7 +113,7 @@ async def test_no_code_step_escapes(name: str) -> None:
     context: dict[str, Any] = {"x": ["a"] * 100, "balance": 10}
     began, memory = time.monotonic(), peak()
     try:
-        found = await WORKERS.run(Program(PROGRAMS[name]), context, {}, "k")
+        found = await workers_of(None).run(Program(PROGRAMS[name]), context, {}, "k")
     except CodeError:
         pass
     else:
@@ -125,7 +125,7 @@ async def test_no_code_step_escapes(name: str) -> None:
     assert peak() - memory < MOST_KILOBYTES
     assert context == {"x": ["a"] * 100, "balance": 10}
     assert not Path("escaped").exists()
-    after = await WORKERS.run(Program("y = 1 + 1"), {}, {}, "k")
+    after = await workers_of(None).run(Program("y = 1 + 1"), {}, {}, "k")
     assert after == {"y": 2}
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("pydantic_monty")
 from prism.errors import FieldValueError, MissingExtraError
 from prism.workflow._sandbox import _workers
 from prism.workflow._sandbox._programs import CodeError, Program
-from prism.workflow._sandbox._workers import WORKERS, Workers, workers_of
+from prism.workflow._sandbox._workers import Workers, workers_of
 from tests.kit.waiting import MOST_SECONDS, until, wait_until
 from tests.kit.writers import agent_of
 
@@ -24,7 +24,7 @@ CONTEXT: dict[str, Any] = {"total": 4, "successes": 1, "items": [1, 2], "text": 
 
 
 async def run(code: str, context: dict[str, Any] = CONTEXT, **given: Any) -> dict[str, Any]:
-    return await WORKERS.run(Program(code), context, given, "k")
+    return await workers_of(None).run(Program(code), context, given, "k")
 
 
 SPECIFICATION = """\
@@ -64,7 +64,7 @@ async def test_nothing_of_a_step_outlives_it() -> None:
 async def test_what_is_printed_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
     """Printed text is no part of the context, and never reaches stdout."""
     program = Program("for i in range(900):\n    print('ab')\nx = 1")
-    assert await WORKERS.run(program, {}, {}, "k") == {"x": 1}
+    assert await workers_of(None).run(program, {}, {}, "k") == {"x": 1}
     assert capfd.readouterr().out == ""
 
 
@@ -146,7 +146,7 @@ async def test_code_that_takes_too_long_fails_in_the_same_words_each_time(
 
 async def test_who_names_a_number_of_workers_shares_them() -> None:
     """Agents of one number have the same, those that name none have the process's own two."""
-    assert workers_of(None) is WORKERS
+    assert workers_of(None) is workers_of(None)
     assert workers_of(3) is workers_of(3)
     agent = agent_of("steps: [{name: s, code: 'x = 1'}]\n", workers=3)
     await agent.turn()
@@ -179,7 +179,7 @@ async def test_memory_that_earlier_steps_used_is_no_fault_of_a_step() -> None:
     """A step that needs most of the memory succeeds after a hundred that left theirs behind."""
     large = Program("x = len('a' * 20_000_000)")
     for _ in range(5):
-        assert await WORKERS.run(large, {}, {}, "k") == {"x": 20_000_000}
+        assert await workers_of(None).run(large, {}, {}, "k") == {"x": 20_000_000}
 
 
 def test_workers_serve_one_event_loop_after_another() -> None:
@@ -192,12 +192,12 @@ _ENDING = """
 import asyncio, sys
 from pathlib import Path
 from prism.workflow._sandbox._programs import Program
-from prism.workflow._sandbox._workers import WORKERS
+from prism.workflow._sandbox._workers import workers_of
 
 async def run():
     program = Program("x = 1")
-    await asyncio.gather(*(WORKERS.run(program, {}, {}, "k") for _ in range(3)))
-    endless = WORKERS.run(Program("while True: pass"), {}, {}, "k")
+    await asyncio.gather(*(workers_of(None).run(program, {}, {}, "k") for _ in range(3)))
+    endless = workers_of(None).run(Program("while True: pass"), {}, {}, "k")
     if "timeout" in sys.argv:
         async with asyncio.timeout(0.1):
             await endless

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,18 +65,13 @@ def _final_channel(text: str) -> str:
     return text
 
 
-def parse_whole(text: str, made: Callable[..., Any] | None = None, *, strict: bool = True) -> Any:
+def parse_whole(text: str) -> Any:
     """Return the value of a text that is JSON as a whole; None if it is not.
 
     A null is None, too: it says as little.
-
-    Args:
-        text: The text.
-        made: Makes an object from its keys and values; None for `Members`.
-        strict: Whether line breaks inside of texts are refused.
     """
     try:
-        return json.loads(text, object_pairs_hook=made or Members, strict=strict)
+        return json.loads(text, object_pairs_hook=Members)
     except (ValueError, RecursionError):  # ValueError also for a number of too many digits
         return None
 
@@ -334,19 +329,14 @@ def find_json(text: str) -> Any:
     if is_cut or holds_cut_text(last.members):
         raise ValueError(f"the reply is cut off: {excerpt(text)}")
 
-    return plain(last.members)
+    return _plain(last.members)
 
 
-def plain(value: Any, made: Callable[..., Any] = dict) -> Any:
-    """Return what was read as plain data; of a key that appears twice, a dict has the last.
-
-    Args:
-        value: What was read.
-        made: Makes an object from its keys and values.
-    """
+def _plain(value: Any) -> Any:
+    """Return what was read as plain data; of a key that appears twice, a dict has the last."""
     if isinstance(value, Members):
-        return made([(key, plain(item, made)) for key, item in value])
+        return {key: _plain(item) for key, item in value}
     if isinstance(value, list):
-        return [plain(item, made) for item in value]
+        return [_plain(item) for item in value]
 
     return str(value) if isinstance(value, str) else value
