@@ -232,6 +232,7 @@ async def own_loop(folder: Path) -> None:
     ]
     chart = Statechart(S, moves, S.IDLE, decision_states=[S.EVALUATING])
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
+    chart.fire(agent, "rest")
     chart.fire(agent, "look", {"post_id": "p1"})
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
     chart.fire_to(agent, "decide", S.SCROLLING)
@@ -333,7 +334,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]
     structlog.reset_defaults()
-    with configure(folder / "own.jsonl"):
+    with configure(folder / "own.jsonl", details=True):
         asyncio.run(own_loop(folder))
     with pytest.raises(ValueError, match="ink"), configure(folder / "failed.jsonl"):
         raise ValueError("no ink")

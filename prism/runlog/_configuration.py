@@ -16,12 +16,12 @@ import structlog
 from prism.errors import InputError
 from prism.runlog._writer import RunLog
 from prism.telemetry._loggers import StandardLogger, describe, report
-from prism.telemetry.events import RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+from prism.telemetry.events import EVENT_REFUSED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 
 Event = MutableMapping[str, Any]
 
 
-def configure(path: PathLike[str] | str) -> RunLog:
+def configure(path: PathLike[str] | str, *, details: bool = False) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
     The first event of the file is ``run.started``. The last is ``run.ended``, written when the log
@@ -31,6 +31,8 @@ def configure(path: PathLike[str] | str) -> RunLog:
 
     Args:
         path: File to write; it must not exist yet.
+        details: Whether to write what happens at debug level, too: the events that made no
+            transition, each with the guards that refused it.
 
     Returns:
         The open log; call ``close()``, or use it in a ``with`` statement. Closing it restores the
@@ -40,13 +42,14 @@ def configure(path: PathLike[str] | str) -> RunLog:
         InputError: If the file exists or cannot be created, another such log is open, or structlog
             is configured to drop events before they reach the log. No file is left behind.
     """
-    return _ConfiguredLog(Path(path))
+    return _ConfiguredLog(Path(path), details=details)
 
 
 class _ConfiguredLog(RunLog):
     """A run log that is structlog's first processor, before any that drops events."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, details: bool) -> None:
+        self._details = details
         self._processors = _processors_to_join(path)
         try:
             super().__init__(path)
@@ -132,7 +135,8 @@ class _ConfiguredLog(RunLog):
 
     def _copy(self, logger: Any, method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
-        if not self._file.closed:
+        is_wanted = self._details or event.get("event") != EVENT_REFUSED
+        if is_wanted and not self._file.closed:
             self._write(self._render(logger, method, event))
         return event
 

@@ -274,7 +274,7 @@ class RunLog:
         logger: FilteringBoundLogger = structlog.wrap_logger(
             _Sink(self._write),
             processors=[self._render],
-            wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(0)),
+            wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(20)),
             context_class=dict,
         ).bind()
         return logger
