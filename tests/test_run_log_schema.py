@@ -229,10 +229,12 @@ async def own_loop(folder: Path) -> None:
         Transition("decide", S.EVALUATING, S.COMPOSING),
         Transition("decide", S.EVALUATING, S.SCROLLING),
         Transition("rest", S.EVALUATING, S.RESTING),
+        Transition("refused", S.IDLE, S.RESTING, guard=lambda _agent, _context: False),
     ]
     chart = Statechart(S, moves, S.IDLE, decision_states=[S.EVALUATING])
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     chart.fire(agent, "rest")
+    chart.fire(agent, "refused", {"post_id": "p1"})
     chart.fire(agent, "look", {"post_id": "p1"})
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
     chart.fire_to(agent, "decide", S.SCROLLING)

@@ -14,6 +14,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
@@ -25,7 +26,6 @@ from prism.telemetry._loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.files._source import Source
-    from prism.statechart._engine.adopted import Adopted
     from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._names import Functions
     from prism.statechart.inspection import Explanation, Finding
@@ -416,7 +416,7 @@ class Statechart(Written[StateT]):
         timeout_trigger: str = TIMEOUT,
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
-    ) -> Adopted:
+    ) -> AdoptedChart:
         """Adopt an application's own Machine of the transitions package.
 
         Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
@@ -440,16 +440,7 @@ class Statechart(Written[StateT]):
         Raises:
             DefinitionError: If the Machine belongs to a chart already.
         """
-        from prism.statechart._engine.adopted import adopted
-
-        return adopted(
-            machine,
-            name=name,
-            timeouts=timeouts,
-            timeout_trigger=timeout_trigger,
-            logger=logger,
-            clock=clock,
-        )
+        return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
     def history(self, agent: Any) -> Sequence[StateTransition]:
         """Return an agent's last transitions, oldest first, wherever they are kept.
@@ -628,6 +619,25 @@ class Statechart(Written[StateT]):
         """Show name and size."""
         size = f"{len(self.states)} states, {len(self.transitions)} transitions"
         return f"Statechart({self.name!r}, {size}, initial={state_text(self.initial)!r})"
+
+
+class AdoptedChart(AdoptedEngine, Statechart[Any]):
+    """A chart on an application's own Machine: see `Statechart.from_machine`."""
+
+    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
+        """Explain what an event would do to an agent: see `Statechart.explain`."""
+        from prism.statechart.inspection._explain import explain
+
+        self._require_flat("explanation")
+        definition, machine = self._as_it_runs, self._machine
+        names = dict(zip(machine.states, definition.states, strict=True))
+        state = names[machine.get_model_state(agent).name]
+        return explain(definition, agent, trigger, context, state=state)
+
+    def check(self) -> list[Finding]:
+        """Return all probable mistakes of the Machine: see `Statechart.check`."""
+        self._require_flat("check")
+        return super().check()
 
 
 def _remade(

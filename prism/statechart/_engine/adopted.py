@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from time import time
 from typing import Any
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._definition import TIMEOUT
-from prism.statechart._engine.firing import Choice
+from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import (
     EventData,
     Machine,
@@ -28,6 +26,7 @@ from prism.statechart._engine.machine import (
     snapshot_of,
     value_text,
 )
+from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.writing import (
     DEFAULT_MAX_HISTORY_DEPTH,
     Reporter,
@@ -39,9 +38,6 @@ from prism.statechart._engine.writing import (
     records_for,
     restart_time,
 )
-from prism.statechart.inspection._explain import explain
-from prism.statechart.inspection._explanation import Explanation
-from prism.statechart.statechart import Statechart
 from prism.statechart.transitions import Edge
 from prism.telemetry._instrument import (
     ChartBuilt,
@@ -73,7 +69,7 @@ class _Note:
 class _Callback:
     """A callback of an adopted Machine that belongs to its chart."""
 
-    def __init__(self, chart: Adopted) -> None:
+    def __init__(self, chart: AdoptedEngine) -> None:
         self.chart = chart
 
     def __call__(self, event: Any) -> None:
@@ -126,8 +122,8 @@ async def _nothing() -> None:
     pass
 
 
-class Adopted(Statechart[Any]):
-    """A chart that `Statechart.from_machine` made."""
+class AdoptedEngine(Engine[Any]):
+    """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     _machine: Any
 
@@ -310,7 +306,8 @@ class Adopted(Statechart[Any]):
         """
         if is_async(self._machine):
             raise AgentError(
-                f"chart {self.name!r} runs an AsyncMachine: await chart.afire(agent, trigger)"
+                f"chart {self._definition.name!r} runs an AsyncMachine: write "
+                "await chart.afire(agent, trigger)"
             )
         before, made = self._value(agent), self._made
         self._run()(agent, trigger, *args, **kwargs)
@@ -342,7 +339,7 @@ class Adopted(Statechart[Any]):
             return getattr(agent, self._attribute)
         except AttributeError:
             raise AgentError(
-                f"chart {self.name!r} cannot drive {type(agent).__name__!r}: it has no "
+                f"chart {self._definition.name!r} cannot drive {type(agent).__name__!r}: it has no "
                 f"{self._attribute!r}"
             ) from None
 
@@ -384,27 +381,12 @@ class Adopted(Statechart[Any]):
         """Return the events that would cause a transition now."""
         return [each for each in self._machine.events if any(self._enabled(agent, each, context))]
 
-    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
-        """Explain what an event would do to an agent: see `Statechart.explain`."""
-        self._require_flat("explanation")
-        member = self._members_by_name[self._machine.get_model_state(agent).name]
-        return explain(self._as_it_runs, agent, trigger, context, state=member)
-
-    @property
-    def _members_by_name(self) -> dict[str, Any]:
-        return dict(zip(self._machine.states, self._as_it_runs.states, strict=True))
-
-    def check(self) -> Any:
-        """Return all probable mistakes of the Machine: see `Statechart.check`."""
-        self._require_flat("check")
-        return super().check()
-
     def _require_flat(self, what: str) -> None:
         if is_hierarchical(self._machine) or is_async(self._machine):
             kind = type(self._machine).__name__
             raise DefinitionError(
-                f"chart {self.name!r} runs a {kind}, which has no {what}: history, ticks and log "
-                "work; write it as a chart of State(...) for the rest"
+                f"chart {self._definition.name!r} runs a {kind}, which has no {what}: history, "
+                "ticks and log work; write it as a chart of State(...) for the rest"
             )
 
 
@@ -420,16 +402,3 @@ def _arcs_from(event: Any, *, note: bool = False) -> list[Any]:
     else:
         name = getattr(event.state, "name", None)
     return list(getattr(event.event, "transitions", {}).get(name, ()))
-
-
-def adopted(
-    machine: Machine,
-    *,
-    name: str | None = None,
-    timeouts: Mapping[Any, int] | None = None,
-    timeout_trigger: str = TIMEOUT,
-    logger: EventLogger | None = None,
-    clock: Callable[[], float] = time,
-) -> Adopted:
-    """Adopt an application's own Machine: see `Statechart.from_machine`."""
-    return Adopted(machine, name, timeouts or {}, timeout_trigger, logger, clock)

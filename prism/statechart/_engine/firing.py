@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
@@ -32,6 +32,7 @@ from prism.statechart._engine.machine import (
     snapshot_of,
 )
 from prism.statechart._engine.pending import (
+    Choice,
     Decider,
     OpenQuestions,
     Run,
@@ -72,20 +73,6 @@ if TYPE_CHECKING:
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
-
-
-class Choice(NamedTuple):
-    """A transition that an event enables.
-
-    Args:
-        target: The state it leads to.
-        made_by: The Machine's transition; in a chart with composites, the candidate.
-        edge: Its ends and trigger.
-    """
-
-    target: Any
-    made_by: Any
-    edge: Edge
 
 
 class Engine(Checks[StateT]):

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence, Set
 from itertools import takewhile
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
@@ -31,6 +31,20 @@ class Decider(Protocol):
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
     ) -> Any:
         """Choose one of the options."""
+
+
+class Choice(NamedTuple):
+    """A transition that an event enables.
+
+    Args:
+        target: The state it leads to.
+        made_by: The Machine's transition; in a chart with composites, the candidate.
+        edge: Its ends and trigger.
+    """
+
+    target: Any
+    made_by: Any
+    edge: Edge
 
 
 OpenQuestions = dict[int, dict[object, Set[str]]]

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from prism.statechart._engine.firing import Choice, Engine
 from prism.statechart._engine.machine import PASSED, MachineError, Verdict, evaluate
 from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Run, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Candidate, NestedRows, Resolver
 from prism.statechart._engine.writing import Writer, restart_time
 from prism.statechart._identity import shown_name
@@ -32,7 +31,7 @@ class Steps:
         rows: Its transitions as candidates.
     """
 
-    def __init__(self, chart: Engine[Any], rows: NestedRows) -> None:
+    def __init__(self, chart: Any, rows: NestedRows) -> None:
         self._chart = chart
         self._rows = rows
         self._definition = chart._definition
