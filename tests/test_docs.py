@@ -144,24 +144,6 @@ def test_every_picture_is_drawn_by_the_script() -> None:
     assert shown == {(DOCS / name).resolve() for name in PICTURES.PICTURES}
 
 
-def test_an_older_picture_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture of another chart, one of another log, and a missing one are out of date."""
-    monkeypatch.setattr(PICTURES, "DOCS", tmp_path)
-    monkeypatch.setattr(PICTURES, "PICTURES", {"a.svg": lambda folder: "<svg>now</svg>"})
-    assert PICTURES.is_stale("a.svg")
-    (tmp_path / "a.svg").write_text("<svg>then</svg>", encoding="utf-8")
-    assert PICTURES.is_stale("a.svg")
-    (tmp_path / "a.svg").write_text("<svg>now</svg>", encoding="utf-8")
-    assert not PICTURES.is_stale("a.svg")
-
-    shows = "<svg>{}</svg>\n<!-- shows the data {} -->\n"
-    monkeypatch.setitem(PICTURES.PICTURES, "a.svg", lambda folder: shows.format("a font", "12ab"))
-    (tmp_path / "a.svg").write_text(shows.format("another font", "12ab"), encoding="utf-8")
-    assert not PICTURES.is_stale("a.svg")
-    (tmp_path / "a.svg").write_text(shows.format("a font", "34cd"), encoding="utf-8")
-    assert PICTURES.is_stale("a.svg")
-
-
 @pytest.mark.parametrize("page", ["contributing.md"])
 def test_every_file_that_a_guide_names_exists(page: str) -> None:
     """What somebody is told to edit is there; a new file is not, but its folder is."""

@@ -4,7 +4,6 @@ The guides in docs/how-to are run by tests/how_to.
 """
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
@@ -71,43 +70,6 @@ def lines_of(code: str) -> int:
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     """Every block of code in the README and the documentation passes the check of its language."""
     Reader(tmp_path).follow(page.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "```python\nimport prism.nothing\n```",
-        "```python\nimport warnings\nwarnings.warn('old')\n```",
-        "```python\ndef test_nothing(make_nothing):\n    pass\n```",
-        "```pycon\n>>> 1 + 1\n3\n```",
-        "```pycon\n>>> a = 1\n```\n```console\n$ true\n```\n```pycon\n>>> a\n1\n```",
-        "```console\n$ false\n```",
-        "```console\n$ echo one\ntwo\n```",
-        "```sh\nprism simulate --agent 3\n```",
-        "```sh\nprism log nothing RUN\n```",
-        "```sh\nPRISM_KILLS=1 python -m prism.nothing\n```",
-        "```sh\npip install '.[nothing]'\n```",
-        "```sh\ntrue && frobnicate\n```",
-        "```json\n{\n```",
-        "```ruby\nputs 1\n```",
-        "<!-- test: needs a model -->\n```console\n$ prism simulate --modle x\n```",
-        "<!-- test: takes minutes -->\n```sh\nprism simulate --modle x\n```",
-        "<!-- test: no mood -->\n```console\n$ prism --help\n```",
-        "<!-- test: takes minutes -->\n```python\n1\n```",
-    ],
-)
-def test_wrong_examples_are_found(wrong: str, tmp_path: Path) -> None:
-    """A block that fails the check of its language is found."""
-    with pytest.raises((AssertionError, json.JSONDecodeError)):
-        Reader(tmp_path).follow(wrong + "\n")
-
-
-def test_commands_leave_their_variables_to_the_next_block(tmp_path: Path) -> None:
-    """Where a page is followed as written, an environment that it activates stays active."""
-    page = "```sh\nexport COLOUR=blue\n```\n```console\n$ echo $COLOUR\nblue\n```\n"
-    Reader(tmp_path, installs=True).follow(page)
-    with pytest.raises(AssertionError):
-        Reader(tmp_path, installs=True).follow("```sh\nfalse\n```\n")
 
 
 def test_a_model_decides_after_one_word_is_changed(tmp_path: Path) -> None:
