@@ -238,6 +238,8 @@ class Engine(Checks[StateT]):
         except MachineError:
             self._tell_refusal(data)
             raise
+        finally:
+            firing.event = None
         if not made and data.error is None:
             self._tell_refusal(data)
         return made
