@@ -244,6 +244,8 @@ class AdoptedEngine(Deciding[Any]):
                 other.note.source = now
         trigger = getattr(event.event, "name", None) or "?"
         edge = self._edge(_recorded(note.source), _recorded(now), trigger)
+        # the package calls a state by its name, whatever its value is
+        edge.from_text, edge.to_text = value_text(note.source), value_text(now)
         self._write(agent, edge, context_of(event), note.ticks)
 
     def _write(self, agent: Any, edge: Edge, context: Any, dwell: int | None) -> None:
