@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
     EventData,
     Machine,
@@ -122,7 +122,7 @@ async def _nothing() -> None:
     pass
 
 
-class AdoptedEngine(Engine[Any]):
+class AdoptedEngine(Deciding[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     _machine: Any
