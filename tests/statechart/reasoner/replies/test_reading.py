@@ -114,10 +114,9 @@ def test_a_member_is_named_by_its_own_name() -> None:
         ANGRY = "at war"
 
     assert parse_reasoner_response(answer("Mood.CALM"), list(Mood)) is Mood.CALM
-    assert parse_reasoner_response(answer("at ease"), list(Mood)) is Mood.CALM
-    for text in ("CALM", "at-ease"):
-        with pytest.raises(ReasonerError, match=f"names '{text}'"):
-            parse_reasoner_response(answer(text), list(Mood))
+    assert parse_reasoner_response(answer("at-ease"), list(Mood)) is Mood.CALM
+    with pytest.raises(ReasonerError, match="names 'CALM'"):
+        parse_reasoner_response(answer("CALM"), list(Mood))
 
 
 @pytest.mark.parametrize(
