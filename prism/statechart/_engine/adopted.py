@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._definition import Definition
+from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.deciding import Deciding, distinct
 from prism.statechart._engine.machine import (
     ChartMachine,
@@ -191,7 +191,8 @@ class AdoptedEngine(Deciding[Any]):
         self._require_flat("definition")
         built = snapshot_of(self._machine)
         if self._described is None or built != self._built:
-            limits = self._state_limits
+            # a definition has limits for the trigger of that name alone
+            limits = self._state_limits if self._timeout_trigger == TIMEOUT else {}
             self._described = definition_of(self._machine, self._title, None, limits)
             self._built = built
         return self._described
@@ -317,7 +318,8 @@ class AdoptedEngine(Deciding[Any]):
         self._observe_guards(event, arcs[:at], "failed")
         self._observe_guards(event, arcs[at : at + 1], "passed")
         number = self._number_of(event.transition)
-        for hook in ("transition_began", "transition"):
+        # no definition has the transitions to any state that a Machine adds by itself
+        for hook in () if number is None else ("transition_began", "transition"):
             observe(
                 hook, TransitionDetails, self._definition, number, event.model, context_of(event)
             )
