@@ -164,7 +164,7 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
 
 
 def test_texts_that_a_model_declines_are_told_from_those_that_failed(tmp_path: Path) -> None:
-    """Both get the template, and are counted apart, in replays as well."""
+    """Both get the template, and are counted apart, in a replay as well."""
     fault = Fault.status(400, "the disk is full")
     with FakeOllama(
         models=["tiny"], write=lambda _prompt, _schema: "As an AI language model, I cannot post."

@@ -271,7 +271,7 @@ def test_fire_and_the_stock_way_agree_whatever_changes(seed: int) -> None:
     assert first == second
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60, 1400))
 def test_a_hundred_thousand_events_leave_the_same_by_both_ways(seed: int) -> None:
     """As above, 80 events a chart."""
