@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from prism.agents import (
     ARCHETYPES,
     Archetype,
     Communities,
-    Population,
-    load_population,
-    synthetic_population,
 )
 from prism.agents._oasis import MOST_KEYWORDS
 from prism.errors import FieldValueError
@@ -296,12 +292,6 @@ class Parameters(World[Any]):
     shows_activity: bool = False
     logs_follows: bool = _settled(True)
 
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The addresses of the user's own functions, for a feed or a network."""
-        named = (self.feed, self.follow_network)
-        return tuple(each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:"))
-
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that differ from their defaults."""
         return {
@@ -378,18 +368,3 @@ SETTLED: tuple[str, ...] = tuple(
     name for name, each in Parameters.fields.items() if isinstance(each.declared, _Settled)
 )
 """Parameters that determine population and chart, so no treatment can change them."""
-
-
-def made_up(size: int, now: Parameters, seed: int) -> Population:
-    """Return a synthetic population by the parameters."""
-    return synthetic_population(
-        size, seed=seed, archetypes=archetypes_of(now), communities=communities_of(now)
-    )
-
-
-def loaded(file: Path, now: Parameters, seed: int, keep: Sequence[str]) -> Population:
-    """Return the population of a file, completed by the parameters."""
-    archetypes = archetypes_of(now)
-    return load_population(
-        file, seed=seed, keep=keep, archetypes=archetypes, most_keywords=now.most_keywords
-    )
