@@ -25,6 +25,7 @@ from prism.social._parameters import (
     Parameters,
     archetypes_of,
     communities_of,
+    refuse_hidden,
 )
 from prism.social._population import (
     NEEDS,
@@ -389,6 +390,7 @@ class Feed(FeedSteps):
 
     def _prism_take(self, own: Mapping[str, Any]) -> Mapping[str, Any]:
         """Store the arguments that are not parameters, and return the parameters of the preset."""
+        refuse_hidden(type(self))
         for name, default in _OWN.items():
             if name in own or not _is_set(self, name):
                 value = own.get(name, default)

@@ -12,10 +12,15 @@ from prism.agents import (
     Communities,
 )
 from prism.agents._oasis import MOST_KEYWORDS
-from prism.errors import FieldValueError
+from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import AgentState
 from prism.worlds import World, param
-from prism.worlds._fields import Declared, plain_value
+from prism.worlds._fields import (
+    Declared,
+    check_value,
+    hints_of,
+    plain_value,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -302,6 +307,11 @@ class Parameters(World[Any]):
 
     def _prism_check(self) -> None:
         """Refuse values that no feed can use."""
+        own, hints = type(self).fields, hints_of(Parameters)
+        for name, usual in Parameters.fields.items():
+            if own[name] is not usual:
+                check_value(usual, hints[name], getattr(self, name))
+
         for name, known in (("feed", FEEDS), ("follow_network", NETWORKS)):
             given = getattr(self, name)
             if given not in known and ":" not in given:
@@ -314,6 +324,21 @@ class Parameters(World[Any]):
         _check_shares(self)
         # refuses impossible communities
         communities_of(self)
+
+
+def refuse_hidden(cls: type[Parameters]) -> None:
+    """Refuse a class whose attributes hide parameters of the feed.
+
+    Raises:
+        DefinitionError: If one does.
+    """
+    for name, slot in ((name, vars(Parameters)[name]) for name in Parameters.fields):
+        if getattr(cls, name) is not slot or cls.fields[name].declared.is_state:
+            raise DefinitionError(
+                f"{cls.__name__}.{name} would hide a parameter of the feed: give it another name, "
+                f"or declare a default with its type,  {name}: "
+                f"{Parameters.fields[name].annotation} = ..."
+            )
 
 
 def _check_curve(now: Parameters) -> None:
