@@ -13,7 +13,6 @@ are loaded on first use, since a chart alone needs none of them.
 from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
-from prism.randomness import RandomStream
 from prism.statechart._definition import Definition
 from prism.statechart._engine.pending import Decider
 from prism.statechart._identity import identify
@@ -35,6 +34,7 @@ from prism.statechart.transitions import (
 from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
+    from prism.randomness import RandomStream
     from prism.statechart import reasoner as reasoner
     from prism.statechart.reasoner import (
         STATE_DESCRIPTIONS,

@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
-from prism.statechart._definition_problems import flat_problems, need_problems
 from prism.statechart._nesting import State, is_nested
+from prism.statechart._tree.hierarchy import Hierarchy
+from prism.statechart._tree.problems import chart_problems, need_problems
 from prism.statechart.states import state_text
 from prism.statechart.transitions import OtherThan, StateT, Transition, is_any_state
-
-if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
 
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
@@ -83,27 +81,17 @@ class Definition(Generic[StateT]):
         # as for states, a single text is not a list of characters
         needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
-        tree = None
-        if is_nested(given, transitions):
-            # loaded only where there are composites: flat charts need none of it
-            from prism.statechart._tree.hierarchy import Hierarchy
-            from prism.statechart._tree.problems import nested_problems
-
-            tree = Hierarchy(
-                in_definition_order(given),
-                transitions,
-                initial,
-                decision_states,
-                MappingProxyType(timeouts),
-                final_states,
-            )
-            problems = nested_problems(tree)
-        else:
-            given = in_definition_order(given)
-            problems = flat_problems(
-                given, transitions, initial, decision_states, timeouts, final_states
-            )
-        problems += need_problems(needs)
+        given = in_definition_order(given)
+        written = Hierarchy(
+            given,
+            transitions,
+            initial,
+            decision_states,
+            MappingProxyType(timeouts),
+            final_states,
+        )
+        problems = chart_problems(written) + need_problems(needs)
+        tree = written if is_nested(given, transitions) else None
         if not isinstance(description, str):
             problems.append(f"the description must be text, got {description!r}")
         if problems:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overloa
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._engine.writing import Reporter, add_missing_fields, history_of
@@ -44,7 +44,7 @@ _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
 
-class Described(Engine[StateT]):
+class Described(Deciding[StateT]):
     """The parts of a chart, read from its definition."""
 
     @property

@@ -132,8 +132,5 @@ def is_state(value: object) -> bool:
 @lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
     """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
-    if isinstance(state, Enum) and not isinstance(state, str):
-        # of a Machine that a chart has adopted
-        return state.name
     # `value` is looked up by code of Python's own, which takes four times as long
     return str(state._value_) if isinstance(state, Enum) else str(state)

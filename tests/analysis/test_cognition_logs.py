@@ -47,7 +47,8 @@ def test_faults_are_told_once(log: Path) -> None:
             "reply_unusable",
             "thinking",
             None,
-            "the reply has neither next_state nor thinking_log",
+            "the reply has neither next_state nor thinking_log: there is no agent element and no "
+            "object with its keys",
             1,
         ),
         (

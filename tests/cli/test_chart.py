@@ -122,16 +122,12 @@ def made(*more, **options):
     return Statechart(states, [*moves, *more], S.POCKET, name="phone", final_states=ends, **options)
 
 
-chart = made()
 timed = made(
     Transition("bores", S.READING, S.POCKET, after=5),
     Transition("looks", S.POCKET, S.READING, rate=0.25),
     Transition("drops", S.POCKET, S.BROKEN, probability=0.5),
     timeouts={S.ENGAGING: 9},
 )
-aged = made(Transition("bores", S.READING, S.POCKET, after=5))
-rated = made(Transition("looks", S.POCKET, S.READING, rate=0.25))
-eventless = made(Transition(None, S.READING, S.POCKET, guard=lambda agent, context: False))
 """
 
 
@@ -162,15 +158,6 @@ def test_show_prints_a_nested_chart_as_it_is_written(charts: Prism) -> None:
         "replying  sends                     sent",
         "*         breaks                    broken",
     ]
-
-
-@pytest.mark.parametrize("name", ["chart", "aged", "rated", "eventless"])
-def test_check_of_a_nested_chart_says_what_is_true(name: str, charts: Prism) -> None:
-    """A sound nested chart has no findings; that only events move agents is said if it is so."""
-    (charts.folder / "phone.py").write_text(NESTED, encoding="utf-8")
-    ran = charts("check", f"phone:{name}")
-    assert (ran.status, ran.out) == (0, "")
-    assert ("until an event moves it" in ran.err) is (name == "chart")
 
 
 def test_a_world_in_the_place_of_a_chart_is_told(prism: Prism) -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -235,43 +234,6 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"", ["log.jsonl: is empty: nothing has been written to it"]),
-        (
-            b'{"event":"app"}\n',
-            [
-                "log.jsonl: 1 event that is not prism's is left out: app 1",
-                "log.jsonl: contains no events of prism, one JSON object a line in UTF-8",
-            ],
-        ),
-        (
-            b"\x00\x01\xff\n\x02",
-            [
-                "log.jsonl, line 1: is not valid JSON and is left out",
-                "log.jsonl, line 2: is cut off and is left out",
-                "log.jsonl: contains no events of prism, one JSON object a line in UTF-8",
-            ],
-        ),
-        (
-            b'x\n{"event":"agent.joined","agent_id":"ada","state":"idle"}\n',
-            [
-                "log.jsonl, line 1: is not valid JSON and is left out",
-                "no agent 'bo' in the log; the first in it are ada",
-            ],
-        ),
-    ],
-)
-@pytest.mark.sampled(4)
-def test_notes_precede_an_unknown_agent(content: bytes, told: list[str], log: Prism) -> None:
-    """Notes come before the error about an agent, which may be in the lines that were lost."""
-    (log.folder / "log.jsonl").write_bytes(content)
-    said = log("agent", "bo", "log.jsonl")
-    assert (said.status, said.out) == (2, "")
-    assert said.err.splitlines() == [f"prism: {line}" for line in told]
-
-
 def test_parquet_is_not_for_a_terminal(run: Path, log: Prism) -> None:
     """Parquet is refused on a terminal, and written into a pipe."""
     said = log.on_terminal("transitions", run, "--format", "parquet")
@@ -286,48 +248,11 @@ def test_parquet_is_not_for_a_terminal(run: Path, log: Prism) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("table", "as_format"), [("transitions", "table"), ("states", "csv"), ("states", "parquet")]
-)
-@pytest.mark.slow
-def test_closed_pipe_causes_no_traceback(
-    table: str, as_format: str, run: Path, prism: Prism
-) -> None:
-    """If nobody reads the output any more, as behind ``head``, the command ends silently."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        ran = prism.run("log", table, run, "--format", as_format, stdout=writing)
-    finally:
-        os.close(writing)
-    assert (ran.status, ran.err) == (1, "")
-
-
-@pytest.mark.parametrize("as_format", ["table", "csv", "json", "parquet"])
-@pytest.mark.sampled(4)
-def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
-    """A full disk is reported in one line with status 1."""
-    said = log("states", run, "--format", as_format, "-o", "/dev/full")
-    assert (said.status, said.err) == (1, "prism: /dev/full: No space left on device\n")
-
-
 def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
     """An output that cannot be written is named, with status 2."""
     said = log("transitions", run, "-o", "nowhere/table.csv")
     assert (said.status, said.out) == (2, "")
     assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
-
-
-@pytest.mark.slow
-def test_help_names_every_table(log: Prism) -> None:
-    """``prism log --help`` lists the tables, and each explains its options."""
-    said = log("--help")
-    assert said.status == 0
-    for name in [*TABLES, "check"]:
-        assert name in said.out
-        shown = log(name, "--help")
-        assert shown.status == 0
-        assert [option for option in ("RUN", "--format", "--out") if option not in shown.out] == []
 
 
 @pytest.mark.slow
@@ -345,13 +270,3 @@ def test_without_polars_the_extra_is_named(run: Path) -> None:
         [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 0
-
-
-@pytest.mark.parametrize("command", [("log", "states"), ("report",), ("watch",), ("compare",)])
-@pytest.mark.sampled(4)
-def test_a_run_that_does_not_exist_is_named_before_a_missing_extra(command: tuple[str]) -> None:
-    """Nobody installs an extra only to learn that the name of the run was wrong."""
-    blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
-    words = [sys.executable, "-c", blocked, *command, "nope"]
-    done = processes.run(words, capture_output=True, text=True)
-    assert done.stderr == "prism: nope: there is no such file or folder\n"

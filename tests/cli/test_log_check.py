@@ -129,26 +129,3 @@ def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, 
     told, verdict = said.err.splitlines()
     assert told == "prism: else: nothing belongs to the chart social_feed"
     assert verdict.endswith(" agree; 1 transitions by the chart else not checked")
-
-
-@pytest.mark.parametrize("named", ["one_lamp.py:Lamp", "its_lamp.py:Lamp.chart"])
-def test_a_chart_without_a_name_is_checked_under_that_of_its_agents(named: str, log: Prism) -> None:
-    """The class of a world's agents and its chart mean the same."""
-    (log.folder / named.partition(":")[0]).write_text(
-        "from prism.statechart import Statechart, Transition, state_enum\n"
-        "from prism.worlds import Agent\n"
-        "S = state_enum('S', ['off', 'on'])\n"
-        "class Lamp(Agent):\n"
-        "    chart = Statechart(S, [Transition('go', S.OFF, S.ON)], S.OFF)\n"
-    )
-    move = {
-        "event": "statechart.transition",
-        "agent_id": "x",
-        "chart": "lamp",
-        "from_state": "off",
-        "to_state": "on",
-        "trigger": "go",
-    }
-    (log.folder / "lamps.jsonl").write_text(json.dumps(move) + "\n")
-    said = log("check", "lamps.jsonl", "--chart", named)
-    assert (said.status, said.err) == (0, "prism: 1 steps agree\n")

@@ -91,13 +91,6 @@ def test_there_is_no_memory(prism: Prism, command: str) -> None:
     assert list(prism.folder.iterdir()) == []
 
 
-def test_while_an_agent_lives(prism: Prism, memory: Path) -> None:
-    """Who only looks may look at a memory that is being changed."""
-    with Memory.open(memory):
-        assert prism("memory", "show", memory).status == 0
-        assert prism("memory", "search", memory, "alice").status == 0
-
-
 def test_a_damaged_memory(prism: Prism, memory: Path) -> None:
     """A damaged memory is shown from its backup, with a line that names both files."""
     with Memory.open(memory) as opened:

@@ -10,17 +10,10 @@ from typing import Any
 import pytest
 
 from prism.testing import FakeOpenAI
-from tests.kit.cognition import add, limited, thought
 from tests.kit.commands import Prism
 
 KEY = "sk-1234567890"
 RUN = ("simulate", "--agents", 8, "--rounds", 2)
-
-WORKFLOW = """\
-state_machine: {states: [looking], transitions: [looking->looking]}
-steps:
-  - {name: look, type: llm, in_state: looking, prompt: "Look {tick}", output: text}
-"""
 
 Serve = Callable[..., FakeOpenAI]
 
@@ -98,56 +91,6 @@ def test_the_key_is_in_no_file_and_no_message(prism: Prism, serve: Serve, key: s
     assert not any(key.encode() in path.read_bytes() for path in files)
     sources = {decision["source"] for decision in decisions_in(prism.folder / "run")}
     assert sources == ({"model"} if key == KEY else {"fallback"})
-
-
-def test_a_doctor_sees_what_a_server_offers(prism: Prism, serve: Serve) -> None:
-    """Every check is a line, and a trial answer ends them."""
-    server = serve(refuses=["reasoning_effort"])
-    ran = prism("doctor", *asking(server))
-    assert (ran.status, ran.err) == (0, "")
-    lines = ran.out.splitlines()
-    told = [line.split(":")[0].split() for line in lines]
-    steps = ["server", "model", "decisions", "load", "load", "window", "answer"]
-    assert [step for _, step in told] == steps
-    assert f"an OpenAI-compatible server at {server.host}" in lines[0]
-    assert "answers idle 90%, scrolling 10%" in lines[-1]
-    assert "it refuses reasoning_effort, so prism leaves that out" in lines[-1]
-
-
-def test_a_doctor_leaves_an_unlisted_model_to_the_answer(prism: Prism, serve: Serve) -> None:
-    """Some servers have more than they list; one that does not is wrong at the first question."""
-    ran = prism("doctor", *asking(serve(models=["other"])))
-    assert ran.status == 1
-    assert "ok    model: llama3.2 is not among its 1: other; " in ran.out
-    assert "wrong load: " in ran.out
-    assert "start the server with llama3.2, or name a model that it lists" in ran.out
-
-
-def test_a_workflow_asks_such_a_server(prism: Prism, serve: Serve) -> None:
-    """The steps of a workflow get their texts, and the run is kept with its kind of server."""
-    server = serve(write=lambda prompt, schema: f"saw {prompt}")
-    (prism.folder / "agent.yaml").write_text(WORKFLOW)
-    ran = prism("run", "agent.yaml", "--rounds", 2, *asking(server), "--out", "run")
-    assert ran.status == 0
-    assert [asked.prompt for asked in server.questions[-2:]] == ["Look 1", "Look 2"]
-    config = json.loads((prism.folder / "run" / "run.json").read_text())["config"]
-    assert (config["reasoner"], config["host"]) == ("openai", [server.host])
-
-
-def test_a_thinking_agent_asks_such_a_server(prism: Prism, serve: Serve) -> None:
-    """The cycles of a thinking agent get their replies."""
-
-    def say(prompt: str, *_more: Any) -> str:
-        thinks = "You are in the state thinking" in prompt
-        return thought("so far", "executing") if thinks else add("entry", "some words")
-
-    (prism.folder / "config.json").write_text(limited(500, 700).to_json())
-    files = ("config.json", "--memory", "memory.json")
-    ran = prism("run", *files, "--rounds", 4, *asking(serve(write=say)), "--out", "run")
-    assert ran.status == 0
-    config = json.loads((prism.folder / "run" / "run.json").read_text())["config"]
-    assert config["reasoner"] == "openai"
-    assert prism("resume", "run").err.endswith("there is nothing to resume\n")
 
 
 def test_such_a_server_has_no_usual_address(prism: Prism) -> None:

@@ -56,52 +56,6 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
         assert table[state.value] == [f"{agents // place:,}"] * len(table["round"])
 
 
-def test_engagement_is_counted(shown: Shown) -> None:
-    """The table has all counts with separators, and time-outs by state."""
-    totals = {
-        "posts": 1,
-        "replies": 2_000,
-        "reshares": 3,
-        "likes": 4_000_000,
-        "transitions": 5,
-        "decisions_asked": 60_000,
-        "decisions_answered": 7_000,
-        "timeouts": Counter(scrolling=8, engaging_reshare=9),
-    }
-    lines = [" ".join(line.split()) for line in shown(results_of(**totals))]
-    assert lines[lines.index("what count") + 2 :][:10] == [
-        "posts 1",
-        "replies 2,000",
-        "reshares 3",
-        "likes 4,000,000",
-        "transitions 5",
-        "decisions asked 60,000",
-        "decisions answered 7,000",
-        "decisions by fallback 53,000",
-        "time-outs from engaging_reshare 9",
-        "time-outs from scrolling 8",
-    ]
-
-
-def test_all_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
-    """Every kind of fallback is on a line with count and example, the commonest first."""
-    fallbacks = Counter({"Rare": 1, "Odd at http://a": 3_000, "Some": 20, "other": 3, "Few": 2})
-    examples = {
-        "Odd at http://a": f"Odd: no [bold] {'reply ' * 20}",
-        "other": "as I like",
-        "Some": "Some",
-        "Few": "Few: a",
-    }
-    results = results_of(decisions_asked=4_000, fallbacks=fallbacks, fallback_examples=examples)
-    assert [line.strip() for line in shown(results) if "Fallback" in line] == [
-        f"Fallback taken 3,000 x: Odd at http://a, such as: no [bold] {'reply ' * 20}".strip(),
-        "Fallback taken 20 x: Some",
-        "Fallback taken 3 x: other, such as: as I like",
-        "Fallback taken 2 x: Few, such as: a",
-        "Fallback taken 1 x: Rare",
-    ]
-
-
 @pytest.mark.parametrize(
     ("asked", "answered", "told"),
     [

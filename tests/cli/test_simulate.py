@@ -2,8 +2,6 @@
 
 import json
 import re
-import socket
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,13 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
-from prism.llm import AnswerCache, Model
+from prism.llm import Model
 from prism.runs import RunFolder
 from prism.social import Feed
 from prism.statechart import AgentState
-from prism.testing import FakeOllama, Fault
+from prism.testing import FakeOllama
 from tests.kit.commands import Prism
 from tests.kit.servers import chats_of
-from tests.kit.waiting import has_ended, wait_until
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
@@ -176,23 +173,6 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
     assert log.count(b'"text":"Words."') == asked > 0
 
 
-@pytest.mark.parametrize("decides", [False, True], ids=["policy", "model"])
-@pytest.mark.parametrize("hosts", [False, True], ids=["--host", "@host"])
-@pytest.mark.sampled(6)
-def test_the_writer_is_named_as_the_model_is(decides: bool, hosts: bool, prism: Prism) -> None:
-    """``--writer`` takes what ``--model`` takes, and asks the hosts that are named with either."""
-    with FakeOllama(models=["tiny", "poet"], write=lambda *_: {"text": "Oh."}) as server:
-        writer = f"ollama:poet@{server.url}" if hosts else "ollama:poet"
-        given = [] if hosts and not decides else ["--host", server.url]
-        given += ["--model", "ollama:tiny"] if decides else []
-        ran = prism("simulate", "--agents", "15", "--rounds", "2", "--writer", writer, *given)
-        asked = {each["model"] for each in chats_of(server)}
-
-    assert (ran.status, troubles(ran.err)) == (0, [])
-    assert "texts, model" in ran.out
-    assert "poet" in asked
-
-
 def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
     """Without ``--out`` the results are shown and nothing is left on the disk."""
     ran = prism("simulate", "--agents", "5", "--rounds", "1")
@@ -235,42 +215,6 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
 
 
-@pytest.mark.slow
-def test_answers_outlast_a_locked_cache(prism: Prism, server: FakeOllama) -> None:
-    """Answers kept back by a locked cache file are written when the run ends."""
-    run = (
-        *(
-            "simulate",
-            "--agents",
-            PERSONAS,
-            "--rounds",
-            "1",
-            "--ticks",
-            "4",
-            "--cache",
-            "answers.db",
-        ),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
-    )
-    AnswerCache(prism.folder / "answers.db").close()
-    with sqlite3.connect(
-        prism.folder / "answers.db", isolation_level=None, check_same_thread=False
-    ) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with prism.start(*run, "--out", "run") as process:
-            log = prism.folder / "run" / "events.jsonl"
-            wait_until(lambda: log.exists() or has_ended(process))
-            wait_until(lambda: b'"run.ended"' in log.read_bytes() or has_ended(process))
-            assert not has_ended(process)
-            other.execute("COMMIT")
-            process.communicate()
-    other.close()
-    assert process.returncode == 0
-    asked = len(chats_of(server))
-    ran = prism(*run)
-    assert (ran.status, len(chats_of(server))) == (0, asked)
-
-
 def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     """Where nothing listens a run is an error at once: one line, status 1, and no folder."""
     with FakeOllama(models=["tiny"]) as server:
@@ -285,40 +229,6 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
         "is running there"
     ]
     assert not (prism.folder / "run").exists()
-
-
-def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
-    """Where nothing listens a run that is told to goes on, and says what fell back and why."""
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        ran = prism(
-            *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
-            *("--reasoner", "ollama", "--model", "tiny", "--host", url),
-            *("--patience", 0, "--stop-at-fallbacks", "never"),
-        )
-    assert ran.status == 1
-    first, opened = troubles(ran.err)
-    assert first == (
-        f"prism: cannot reach {url} (All connection attempts failed): check that 'ollama serve' "
-        "is running there; until that is fixed, every decision will fall back (see: prism "
-        "doctor)"
-    )
-    assert opened.startswith(
-        f"prism: tiny at {url} is failing, and will only be probed until it answers: "
-    )
-    totals = summary_of(prism.folder / "run")["results"]["totals"]
-    assert totals["decisions_answered"] == 0
-    assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
-    assert {"UnreachableError", "CircuitOpenError"} >= {
-        group.removesuffix(f" at {url}") for group in totals["fallbacks"]
-    }
-    shown = " ".join(ran.out.split())
-    assert f"decisions by fallback {totals['decisions_asked']}" in shown
-    assert all(
-        f"Fallback taken {count} x: {group}, such as: " in shown
-        for group, count in totals["fallbacks"].items()
-    )
 
 
 @pytest.mark.parametrize(
@@ -372,21 +282,6 @@ def test_kept_columns_are_in_the_log(prism: Prism) -> None:
     ]
     assert configs[0].pop("keep") == ["is_super_user"]
     assert configs[0] == configs[1]
-
-
-def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOllama) -> None:
-    """Where the server reports no tokens a run with a limit on them says so, once."""
-    body = {"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}}
-    server.fail_always(Fault.body(json.dumps(body).encode()), path="/api/chat")
-    ran = prism(
-        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", "--max-tokens", "100"),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
-    )
-    assert ran.status == 0
-    assert troubles(ran.err) == [
-        f"prism: tiny at {server.host} reports no token counts, so the limit of 100 tokens has "
-        "no effect on it: set a limit on calls"
-    ]
 
 
 def test_a_world_is_asked_with_memories_attributes_and_reasons(

@@ -1,6 +1,5 @@
 """Tables as they are drawn, and as CSV, JSON and Parquet."""
 
-import json
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -51,14 +50,6 @@ def test_cells_are_drawn_for_people(tmp_path: Path) -> None:
     assert " - " in " ".join(text.split())
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
-def test_json_is_valid_for_any_number_of_rows(rows: int, tmp_path: Path) -> None:
-    """JSON is an array of objects, also without rows."""
-    path = tmp_path / "table.json"
-    write(TABLE.head(rows).select("name", "count"), TableFormat.JSON, path, ())
-    assert json.loads(path.read_text()) == TABLE.head(rows).select("name", "count").to_dicts()
-
-
 def test_columns_without_room_are_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,12 +97,3 @@ def test_an_interval_is_as_fine_as_what_lies_in_it(
 ) -> None:
     """Its ends have three digits of its width, and no fewer places than the difference."""
     assert interval_text(low, high, difference) == drawn
-
-
-def test_how_to_read_a_table_stands_below_what_it_leaves_out(tmp_path: Path) -> None:
-    """Neither line takes the other's place; programs get the rows alone."""
-    for as_format in (TableFormat.TABLE, TableFormat.CSV):
-        write(TABLE, as_format, tmp_path / as_format, ["name"], below="Read it so.")
-    *_, left_out, how = (tmp_path / "table").read_text().splitlines()
-    assert (left_out, how) == ("1 of 5 columns; all with --format csv", "Read it so.")
-    assert "Read it so." not in (tmp_path / "csv").read_text()

@@ -10,9 +10,8 @@ from subprocess import PIPE
 import httpx
 import pytest
 
-from prism.cli._watch import names_a_world, opening_beside, threads_beside
+from prism.cli._watch import names_a_world, opening_beside
 from prism.errors import InputError
-from prism.worlds import Run
 from tests.kit.commands import MAIN
 from tests.kit.processes import start
 from tests.kit.waiting import MOST_SECONDS, wait_until
@@ -59,17 +58,6 @@ def test_a_misspelt_world_is_told_by_its_name() -> None:
     with pytest.raises(InputError, match=r"rumor: there is no such .*; did you mean rumour\?"):
         names_a_world("rumor")
     assert not names_a_world("runs/nowhere")
-
-
-def test_two_threads_read_the_log_of_a_run_that_has_ended(here: Path) -> None:
-    """Beside a run that goes on, or runs of which one may, a single thread reads logs."""
-    threads: set[str] = set()
-    path = here / "runs" / "one"
-    run = Run("rumour", 10, rounds=1, seed=1)
-    run.keep(path, on_round=lambda _summary: threads.add(threads_beside(path)))
-    assert threads == {"1"}
-    assert threads_beside(path) == "2"
-    assert threads_beside(here / "runs") == "1"
 
 
 def test_a_run_that_is_watched_has_a_folder() -> None:

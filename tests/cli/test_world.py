@@ -48,54 +48,6 @@ def test_a_world_is_shown(prism: Prism) -> None:
     assert "  warning: Make people tire of the rumour soon." in prism("world", "show", "rumour").out
 
 
-def test_a_world_says_which_values_its_fields_take(prism: Prism) -> None:
-    """A choice is shown with its options, and a value that is made with what makes it."""
-    code = """
-from typing import Literal
-
-from prism.worlds import Agent, World, state
-
-
-class Own(World[Agent]):
-    mood: Literal["calm", "cross"] = "calm"
-    seen: list[str] = state(list)
-    said: dict[str, int] = state(lambda: {"hello": 1})
-"""
-    (prism.folder / "own_fields.py").write_text(f"from __future__ import annotations\n{code}")
-    about: dict[str, list[dict[str, object]]]
-    about = prism("world", "show", "own_fields.py", "--json").rows  # type: ignore[assignment]
-    assert [each["type"] for each in about["parameters"]] == ["one of calm, cross"]
-    assert [each["made"] for each in about["state"]] == ["list", "a function"]
-
-
-def test_a_chart_is_shown_by_its_name_in_the_log(prism: Prism) -> None:
-    """One without a name of its own is called after its kind."""
-    code = """
-from enum import StrEnum
-
-from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World
-
-
-class Mood(StrEnum):
-    CALM = "calm"
-    CROSS = "cross"
-
-
-class Household(Agent):
-    chart = Statechart(Mood, [Transition("irks", Mood.CALM, Mood.CROSS)], Mood.CALM)
-
-
-class Town(World[Household]):
-    pass
-"""
-    (prism.folder / "own_town.py").write_text(code)
-    shown = prism("world", "show", "own_town.py").out
-    assert "  chart household, beginning in calm" in shown.splitlines()
-    assert prism("run", "own_town.py", "--agents", 1, "--rounds", 1, "--out", "town").status == 0
-    assert '"chart":"household"' in (prism.folder / "town" / "events.jsonl").read_text()
-
-
 def test_a_world_is_shown_as_data(prism: Prism) -> None:
     """``--json`` has all of it for programs."""
     about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]

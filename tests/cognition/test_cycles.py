@@ -4,19 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import ActionResult, CognitiveState
 from tests.kit.cognition import action, add, thinker, thought
-
-
-async def test_a_new_agent_thinks() -> None:
-    """It begins in thinking, and its first cycle runs there."""
-    agent = thinker([thought("who am I")])
-    assert agent.state is CognitiveState.THINKING
-    cycle = await agent.cycle()
-    assert (cycle.number, cycle.state, cycle.next_state) == (1, "thinking", "thinking")
-    assert (cycle.outcome, cycle.thought) == ("done", "who am I")
-    assert agent.memory.thoughts == {"thinking_log_001": "who am I"}
-
 
 NEXT = [
     ("thinking", "thinking", ()),
@@ -99,22 +87,6 @@ async def test_a_save_without_a_value_takes_that_of_working_memory(value: str | 
     await agent.cycle()
     assert agent.memory.to_dict()["storage"] == {"a": "new"}
     assert agent.memory.working == {"a": "new"}
-
-
-async def test_an_action_while_thinking_is_not_carried_out() -> None:
-    """The thought counts, the action is refused."""
-    both = "<next_state>executing</next_state><thinking_log>now</thinking_log>"
-    reply = add("a", "1").replace("<agent>", f"<agent>{both}")
-    agent = thinker([reply])
-    cycle = await agent.cycle()
-    assert (cycle.next_state, cycle.thought) == ("executing", "now")
-    assert cycle.action == ActionResult(
-        "working_memory_add",
-        "a",
-        "refused",
-        "an action is carried out while executing, not while thinking",
-    )
-    assert agent.memory.working == {}
 
 
 async def test_a_model_that_only_acts_is_asked_to_while_executing() -> None:

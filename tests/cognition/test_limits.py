@@ -102,15 +102,6 @@ async def test_thoughts_that_had_moved_come_back_as_thoughts() -> None:
     assert paged.tokens_after <= FIXED + 800
 
 
-async def test_what_has_just_gone_does_not_come_back() -> None:
-    """A thought of a memory that goes does not bring it back in the same paging."""
-    data = {**working(10), "thinking_log_001": "m0 m1 m2 m3"}
-    agent = thinker(memory=data, config=limited(FIXED + 800), count=letters)
-    (paged,) = (await agent.cycle()).paged
-    assert set(paged.moved_out) >= {"m0", "m1"}
-    assert paged.moved_in == ()
-
-
 async def test_nothing_comes_back_beyond_the_soft_limit() -> None:
     """However well they fit, memories come back only while there is room."""
     storage = {f"dragon{number}": "dragon " * 20 for number in range(20)}
@@ -119,18 +110,6 @@ async def test_nothing_comes_back_beyond_the_soft_limit() -> None:
     (paged,) = (await agent.cycle()).paged
     assert 0 < len(paged.moved_in) < 5
     assert paged.tokens_after <= FIXED + 1750
-
-
-async def test_without_a_soft_limit_what_comes_back_keeps_to_the_hard_one() -> None:
-    """A paging that was asked for brings back no more than the next prompt may hold."""
-    storage = {f"dragon{number}": "dragon " * 20 for number in range(20)}
-    data = {"state": "paging", "storage": storage, "thinking_log_001": "dragon dragon"}
-    config = limited(None, LARGEST + 500)
-    agent = thinker([thought("on")], data, config, count=letters)
-    paging, thinking = await agent.run(2)
-    assert 0 < len(paging.paged[0].moved_in) < 6
-    assert paging.paged[0].tokens_after <= LARGEST + 500
-    assert (thinking.state, thinking.paged) == ("thinking", ())
 
 
 async def test_another_value_in_storage_is_kept() -> None:
@@ -214,15 +193,6 @@ async def test_a_value_larger_than_the_hard_limit_is_refused() -> None:
         assert cycle.reason == "the value alone exceeds the hard limit"
 
 
-async def test_a_large_value_can_be_saved() -> None:
-    """Storage has no limit."""
-    config = limited(None, LARGEST + 500)
-    reply = action("storage_save", "huge", "x" * 600)
-    agent = thinker([reply], {"state": "executing"}, config, count=letters)
-    assert (await agent.cycle()).outcome == "done"
-    assert agent.memory.stored("huge") == "x" * 600
-
-
 def test_a_fixed_part_beyond_the_hard_limit_is_refused() -> None:
     """Where no prompt could ever fit, the agent is not made."""
     with pytest.raises(InputError, match="raise it, or shorten"):
@@ -232,16 +202,6 @@ def test_a_fixed_part_beyond_the_hard_limit_is_refused() -> None:
         thinker(config=limited(FIXED - 1), count=letters)
     with pytest.raises(InputError, match="hard_limit"):
         thinker(config=limited(None, LARGEST), count=letters, goal="win")
-
-
-@pytest.mark.parametrize("number", [1, 3, 7])
-async def test_max_iterations_bounds_a_run(number: int) -> None:
-    """A run ends there, failed cycles included."""
-    config = Config(iterate=Iterate(max_iterations=number, max_useless=1000))
-    agent = thinker([OSError("down")], config=config)
-    assert len(await agent.run()) == number
-    assert len(await agent.run(100)) == number
-    assert agent.memory.cycle == 2 * number
 
 
 async def test_a_run_without_a_bound_needs_one() -> None:

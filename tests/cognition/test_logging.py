@@ -79,33 +79,3 @@ async def test_what_goes_wrong_is_one_warning(reply: Any, logger: Any, capture: 
     warnings = [event for event in capture.entries if event["log_level"] == "warning"]
     assert len(warnings) == 1
     assert warnings[0]["reason"]
-
-
-def test_a_cycle_tells_what_any_chart_tells(events: list[Any]) -> None:
-    """The text, the action, the transition, then the cycle, in this order."""
-    names = [event["event"] for event in events if event["event"] != "text.written"]
-    assert names[:6] == [
-        "statechart.transition",
-        "cognition.paged",
-        "statechart.transition",
-        "cognition.cycle",
-        "statechart.transition",
-        "cognition.cycle",
-    ]
-    moves = said(events, "statechart.transition")
-    assert [(e["chart"], e["trigger"], e["context"]) for e in moves[:4]] == [
-        ("cognition", "overflow", {"cycle": 11}),
-        ("cognition", "paged", {"cycle": 11}),
-        ("cognition", "execute", {"cycle": 12}),
-        ("cognition", "acted", {"cycle": 13, "action": "working_memory_add", "tags": "a"}),
-    ]
-    texts = said(events, "text.written")
-    assert [event["key"] for event in texts] == [
-        "12:thinking", "13:executing", "14:executing", "15:thinking",
-    ]  # fmt: skip
-
-
-async def test_nothing_is_printed_until_somebody_listens(capsys: Any) -> None:
-    """Without a structlog that was configured an agent is silent, its warnings aside."""
-    await thinker().cycle()
-    assert capsys.readouterr().out == ""

@@ -1,7 +1,7 @@
 """Actions that an application gives its agents: offered, checked, carried out, and logged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -215,21 +215,6 @@ def test_a_field_that_no_reply_can_give_is_refused() -> None:
         name = function.__name__
         with pytest.raises(DefinitionError, match=f"of the action '{name}' has the type {why}"):
             action(function)
-
-
-async def test_fields_may_have_classes_of_one_name() -> None:
-    """Each field's schema is that of its own class."""
-    other: Any = make_dataclass("Point", [("name", str)])
-
-    def walk(agent: Any, begin: list[Point], end: list[other]) -> None: ...
-
-    writer = ScriptedWriter([forging()])
-    await thinker(writer, {"state": "executing"}, actions=[walk]).cycle()
-    check = jsonschema.Draft202012Validator(writer.calls[0].schema or {})
-    asked: Any = {"type": "walk", "begin": [{"x": 1, "y": 2}], "end": [{"name": "the hall"}]}
-    assert check.is_valid({"agent": {"action": asked}})
-    asked["begin"] = asked["end"]
-    assert not check.is_valid({"agent": {"action": asked}})
 
 
 def test_two_actions_of_one_name_are_refused() -> None:

@@ -148,15 +148,6 @@ def test_a_run_is_repeated_without_its_model(
     assert complete.options.memory.read_bytes() == before
 
 
-@pytest.mark.sampled(2)
-def test_a_replay_needs_no_folder(complete: Complete) -> None:
-    """Without a folder a replay's memory is nowhere, and its results are the same."""
-    before = complete.options.memory.read_bytes()
-    outcome = replay(complete.folder)
-    assert outcome.results.to_dict() == complete.results.to_dict()
-    assert complete.options.memory.read_bytes() == before
-
-
 class StopError(Exception):
     """Stands for whatever stops a process."""
 
@@ -276,14 +267,6 @@ def test_max_iterations_bounds_a_run_with_its_resumes(options: Any, tmp_path: Pa
 
 
 @pytest.mark.sampled(2)
-def test_the_options_are_in_run_json(complete: Complete) -> None:
-    """What a run is can be read from its folder again, and how its memory is stored with it."""
-    file = complete.folder / "run.json"
-    read = type(complete.options).from_config(json.loads(file.read_text())["config"], file)
-    assert read == complete.options
-
-
-@pytest.mark.sampled(2)
 def test_a_run_whose_configuration_changed_is_not_resumed(options: Any, tmp_path: Path) -> None:
     """The configuration has to be what it was when the run began."""
     with pytest.raises(StopError):
@@ -315,40 +298,10 @@ def test_a_replay_that_fails_at_once_leaves_no_folder(kept: Path) -> None:
 
 
 @pytest.mark.sampled(2)
-def test_a_run_need_not_be_kept(options: Any) -> None:
-    """Without a folder the memory is changed all the same."""
-    outcome = runs.begin(options)
-    assert memory_of(options.memory)["prism"]["cycle"] == outcome.results.cycle == CYCLES
-
-
-@pytest.mark.sampled(2)
-def test_a_replay_needs_the_folder_of_the_run(kept: Path) -> None:
-    """A log alone does not say what the memory was."""
-    (kept / "memory_before.json").unlink()
-    with pytest.raises(ReplayError, match=r"holds no memory_before\.json"):
-        replay(kept)
-
-
-def test_a_run_needs_somebody_who_writes(options: Any, tmp_path: Path) -> None:
-    """Without a model and without a log there is no run, and nothing is written."""
-    with pytest.raises(InputError, match="no model is named"):
-        runs.begin(Run(options.file, memory=options.memory), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.sampled(2)
 def test_a_memory_in_use_is_refused(options: Any, tmp_path: Path) -> None:
     """A run does not begin with a memory that another process has open, and leaves no folder."""
     with Memory.open(options.memory), pytest.raises(InputError, match="process"):
         runs.begin(options, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_memory_that_cannot_be_opened_is_refused(options: Any, tmp_path: Path) -> None:
-    """A memory in a folder that there is not is named, and nothing is written."""
-    elsewhere = options.replace(memory=tmp_path / "no" / "memory.json")
-    with pytest.raises(InputError, match="cannot be opened: No such file"):
-        runs.begin(elsewhere, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

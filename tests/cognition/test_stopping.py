@@ -191,25 +191,3 @@ def test_the_window_follows_from_the_hard_limit(tmp_path: Path) -> None:
             runs.begin(Run(config, memory=memory, rounds=1, reasoner=model))
             (question,) = server.questions
         assert question.body["options"]["num_ctx"] == window
-
-
-def letter_counter(text: str) -> int:
-    """Count a token for every letter."""
-    return len(text)
-
-
-def test_the_counter_has_a_name(tmp_path: Path) -> None:
-    """A counter is named by its module, and one that there is not is refused by name."""
-    config = tmp_path / "config.json"
-    config.write_text(Config().to_json())
-    name = f"{__name__}:letter_counter"
-    with FakeOllama(write=lambda *_: thought("a")) as server:
-        model = Model("llama3.2", hosts=(server.url,))
-        options = Run(config, memory=tmp_path / "m.json", rounds=1, count=name, reasoner=model)
-        runs.begin(options, tmp_path / "run")
-        prompt = server.questions[-1].body["messages"][-1]["content"]
-    log = (tmp_path / "run" / "events.jsonl").read_text()
-    assert f'"prompt_tokens":{len(prompt)}' in log.replace(" ", "")
-    for wrong in ("words", "prism.cognition:nobody", f"{__name__}:action"):
-        with pytest.raises(ValueError, match=wrong.partition(":")[0]):
-            runs.begin(options.replace(count=wrong, memory=tmp_path / "other.json"))

@@ -18,7 +18,6 @@ from tests.kit.pools import FAILURES_TO_OPEN, ask_in_turn, at_rest
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, ask, crowd
 from tests.kit.servers import BOTH, DECISIONS, HELLO, Connect, Serve
-from tests.kit.waiting import until
 
 CONCURRENCY = 4
 INTERNAL = ("error in a 200", "500", "520", "no bytes")
@@ -96,21 +95,6 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
     async with Model("tiny", [useless.host, good.host]).as_client() as pool:
         assert await wave(pool, 400) == {"model": 400}
         assert await wave(pool, 400) == {"model": 400}
-
-
-@BOTH
-@pytest.mark.parametrize("fault", FAKED)
-@pytest.mark.sampled(27, long=3)
-async def test_a_faulty_ollama_draws_no_decisions(
-    fault: str, serve: Serve, connect: Connect
-) -> None:
-    """The faults of the fake server are no worse than those of other servers."""
-    good, useless = serve(latency=0.005), serve()
-    useless.fail_always(FAKED[fault])
-    pool = connect(useless, good, attempts=3, concurrency=CONCURRENCY)
-    await waves_until_open(pool, useless.host)
-    assert pool.servers[0].breaker.is_open()
-    assert at_rest(pool)
 
 
 @pytest.mark.parametrize(
@@ -220,22 +204,6 @@ async def test_the_better_of_two_incomplete_replies_is_read(serve: Serve, connec
         decisions = await Reasoner(pool, mode="decision").decide_many(questions)
         assert [decision.source for decision in decisions] == ["model", "fallback"]
         assert at_rest(pool)
-
-
-@BOTH
-async def test_a_doubt_ends_with_a_cancelled_question(serve: Serve, connect: Connect) -> None:
-    """A question that is given up while it is asked elsewhere leaves no doubt and no charge."""
-    useless, slow = serve(), serve()
-    useless.fail_always(Fault.status(400))
-    slow.fail_always(Fault.hang())
-    pool = connect(useless, slow)
-    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3)]
-    await until(lambda: len(slow.questions) == 3)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    assert at_rest(pool)
-    assert not any(host.breaker.is_open() for host in pool.servers)
 
 
 @BOTH

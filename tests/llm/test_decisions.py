@@ -103,17 +103,6 @@ async def test_failed_looks_open_the_circuit(serve: Serve, connect: Connect) -> 
     assert await pool.offers_decisions() is True
 
 
-async def test_busy_looks_open_no_circuit(serve: Serve, connect: Connect) -> None:
-    """Looks that are refused because the server is busy do not keep anybody from asking it."""
-    server = serve()
-    pool = connect(server, model="nimble")
-    server.fail(*[Fault.status(429)] * (FAILURES_TO_OPEN + 1), path=SHOW)
-    for _ in range(FAILURES_TO_OPEN + 1):
-        with pytest.raises(OverloadedError):
-            await pool.offers_decisions()
-    assert await ask(pool) == [server.host]
-
-
 async def test_a_server_without_api_show_is_taken_to_decide(serve: Serve, connect: Connect) -> None:
     """Servers that decide but lack Ollama's own paths are taken to decide until they refuse."""
     other, chats = serve(), serve(models=["nimble"], decision_models=[])
@@ -141,17 +130,3 @@ async def test_that_all_deciding_servers_are_down_is_said(
     assert cost.attempts == (0 if is_open_before else FAILURES_TO_OPEN)
     assert caught.value.host == decides.host
     assert (await pool.chat(HELLO)).host == chats.host
-
-
-async def test_a_look_at_servers_that_are_all_down_is_an_error(
-    serve: Serve, connect: Connect
-) -> None:
-    """While all servers are down a look is an error; it is repeated when one is back."""
-    servers = [serve() for _ in range(2)]
-    pool = connect(*servers, model="nimble")
-    for server in servers:
-        server.stop()
-    with pytest.raises(UnreachableError):
-        await pool.offers_decisions()
-    servers[1].start()
-    assert await pool.offers_decisions() is True

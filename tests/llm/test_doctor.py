@@ -257,16 +257,6 @@ async def test_a_model_that_answers_when_asked_once_more_is_well() -> None:
     assert "but only when asked once more, as a run asks, too" in found
 
 
-async def test_a_letter_that_is_none_is_asked_for_once_more() -> None:
-    """So is a question with letters, which a run repeats as well."""
-    with FakeOpenAI(models=["tiny"]) as server:
-        server.fail(Fault("nothing wrong"), Fault.says("As you like."), path="/v1/chat/completions")
-        async with Model("tiny", [server.host], server="openai", timeout=5) as model:
-            *_, check = [check async for check in model.diagnose()]
-    assert check.ok
-    assert "answers idle 90%, scrolling 10%, but only when asked once more" in check.found
-
-
 @pytest.mark.parametrize(("times", "ok"), [(1, True), (2, False)])
 @pytest.mark.parametrize("fault", [Fault.status(529, "busy"), Fault.drop()], ids=["busy", "broken"])
 async def test_what_passes_is_looked_at_again(
@@ -290,13 +280,6 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
         found == f"cannot reach {server.host} (All connection attempts failed): check that "
         "'ollama serve' is running there"
     )
-
-
-async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:
-    """An address as people type it is examined like any other."""
-    async with Model("tiny", server.host.removeprefix("http://"), timeout=5) as model:
-        checks = [check async for check in model.diagnose() if check.ok is not None]
-    assert [check.ok for check in checks] == [True] * len(STEPS)
 
 
 @pytest.mark.parametrize(
@@ -328,12 +311,3 @@ async def test_a_model_that_is_not_in_the_list_is_not_there(
     if found is not None:
         assert text.startswith(f"{server.host} does not have the model: {found}")
         assert len(steps) == 2
-
-
-async def test_an_empty_list_is_said_to_be_one(serve: Serve) -> None:
-    """A server without any model says so."""
-    server = serve(models=[], decision_models=[])
-    server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
-    (*_, (_, ok, text)) = await findings(server, "tiny")
-    assert not ok
-    assert "tiny is not in its list, which is empty; run  ollama pull tiny" in text

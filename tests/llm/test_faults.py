@@ -9,7 +9,6 @@ import pytest
 
 from prism.errors import (
     BadReplyError,
-    CircuitOpenError,
     DecisionsUnsupportedError,
     LLMError,
     ModelMissingError,
@@ -19,7 +18,6 @@ from prism.errors import (
 )
 from prism.llm._bad_replies import NoConnectionError
 from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.server_faults import FAULTS
@@ -173,64 +171,3 @@ async def test_milliseconds_go_before_seconds(server: FakeOllama, connect: Conne
     with pytest.raises(OverloadedError) as caught:
         await connect().chat(HELLO)
     assert caught.value.retry_after == 0.25
-
-
-@pytest.mark.parametrize(
-    ("error", "retryable"),
-    [
-        (UnreachableError(), True),
-        (TimedOutError(), True),
-        (OverloadedError(), True),
-        (CircuitOpenError(), False),
-        (ModelMissingError(), False),
-        (BadReplyError(), False),
-        (LLMError(), False),
-        (RuntimeError(), False),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: bool) -> None:
-    """Busy servers, broken connections and time-outs are retryable, and nothing else is."""
-    assert is_retryable(error) is retryable
-
-
-@pytest.mark.parametrize(
-    ("fault", "unusable", "internal", "lacking"),
-    [
-        (Fault.status(500), True, True, False),
-        (Fault.status(500, body=b'["crashed"]'), True, True, False),
-        (Fault.body(b'{"error": "crashed"}'), True, True, False),
-        (Fault.status(520), True, True, False),
-        (Fault.status(404, body=b"404 page not found"), True, False, True),
-        (Fault.status(405), True, False, True),
-        (Fault.status(501), True, False, True),
-        (Fault.status(404, "model 'tiny' not found"), False, False, False),
-        (Fault.status(400), True, False, False),
-        (Fault.status(503), False, False, False),
-        (Fault.body(b"<html>"), True, False, False),
-        (Fault.says(""), True, False, False),
-    ],
-    ids=[
-        *("500", "500 list", "200 error", "520", "404", "405", "501", "no model", "400", "503"),
-        *("html", "empty"),
-    ],
-)
-@pytest.mark.sampled(6)
-async def test_an_answer_says_where_to_ask_again(
-    server: FakeOllama,
-    connect: Connect,
-    fault: Fault,
-    unusable: bool,
-    internal: bool,
-    lacking: bool,
-) -> None:
-    """An answer says if another host may do better, if this one may later, and if it can at all."""
-    server.fail(fault)
-    with pytest.raises(LLMError) as caught:
-        await connect().chat(HELLO)
-    error = caught.value
-    assert (is_unusable(error), is_internal(error), lacks_path(error)) == (
-        unusable,
-        internal,
-        lacking,
-    )

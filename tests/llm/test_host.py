@@ -85,23 +85,6 @@ async def test_a_refused_think_is_left_out_from_then_on(
 
 
 @pytest.mark.parametrize(
-    "after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name
-)
-async def test_a_failure_without_think_has_cost_two_requests(
-    server: FakeOllama, connect: Connect, after: Fault, loop_clock: Clock
-) -> None:
-    """Both requests count, also if the second is refused or given up."""
-    server.fail(REFUSES, after)
-    cost = Cost()
-    asking = asyncio.create_task(connect(timeout=60).chat(HELLO, cost=cost))
-    await until(lambda: len(server.questions) == 2)
-    loop_clock.time += 60
-    with pytest.raises(LLMError):
-        await asking
-    assert cost.attempts == len(server.questions) == 2
-
-
-@pytest.mark.parametrize(
     ("think", "fault"), [(True, REFUSES), ("low", REFUSES), (False, Fault.status(400, "format"))]
 )
 async def test_other_refusals_are_raised(
@@ -131,36 +114,6 @@ async def test_a_decision_is_asked_in_the_wire_format(server: FakeOllama, connec
 
 
 @pytest.mark.parametrize(
-    ("models", "decides"), [(["nimble"], False), ([], True)], ids=["chats", "decides"]
-)
-async def test_capabilities_are_asked_for_once(
-    serve: Any, connect: Connect, models: Any, decides: bool
-) -> None:
-    """The server is asked once for capabilities; its answer is remembered, even if it is gone."""
-    server = serve(models=models, decision_models=["nimble"] if decides else [])
-    pool = connect(server, model="nimble")
-    assert await pool.offers_decisions() is decides
-    server.stop()
-    assert await pool.offers_decisions() is decides
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [Fault.status(500), Fault.status(503), Fault.status(429), Fault.body(b"<html>"), Fault.drop()],
-    ids=["500", "503", "429", "html", "dropped"],
-)
-async def test_capabilities_are_asked_for_again_after_a_failure(
-    server: FakeOllama, host: Host, fault: Fault
-) -> None:
-    """After a failure that passes it is unknown whether the model decides, and asked again."""
-    server.fail(fault, path="/api/show")
-    with pytest.raises(LLMError):
-        await host.decides()
-    assert host.known_to_decide is None
-    assert await host.decides() is True
-
-
-@pytest.mark.parametrize(
     ("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)]
 )
 async def test_a_server_that_refuses_to_show_a_model_takes_no_decisions(
@@ -187,16 +140,6 @@ async def test_version_models_and_loading(server: FakeOllama, host: Host) -> Non
     assert await host.models() == ["tiny", "nimble"]
     await host.load()
     assert server.questions == []
-
-
-@pytest.mark.parametrize("body", [b"{}", b"[]", b"html", b"null"])
-async def test_an_invalid_version_is_a_bad_reply(
-    server: FakeOllama, host: Host, body: bytes
-) -> None:
-    """Something else than Ollama at the address is told by its answer to the first request."""
-    server.fail(Fault.body(body), path="/api/version")
-    with pytest.raises(LLMError, match="sent an invalid reply"):
-        await host.kind()
 
 
 @pytest.fixture
@@ -250,16 +193,6 @@ async def test_every_request_has_the_key_and_follows_redirects(
     cost = Cost()
     assert (await behind.chat(Chat(HELLO), cost)).text == "Hello."
     assert cost.attempts == 1
-
-
-async def test_a_model_is_loaded_for_as_long_as_it_is_kept(
-    front: ThreadingHTTPServer, behind: Host
-) -> None:
-    """Loading asks for nothing but to keep the model for the time that questions ask for."""
-    await behind.load()
-    sent: list[dict[str, Any] | None] = front.sent  # type: ignore[attr-defined]
-    (body,) = [each for each in sent if each and "prompt" in each]
-    assert (body["model"], body["prompt"], body["keep_alive"]) == ("nimble", "", "1m")
 
 
 LOOKS: list[tuple[str, Callable[[Host], Awaitable[Any]], str]] = [

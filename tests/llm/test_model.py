@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -207,24 +206,6 @@ def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) ->
     """A setting that a bare reasoner would ignore is refused."""
     with pytest.raises(InputError, match=r"is (only )?for a run"):
         Reasoner(Model("llama3.2", **settings))
-
-
-@pytest.mark.parametrize(
-    ("setting", "told"),
-    [
-        (
-            {"record_prompts": True},
-            "pass record=prism.runlog.PromptLog(path) to Reasoner or Writer",
-        ),
-        ({"remember": 3}, "pass memory= to Reasoner"),
-        ({"max_calls": 3}, "pass budget=Budget(max_calls=...) to Reasoner or Writer"),
-        ({"mode": "chat"}, "pass mode= to Reasoner"),
-    ],
-)
-def test_the_argument_for_a_setting_of_a_run_is_named(setting: dict[str, Any], told: str) -> None:
-    """Who asks a model without a run reads what to give to the reasoner instead."""
-    with pytest.raises(InputError, match=re.escape(told)):
-        Reasoner(Model("llama3.2", **setting))
 
 
 def test_a_copy_makes_connections_of_its_own() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from prism.errors import LLMError
 from prism.llm import Model
-from prism.statechart.reasoner._slots import Slots
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
 from tests.kit.waiting import MOST_SECONDS
@@ -47,28 +46,3 @@ def test_two_loops_at_once_are_refused(
     refused.set()
     thread.join()
     assert answers == ["Hello."]
-
-
-def test_slots_after_another_is_welcome() -> None:
-    """A loop that has ended, even in the middle of something, keeps no other from going on."""
-    slots, entered = Slots(), []
-
-    async def hold(*, leaves: bool) -> None:
-        with slots.entered():
-            entered.append(leaves)
-            if not leaves:
-                await asyncio.Event().wait()
-
-    asyncio.run(hold(leaves=True))
-    loop = asyncio.new_event_loop()
-    unfinished = hold(leaves=False)
-    loop.call_soon(unfinished.send, None)
-    loop.call_soon(loop.stop)
-    loop.run_forever()
-    with pytest.raises(LLMError):
-        asyncio.run(hold(leaves=True))
-    loop.close()
-    asyncio.run(hold(leaves=True))
-    unfinished.close()
-    asyncio.run(hold(leaves=True))
-    assert entered == [True, False, True, True]

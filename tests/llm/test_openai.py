@@ -14,18 +14,15 @@ from prism.errors import (
     FieldValueError,
     LLMError,
     TimedOutError,
-    UnreachableError,
 )
 from prism.llm import Check, Model
 from prism.llm._doctor import diagnose
 from prism.statechart.reasoner import Cost, Reasoner
 from prism.testing import Fault
 from tests.kit.clocks import Clock
-from tests.kit.proxies import Proxy
 from tests.kit.reasoners import crowd
 from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION, Connect, Serve, watched
-from tests.kit.waiting import until
 
 KEY = "sk-1234567890"
 SCHEMA = {
@@ -120,18 +117,6 @@ async def test_what_a_server_refuses_is_told_once_and_left_out(
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
 
 
-@pytest.mark.slow
-async def test_all_that_is_refused_is_left_out(
-    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    """However many parts are refused, by requests at the same time, each is told of once."""
-    server = serve(refuses=PARTS, latency=0.01)
-    pool = connect(server, concurrency=4)
-    await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA) for _ in range(8)))
-    assert len(caplog.messages) == len(PARTS)
-    assert set(server.questions[-1].body) == {"model", "messages"}
-
-
 async def test_a_schema_is_offered_in_the_form_that_a_server_takes(
     serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -196,22 +181,6 @@ async def test_every_fault_has_its_class(
     assert (cost.attempts, cost.host) == (1, server.host)
 
 
-async def test_a_tool_call_is_an_empty_reply(serve: Serve, connect: Connect) -> None:
-    """A reply that calls a tool says nothing, which is no reply to a question."""
-    server = serve()
-    server.fail(Fault.calls_tool())
-    with pytest.raises(BadReplyError, match="gave an empty reply"):
-        await connect(server).chat(HELLO)
-
-
-async def test_a_server_that_is_not_there_is_unreachable(serve: Serve, connect: Connect) -> None:
-    """The advice is not that for Ollama."""
-    server = serve()
-    server.stop()
-    with pytest.raises(UnreachableError, match="check that the server is running, and that"):
-        await connect(server).chat(HELLO)
-
-
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
 async def test_an_address_may_end_with_the_version(
     suffix: str, serve: Serve, connect: Connect
@@ -228,18 +197,6 @@ async def test_a_path_of_its_own_is_kept(serve: Serve, connect: Connect) -> None
     """Where an address has a path, as behind a gateway, nothing is added to it."""
     with pytest.raises(BadReplyError, match="answered 404: Not Found"):
         await connect(f"{serve().host}/openai").chat(HELLO)
-
-
-async def test_a_proxy_of_the_environment_is_used(
-    proxy: Proxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server is asked through the proxy that the environment names, for replies as they are."""
-    monkeypatch.setenv("HTTP_PROXY", proxy.address)
-    proxy.body = json.dumps({"choices": [{"message": {"content": "by proxy"}}]}).encode()
-    assert (await connect("http://models.invalid").chat(HELLO)).text == "by proxy"
-    ((target, headers),) = proxy.requests
-    assert target == "http://models.invalid/v1/chat/completions"
-    assert headers["Accept-Encoding"] == "identity"
 
 
 # The key
@@ -464,25 +421,3 @@ async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> Non
     server = serve()
     assert await connect(server).warm_up() == {server.host: None}
     assert [asked.body["max_tokens"] for asked in server.questions] == [1]
-
-
-@pytest.mark.parametrize("body", [b"{}", b"3", b'{"data": 3}'])
-async def test_a_list_of_models_that_is_none_is_a_bad_reply(
-    body: bytes, serve: Serve, connect: Connect
-) -> None:
-    """Whatever is sent instead of a list is said to be no reply."""
-    server = serve()
-    server.fail(Fault.body(body), path="/v1/models")
-    with pytest.raises(BadReplyError, match="it has no list of models"):
-        await connect(server).servers[0].models()
-
-
-async def test_connections_end_with_the_pool(serve: Serve) -> None:
-    """Closing a pool closes its connections, and the next question makes new ones."""
-    server = serve()
-    async with Model("tiny", [server.host], server="openai").as_client() as pool:
-        await pool.chat(HELLO)
-        assert server.open_connections == 1
-        await pool.close()
-        await pool.chat(HELLO)
-    await until(lambda: not server.open_connections)

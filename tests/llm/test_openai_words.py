@@ -14,7 +14,6 @@ from prism.llm import Model
 from prism.llm._letters import LetteredChoice
 from prism.llm._openai import OPENAI, read_completion, response_format
 from prism.llm._settings import filled_in
-from prism.statechart.reasoner._model_client import ChatReply
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.texts import ANY
 
@@ -233,13 +232,6 @@ def test_tokens_without_alternatives_are_no_probabilities() -> None:
 def test_a_text_may_come_in_parts(content: Any, text: str) -> None:
     """Content is a text or a list of parts; anything else says nothing."""
     assert read_completion(reply(content)).text == text
-
-
-def test_counts_are_read_where_they_are() -> None:
-    """Tokens are those of ``usage``; without it they are unknown."""
-    told = {"prompt_tokens": 5, "completion_tokens": 2}
-    assert read_completion(reply("x", usage=told)) == ChatReply("x", "", "", 5, 2, [])
-    assert read_completion(reply("x", usage=None)) == ChatReply("x", tokens=[])
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 import asyncio
 import random
-import sys
 from collections import Counter
-from subprocess import run
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ import pytest
 from prism.errors import (
     FieldValueError,
     InputError,
-    LLMError,
     ModelMissingError,
 )
 from prism.llm import Model, OllamaChatClient
@@ -54,12 +51,6 @@ def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) ->
 def test_an_address_may_be_short(host: str) -> None:
     """A host may be given with or without scheme, port and path."""
     assert OllamaChatClient(host, "tiny").host == host
-
-
-def test_a_host_named_twice_counts_once() -> None:
-    """The limit of a host holds even if it is listed twice."""
-    pool = Model("tiny", ["a", "b", "a", "http://a:11434/", "u:p@b"], concurrency=3).as_client()
-    assert (pool.hosts, pool.concurrency) == (["a", "b"], 6)
 
 
 @BOTH
@@ -254,82 +245,9 @@ async def test_the_cost_of_a_cancelled_question_is_known(
     assert cost.request_seconds is not None
 
 
-@BOTH
-async def test_a_question_without_a_slot_has_cost_nothing(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """A question that is cancelled before it got a slot has sent nothing."""
-    server.fail_always(Fault.hang())
-    pool, cost = connect(concurrency=1), Cost()
-    stuck = asyncio.create_task(pool.chat(HELLO))
-    await until(lambda: len(server.questions) == 1)
-    waiting = asyncio.create_task(pool.chat(HELLO, cost=cost))
-    await until(lambda: pool.waiting == 1)
-    for task in (waiting, stuck):
-        task.cancel()
-        await asyncio.wait({task})
-    assert cost == Cost()
-
-
-async def test_a_cost_has_what_was_read_and_written(server: FakeOllama, connect: Connect) -> None:
-    """The cost handed to a question knows model, host and tokens, as a reply does."""
-    cost = Cost()
-    reply = await connect().chat(HELLO, cost=cost)
-    assert (cost.model, cost.host, cost.attempts) == (reply.model, reply.host, 1)
-    assert (cost.input_tokens, cost.output_tokens) == (reply.input_tokens, reply.output_tokens)
-    cost = Cost()
-    await connect(model="nimble").systemone("s", QUESTION, cost=cost)
-    assert (cost.input_tokens, cost.output_tokens) == (1, 0)
-
-
-@pytest.mark.parametrize(
-    "fault", [Fault.status(503), Fault.status(500), Fault.status(400)], ids=lambda fault: fault.name
-)
-async def test_refusals_count_if_the_next_server_fails(
-    serve: Serve, connect: Connect, fault: Fault
-) -> None:
-    """The request that a server refused is part of the cost, whatever the next server says."""
-    chats, decides = serve(models=["nimble"], decision_models=[]), serve()
-    decides.fail_always(fault)
-    cost = Cost()
-    with pytest.raises(LLMError) as caught:
-        await connect(chats, decides, model="nimble").systemone("s", QUESTION, cost=cost)
-    assert (cost.attempts, cost.host, caught.value.host) == (2, decides.host, decides.host)
-
-
-@BOTH
-@pytest.mark.parametrize(
-    "fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")]
-)
-@pytest.mark.sampled(2)
-async def test_one_failed_question_does_not_affect_the_next(
-    server: FakeOllama, connect: Connect, fault: Fault
-) -> None:
-    """A question that fails, with the usual attempts, does not keep the next from its answer."""
-    pool = unpaused(connect(attempts=3))
-    server.fail_always(fault)
-    with pytest.raises(LLMError):
-        await pool.chat(HELLO)
-    server.recover()
-    cost = Cost()
-    await pool.chat(HELLO, cost=cost)
-    assert cost.attempts == 1
-
-
 @pytest.mark.parametrize("hosts", ["http://ann:s3cret@far:114344", [["http://ann:s3cret@far"]]])
 def test_hosts_that_are_no_addresses_show_no_password(hosts: Any) -> None:
     """What is given in place of addresses is refused without what is secret in it."""
     with pytest.raises(InputError) as caught:
         Model("tiny", hosts)
     assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_client_is_imported_when_its_pool_is_made() -> None:
-    """No event loop stands still for it: it is loaded before the first question, not before."""
-    code = (
-        "import sys; from prism.llm import Model; assert 'httpx' not in sys.modules; "
-        "Model('tiny').as_client(); assert 'httpx' in sys.modules; "
-        "assert 'ollama' not in sys.modules"
-    )
-    assert run([sys.executable, "-c", code], check=False).returncode == 0

@@ -276,17 +276,6 @@ async def test_a_model_that_is_pulled_anew_is_waited_for(
     assert at_rest(pool)
 
 
-async def test_a_model_that_was_loaded_has_been_there(server: FakeOllama, connect: Connect) -> None:
-    """A model that goes before its first question, but behind its loading, is waited for, too."""
-    pool = impatient(unpaused(connect(patience=60)), pause=0.005, patience=60)
-    await pool.warm_up()
-    models, server.models = server.models, ()
-    asking = asyncio.create_task(pool.chat(HELLO))
-    await until(lambda: asking.done() or pool.servers[0].breaker.is_open())
-    server.models = models
-    assert (await asking).text == "Hello."
-
-
 LOST = [
     Fault.status(500, "unable to load model: /models/blobs/sha256-0f5e"),
     Fault.status(400, "The model has crashed without additional information. (Exit code: 6)"),
@@ -326,16 +315,3 @@ async def test_a_model_that_never_was_there_is_not_waited_for(
         with pytest.raises(ModelMissingError):
             await pool.chat(HELLO, cost=cost)
     assert cost.attempts == len(server.questions) == 3
-
-
-@BOTH
-@pytest.mark.slow
-async def test_another_server_answers_while_a_model_is_pulled(
-    serve: Serve, connect: Connect
-) -> None:
-    """A server whose model is away for a moment costs nothing where another one has it."""
-    coming, other = serve(), serve()
-    pool = impatient(connect(coming, other, patience=60), patience=60)
-    await ask(pool, 8)
-    coming.models = ()
-    assert set(await ask(pool, 40)) == {other.host}

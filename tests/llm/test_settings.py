@@ -4,9 +4,9 @@ import copy
 import json
 import pickle
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -14,47 +14,10 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._credentials import full_address
-from prism.llm._settings import AgentSettings, Concern, settings_of
 from prism.runs import WriterOptions
 from prism.worlds import SwitchModel
 
 SECRET = "http://ada:hidden@127.0.0.1:1/v1"
-
-
-def test_every_setting_is_declared() -> None:
-    """Each field of the options of a model but those of some agents is a setting with a help."""
-    settings = settings_of(Model)
-    assert {each.name for each in fields(Model)} - set(settings) == {
-        "assigned",
-        "client",
-        "models_file",
-    }
-    for name, each in settings.items():
-        assert each.name == name
-        assert each.help.endswith(".")
-        assert each.concerns in get_args(Concern)
-
-
-def test_a_setting_says_all_that_an_option_needs() -> None:
-    """Type, default, bounds, choices and the option come from the field and its declaration."""
-    settings = settings_of(Model)
-    timeout, think, host = settings["timeout"], settings["think"], settings["hosts"]
-    assert (timeout.type, timeout.default, timeout.least) == (float, None, 0.01)
-    assert (think.choices, think.option) == (("false", "true", "low", "medium", "high"), "--think")
-    assert (host.type, host.repeats, host.secret, host.metavar) == (str, True, True, "URL")
-    assert (settings["server"].option, settings["server"].default) == ("--reasoner", "ollama")
-    assert settings["max_calls"].option == "--max-calls"
-    assert (settings["reasons"].is_flag, settings["timeout"].is_flag) == (True, False)
-    assert settings["record_prompts"].panel == "Keeping the run"
-    assert settings_of(WriterOptions)["max_length"].default == 280
-
-
-@pytest.mark.parametrize("kind", [Model, ModelAssignment, SwitchModel])
-def test_settings_are_the_same_wherever_they_may_be_given(kind: type[Any]) -> None:
-    """Options, assignments and switches declare none of the shared settings another time."""
-    for name, shared in settings_of(AgentSettings).items():
-        own = settings_of(kind)[name]
-        assert (own.help, own.least, own.choices) == (shared.help, shared.least, shared.choices)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from prism.errors import BadReplyError, LLMError, PromptTooLongError
 from prism.llm import Model
 from prism.llm._window import (
     Prompt,
-    lacking_room,
     was_cut,
     window_in_models,
     window_in_props,
@@ -70,16 +69,6 @@ def test_a_letter_that_is_repeated_is_no_alarm_where_the_window_is_unknown() -> 
 def test_a_short_prompt_is_no_alarm_where_the_window_is_unknown() -> None:
     """Stand-ins count words."""
     assert not was_cut(Prompt(SHORT), 1, None)
-
-
-def test_what_lacks_room_is_said_with_its_size() -> None:
-    """The reply counts as well."""
-    prompt = Prompt(SHORT)
-    assert lacking_room(prompt, None, 10) is None
-    assert lacking_room(prompt, prompt.tokens + 10, 10) is None
-    said = lacking_room(prompt, prompt.tokens + 9, 10)
-    assert said is not None
-    assert said.endswith(f"10 of the reply exceed the window of {prompt.tokens + 9} by 1")
 
 
 def test_the_reply_has_a_quarter_of_the_window_by_default() -> None:

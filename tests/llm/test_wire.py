@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
 from prism.statechart.reasoner import Cost
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama, Fault
 from prism.testing._server.exchange import Exchange
 from tests.kit.proxies import Proxy
-from tests.kit.servers import BOTH, HELLO, QUESTION, Connect
+from tests.kit.servers import BOTH, HELLO, Connect
 from tests.kit.waiting import until
 
 LIMIT = 1024 * 1024
@@ -263,13 +263,6 @@ async def test_a_model_may_load_for_long_but_a_reply_has_to_end(
     await host.load()
 
 
-async def test_a_header_may_be_long(server: FakeOllama, connect: Connect) -> None:
-    """Gateways send policies and cookies of many kilobytes."""
-    answer = b'{"message": {"role": "assistant", "content": "Hello."}}'
-    server.fail(Fault.body(answer, headers={"X-Policy": "x" * 12_000}))
-    assert (await connect().chat(HELLO)).text == "Hello."
-
-
 @BOTH
 @pytest.mark.sampled(4)
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
@@ -356,23 +349,6 @@ async def test_a_count_that_cannot_be_true_is_not_reported(
     assert (cost.input_tokens, cost.output_tokens) == (counted, 3)
 
 
-@pytest.mark.parametrize(("told", "counted"), COUNTS)
-@pytest.mark.sampled(12)
-async def test_usage_that_cannot_be_true_is_not_reported(
-    told: Any, counted: int | None, server: FakeOllama, connect: Connect
-) -> None:
-    """A decision stays where its usage cannot be true or is missing; what is left counts."""
-    answer = {"type": "choice", "choice": "a", "probabilities": {"a": 1.0}, "confidence": 1.0}
-    usages = [{"input_tokens": told, "output_tokens": 3}, None, told]
-    for usage, expected in zip(usages, [(counted, 3), (None, None), (None, None)], strict=True):
-        body = {"model": "nimble", "answers": {"q0": answer}, "usage": usage}
-        server.fail(Fault.body(json.dumps(body).encode()))
-        cost = Cost()
-        reply = await connect(model="nimble").systemone("state", QUESTION, cost=cost)
-        assert reply.answers["q0"]["choice"] == "a"
-        assert (cost.input_tokens, cost.output_tokens) == expected
-
-
 TOLD = {
     "prompt_eval_count": 5000,
     "eval_count": 7,
@@ -404,20 +380,6 @@ async def test_tokens_of_a_reply_that_is_of_no_use_count(
     assert (cost.total_duration, cost.done_reason) == (9, "length")
 
 
-@pytest.mark.parametrize("answers", [{}, None, [], {"q0": {"type": "choice"}}], ids=str)
-@pytest.mark.sampled(4)
-async def test_tokens_of_a_decision_that_is_of_no_use_count(
-    answers: Any, server: FakeOllama, connect: Connect
-) -> None:
-    """What a decision model read is part of the cost also where its answers are none."""
-    body = {"answers": answers, "usage": {"input_tokens": 40, "output_tokens": 2}}
-    server.fail(Fault.body(json.dumps(body).encode()))
-    cost = Cost()
-    with pytest.raises(BadReplyError):
-        await connect(model="nimble").systemone("state", QUESTION, cost=cost)
-    assert (cost.input_tokens, cost.output_tokens) == (40, 2)
-
-
 async def test_a_reply_says_why_it_ended(server: FakeOllama, connect: Connect) -> None:
     """The reason why a reply ended is in its cost, cut where it is no word."""
     body = {"message": USED, "done_reason": "x" * 1000}
@@ -426,30 +388,3 @@ async def test_a_reply_says_why_it_ended(server: FakeOllama, connect: Connect) -
         cost = Cost()
         assert (await connect().chat(HELLO, cost=cost)).text == "Hello."
         assert cost.done_reason == reason
-
-
-WITHOUT = """
-import asyncio, sys
-sys.modules["openai"] = sys.modules["ollama"] = None
-from prism.llm import Model
-
-async def main():
-    async with Model("tiny", sys.argv[1], server="openai") as model:
-        print((await model.as_client().chat([{"role": "user", "content": "hello"}])).text)
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-def test_no_package_of_a_server_is_needed() -> None:
-    """A server is asked by prism itself, where the package of its makers is not installed."""
-    with FakeOpenAI(models=["tiny"]) as server:
-        done = subprocess.run(
-            [sys.executable, "-c", WITHOUT, server.host],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-    assert done.stdout == "Hello.\n"

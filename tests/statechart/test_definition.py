@@ -103,7 +103,7 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
         ),
         (
             {"timeouts": {OTHER("elsewhere"): 2}},
-            "timeouts names <Other.ELSEWHERE: 'elsewhere'>, which is not among",
+            "state with a limit in timeouts <Other.ELSEWHERE: 'elsewhere'> is not among",
         ),
         (
             {"timeouts": {S.IDLE: 0}},

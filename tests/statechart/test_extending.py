@@ -270,7 +270,7 @@ def test_a_wildcard_stands_for_all_states_of_the_new_chart() -> None:
             [
                 "target <More.MUTED: 'muted'> is not among the states",
                 "initial state 'gone' is not among the states",
-                "timeouts names 'gone', which is not among the states",
+                "state with a limit in timeouts 'gone' is not among the states",
             ],
         ),
         ({"transitions": ["go"]}, ["transition 28 must be a Transition, got 'go'"]),

@@ -44,11 +44,11 @@ def test_a_wildcard_does_not_stand_for_a_final_state() -> None:
     [
         (
             {"transitions": [Transition("ships", PAID, SHIPPED), Transition("back", LOST, OPEN)]},
-            "transition 2 (lost --back--> open) leaves 'lost', which is a final state: remove it",
+            "transition 2 (lost --back--> open): it leaves 'lost', which is a final state",
         ),
         (
             {"transitions": [Transition("again", LOST, LOST)]},
-            "transition 1 (lost --again--> lost) leaves 'lost', which is a final state",
+            "transition 1 (lost --again--> lost): it leaves 'lost', which is a final state",
         ),
         ({"decision_states": [LOST]}, "final state 'lost' cannot be a decision state"),
         ({"timeouts": {LOST: 3}}, "final state 'lost' cannot have a limit in timeouts"),

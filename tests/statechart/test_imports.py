@@ -9,20 +9,18 @@ import prism.statechart
 from prism.statechart import reasoner
 
 LOADED = """
-    prism prism._lazy prism._version prism.errors prism.randomness
-    prism.randomness._distributions
-    prism.randomness._stream prism.statechart prism.statechart._asking
-    prism.statechart._definition
-    prism.statechart._definition_problems prism.statechart._engine
-    prism.statechart._engine.checks prism.statechart._engine.choosing
-    prism.statechart._engine.committing prism.statechart._engine.firing
-    prism.statechart._engine.machine prism.statechart._engine.memory
-    prism.statechart._engine.pending prism.statechart._engine.running
-    prism.statechart._engine.writing prism.statechart._identity
-    prism.statechart._nesting prism.statechart.inspection prism.statechart.inspection._explanation
-    prism.statechart.inspection._lint prism.statechart.queries prism.statechart.social
-    prism.statechart.statechart prism.statechart.states prism.statechart.transitions
-    prism.telemetry prism.telemetry._instrument prism.telemetry._loggers prism.telemetry.events
+    prism prism._lazy prism._version prism.errors prism.statechart prism.statechart._asking
+    prism.statechart._definition prism.statechart._engine prism.statechart._engine.adopted
+    prism.statechart._engine.checks prism.statechart._engine.deciding
+    prism.statechart._engine.firing prism.statechart._engine.machine
+    prism.statechart._engine.memory prism.statechart._engine.pending
+    prism.statechart._engine.writing prism.statechart._identity prism.statechart._nesting
+    prism.statechart._tree prism.statechart._tree.hierarchy prism.statechart._tree.numbers
+    prism.statechart._tree.problems prism.statechart.inspection
+    prism.statechart.inspection._explanation prism.statechart.inspection._lint
+    prism.statechart.queries prism.statechart.social prism.statechart.statechart
+    prism.statechart.states prism.statechart.transitions prism.telemetry
+    prism.telemetry._instrument prism.telemetry._loggers prism.telemetry.events
 """
 """Every module of prism that ``import prism.statechart`` may load."""
 

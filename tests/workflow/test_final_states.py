@@ -94,13 +94,6 @@ def test_check_takes_a_final_state_as_meant(tmp_path: Path) -> None:
     assert problem.message == "the step 's' never runs: no step runs in a final state"
 
 
-def test_a_condition_of_many_sources_is_one_guard() -> None:
-    """A chart as data names guards by their text, so that one text must be one guard."""
-    text = DONE.replace("n > 1}", "n > 1}, {from: open, to: open, condition: n > 1}")
-    chart = Workflow.from_text(text.replace("[open, ", "[open, held, ", 1)).chart
-    assert [item["guard"] for item in chart.to_dict()["transitions"]] == ["n > 1"] * 3
-
-
 def test_a_run_of_turns_ends_there_as_complete(tmp_path: Path) -> None:
     """Turns that are left are not taken; the run is over, and there is nothing to resume."""
     file, out = tmp_path / "w.yaml", tmp_path / "run"
@@ -119,14 +112,3 @@ def test_a_run_of_turns_ends_there_as_complete(tmp_path: Path) -> None:
     again = tmp_path / "again"
     replay(out, again)
     assert (again / "events.jsonl").read_bytes() == log
-
-
-def test_a_run_that_begins_in_one_has_no_turns(tmp_path: Path) -> None:
-    """It is complete at once."""
-    file = tmp_path / "w.yaml"
-    file.write_text(
-        "state_machine: {states: [a], final_states: [a]}\nsteps: [{name: s, code: ''}]\n",
-        encoding="utf-8",
-    )
-    results = runs.begin(Run(file, rounds=3), tmp_path / "run").results
-    assert (results.turns, results.has_finished) == (0, True)

@@ -45,27 +45,3 @@ def test_every_step_is_an_event(events: list[Any]) -> None:
     assert [event["moved_to"] for event in steps] == [None, "b", None, None]
     assert [event["unknown_variables"] for event in steps] == [[], ["nobody"], [], []]
     assert all(event["seconds"] >= 0 for event in steps)
-
-
-def test_a_turn_tells_what_any_chart_tells(events: list[Any]) -> None:
-    """The text, the transition, then the step, in this order."""
-    names = [event["event"] for event in events]
-    assert names[:4] == [
-        "workflow.step",
-        "text.written",
-        "statechart.transition",
-        "workflow.step",
-    ]
-    (text, failed) = said(events, "text.written")
-    assert (text["agent_id"], text["key"], text["text"], text["source"]) == (
-        "ada", "1:ask", ACT, "script",
-    )  # fmt: skip
-    assert (failed["source"], failed["log_level"]) == ("failed", "warning")
-    (transition,) = said(events, "statechart.transition")
-    assert (transition["chart"], transition["agent_id"]) == ("w", "ada")
-
-
-async def test_nothing_is_printed_until_somebody_listens(capsys: Any) -> None:
-    """Without a structlog that was configured a workflow is silent, its refusals aside."""
-    await agent_of("steps: [{name: s, type: llm, prompt: p}]\n").turn()
-    assert capsys.readouterr().out == ""

@@ -239,17 +239,6 @@ async def test_plain_callbacks_run_one_after_another() -> None:
     assert most == 1
 
 
-async def test_the_event_loop_goes_on_while_a_plain_callback_works() -> None:
-    """Other tasks run meanwhile."""
-    release = threading.Event()
-    agent = agent_of(ACTION, on_action=lambda action: release.wait(30))
-    task = asyncio.create_task(agent.turn())
-    await asyncio.sleep(0)
-    release.set()
-    await task
-    assert agent.action_history[-1].result is True
-
-
 async def test_without_a_callback_an_action_is_only_a_result() -> None:
     """It stands in the context, and there is no history."""
     agent = agent_of(ACTION)

@@ -211,14 +211,3 @@ async def test_numbers_may_have_plain_formats(prompt: str, shown: str) -> None:
     steps = f"steps: [{{name: s, type: llm, prompt: '{prompt}'}}]\n"
     await agent_of(steps, writer, {**context, "none": None}).turn()
     assert prompts_of(writer) == [shown]
-
-
-async def test_a_variable_is_looked_up_once_whatever_formats_it_has() -> None:
-    """A host's function is called once for a prompt."""
-    called: list[int] = []
-    agent = agent_of(
-        "steps: [{name: s, type: llm, prompt: '{x:.0f} {x:.1f} {x}'}]\n",
-        variables={"x": lambda _agent: called.append(1) or 2},
-    )
-    await agent.turn()
-    assert called == [1]

@@ -212,13 +212,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_options_are_in_run_json(complete: Complete) -> None:
-    """What a run is can be read from its folder again."""
-    file = complete.folder / "run.json"
-    config = json.loads(file.read_text())["config"]
-    assert type(complete.options).from_config(config, file) == complete.options
-
-
 @pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
 def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, changed: str) -> None:
     """The workflow and its components have to be what they were when the run began."""
@@ -228,18 +221,6 @@ def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, chan
     path = file.parent / changed
     path.write_text(path.read_text() + "# later\n")
     with pytest.raises(InputError, match=r"has changed since the run in .* began"):
-        resume(out)
-
-
-def test_a_component_that_came_later_is_a_change(options: Any, file: Path) -> None:
-    """A component's file that was missing when the run began may not appear until its end."""
-    trait = file.parent / "traits" / "kind.yaml"
-    trait.rename(file.parent / "aside")
-    out = file.parent / "run"
-    with pytest.raises(StopError):
-        runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
-    (file.parent / "aside").rename(trait)
-    with pytest.raises(InputError, match="has changed"):
         resume(out)
 
 

@@ -122,18 +122,10 @@ async def test_a_workflow_that_stopped_stays_stopped() -> None:
     [
         ({"agent_id": None}, "agent.agent_id"),
         ({"turn_number": -1}, "agent.turn_number"),
-        ({"turn_number": True}, "agent.turn_number"),
-        ({"turn_number": "3"}, "agent.turn_number"),
         ({"context": []}, "agent.context"),
         ({"failure": 3}, "agent.failure"),
-        ({"action_history": [3]}, "agent.action_history[0]"),
         ({"action_history": [{"action": 3, "succeeded": True}]}, "agent.action_history[0].action"),
         ({"context": {"_state_machine": 3}}, "_state_machine"),
-        ({"context": {"_state_machine": {}}}, "_state_machine.current_state"),
-        (
-            {"context": {"_state_machine": {"current_state": "looking", "history": 3}}},
-            "_state_machine.history",
-        ),
         (
             {"context": {"_state_machine": {"current_state": "looking", "history": [3]}}},
             "_state_machine.history[0]",
@@ -148,23 +140,3 @@ def test_data_that_is_something_else_is_refused_by_its_key(
     with pytest.raises(InputError) as refused:
         WorkflowAgent.from_dict(Workflow.from_text(TEXT), writer(), data)
     assert refused.value.field == field
-
-
-def test_all_that_is_wrong_with_the_data_is_told() -> None:
-    """A host sees every wrong key at once."""
-    data = {**fresh().to_dict(), "turn_number": -1, "failure": 3, "action_history": [{}]}
-    with pytest.raises(InputError) as refused:
-        WorkflowAgent.from_dict(Workflow.from_text(TEXT), writer(), data)
-    for key in (
-        "turn_number",
-        "failure",
-        "action_history[0].action",
-        "action_history[0].succeeded",
-    ):
-        assert f"agent.{key}: " in str(refused.value)
-
-
-def test_data_without_an_agent_is_refused() -> None:
-    """The name of the agent has to be there."""
-    with pytest.raises(InputError, match="agent_id"):
-        WorkflowAgent.from_dict(Workflow.from_text(TEXT), writer(), {})

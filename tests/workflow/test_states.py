@@ -4,7 +4,6 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.workflow import WorkflowFileError
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, said
 
@@ -25,14 +24,6 @@ def machine(*transitions: str, initial: str | None = None) -> str:
 def test_the_initial_state(declared: str | None, state: str) -> None:
     """It is the declared one, and the first where none is declared."""
     assert agent_of(machine(initial=declared) + ASKS % ("a", "b")).state == state
-
-
-def test_the_initial_state_must_be_declared() -> None:
-    """Another one is an error that names its line."""
-    with pytest.raises(
-        WorkflowFileError, match=r"workflow, line 3, .*: 'd' is not a state: .* a, b, c"
-    ):
-        agent_of(machine(initial="d") + ASKS % ("a", "b"))
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,6 @@ async def asked(text: str, turns: int, context: Any = None) -> list[str]:
     return prompts_of(writer)
 
 
-async def test_each_has_its_turn_in_the_order_of_the_list() -> None:
-    """A refused transition leaves the state, in which the first is next again."""
-    assert await asked(THREE, 5, {"go": False}) == ["one", "two", "three", "one", "two"]
-
-
 async def test_on_entering_a_state_its_first_is_next() -> None:
     """Wherever the state before had got to, also if a step of both states asked last."""
     expected = ["one", "two", "three", "one", "of_b", "one", "two", "three"]
@@ -60,18 +55,6 @@ steps:
     assert await asked(text, 7) == ["one", "one", "two", "one", "one", "two", "one"]
 
 
-async def test_where_the_one_whose_turn_it_was_is_not_due_after_all_the_first_is_next() -> None:
-    """Code between the two can take the turn away, which costs one turn and no more."""
-    text = """
-steps:
-  - {name: one, type: llm, prompt: one}
-  - {name: never, code: 'ready = False'}
-  - {name: two, type: llm, prompt: two, run_if: ready}
-  - {name: again, code: 'ready = True'}
-"""
-    assert await asked(text, 5, {"ready": True}) == ["one", "one", "one"]
-
-
 async def test_a_skipped_step_has_had_its_turn() -> None:
     """One whose server is down does not keep the others from asking."""
     text = "steps:\n  - {name: one, type: llm, prompt: one, on_failure: skip}\n"
@@ -91,12 +74,6 @@ async def test_the_place_is_kept_with_the_state() -> None:
         agent = WorkflowAgent.from_dict(workflow, writer, kept)
         await agent.turn()
     assert prompts_of(writer) == whole
-
-
-async def test_a_place_that_the_workflow_does_not_have_any_more_is_the_first() -> None:
-    """A step that was renamed since is no fault."""
-    context = {"_state_machine": {"current_state": "a", "asked_last": "gone"}, "go": False}
-    assert await asked(THREE, 2, context) == ["one", "two"]
 
 
 @given(

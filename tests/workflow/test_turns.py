@@ -12,7 +12,7 @@ from prism.errors import AgentError
 from prism.statechart import Writer
 from prism.testing import ScriptedWriter
 from prism.workflow import Turn, WorkflowStopped
-from tests.kit.writers import ACT, agent_of, names_of, prompts_of, writer_of
+from tests.kit.writers import ACT, agent_of, names_of
 
 ALTERNATING = """
 state_machine:
@@ -23,17 +23,6 @@ steps:
   - {name: dream, type: llm, in_state: night, prompt: dream, transition_to: day}
   - {name: dusk, code: 'late = 1'}
 """
-
-
-async def test_a_turn_runs_code_asks_once_and_makes_the_transition() -> None:
-    """The code before it runs, one step asks the model, and the code behind it runs, too."""
-    writer = writer_of()
-    agent = agent_of(ALTERNATING, writer)
-    turn = await agent.turn()
-    assert names_of(turn.steps) == ["dawn", "work", "dusk"]
-    assert prompts_of(writer) == ["work 1"]
-    assert (turn.number, turn.state, turn.has_stopped) == (1, "night", False)
-    assert turn.steps[1].moved_to == "night"
 
 
 async def test_code_behind_a_step_that_asked_runs_in_the_state_it_led_to() -> None:
@@ -52,42 +41,6 @@ steps:
     turn = await agent.turn()
     assert names_of(turn.steps) == ["ask", "of_b", "of_c"]
     assert (turn.state, agent.context["y"], "x" in agent.context) == ("c", "b", False)
-
-
-async def test_code_steps_alone_end_no_turn() -> None:
-    """All code steps of a turn run, though each may lead to a state; no model is asked."""
-    writer = writer_of()
-    agent = agent_of(
-        """
-state_machine: {states: [a, b, c]}
-steps:
-  - {name: one, in_state: a, code: 'x = 1', transition_to: b}
-  - {name: two, in_state: b, code: 'x = x + 1', transition_to: c}
-  - {name: three, in_state: c, code: 'x = x + 1', transition_to: a}
-""",
-        writer,
-    )
-    turn = await agent.turn()
-    assert names_of(turn.steps) == ["one", "two", "three"]
-    assert (agent.context["x"], turn.state, writer.calls) == (3, "a", [])
-
-
-async def test_a_code_steps_transition_chooses_the_steps_behind_it() -> None:
-    """After a code step's transition the steps of the new state follow in the same turn."""
-    writer = writer_of()
-    agent = agent_of(
-        """
-state_machine: {states: [a, b]}
-steps:
-  - {name: of_b, in_state: b, type: llm, prompt: early}
-  - {name: go, in_state: a, code: '', transition_to: b}
-  - {name: of_a, in_state: a, type: llm, prompt: left}
-  - {name: too, in_state: b, type: llm, prompt: behind}
-""",
-        writer,
-    )
-    assert names_of((await agent.turn()).steps) == ["go", "too"]
-    assert prompts_of(writer) == ["behind"]
 
 
 async def test_a_turn_in_which_no_step_matches_changes_nothing() -> None:

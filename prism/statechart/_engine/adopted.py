@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
     EventData,
     Machine,
@@ -122,7 +122,7 @@ async def _nothing() -> None:
     pass
 
 
-class AdoptedEngine(Engine[Any]):
+class AdoptedEngine(Deciding[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     _machine: Any
@@ -244,6 +244,8 @@ class AdoptedEngine(Engine[Any]):
                 other.note.source = now
         trigger = getattr(event.event, "name", None) or "?"
         edge = self._edge(_recorded(note.source), _recorded(now), trigger)
+        # the package calls a state by its name, whatever its value is
+        edge.from_text, edge.to_text = value_text(note.source), value_text(now)
         self._write(agent, edge, context_of(event), note.ticks)
 
     def _write(self, agent: Any, edge: Edge, context: Any, dwell: int | None) -> None:

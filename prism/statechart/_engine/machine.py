@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 from transitions import EventData, Machine, MachineError, State, Transition
 from transitions.core import Condition, Event
 
+from prism.errors import DefinitionError
 from prism.statechart._asking import told
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._identity import own_name
@@ -321,7 +322,15 @@ def build_machine(
         cls: The class of Machine to run on.
         ignores: Whether an event that does not apply in a state does nothing, instead of raising a
             `MachineError`.
+
+    Raises:
+        DefinitionError: If the class awaits its callbacks, or has states inside states.
     """
+    if any(each.__name__ in ("AsyncMachine", "HierarchicalMachine") for each in cls.__mro__):
+        raise DefinitionError(
+            f"chart {definition.name!r} cannot run on {cls.__name__}: its callbacks must be plain "
+            "functions, and states inside states are written as State(...)"
+        )
     own: Any = ChartMachine
     if not issubclass(cls, ChartMachine):
         own = own if cls is Machine else type(cls.__name__, (ChartMachine, cls), {})

@@ -250,8 +250,13 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         dwell, history = field_of(agent, "ticks_in_state"), field_of(agent, "state_history")
     if type(dwell) is not int:
         dwell = None
-    # the usual case, without the calls of `is_prisms`
-    is_usual = type(history) is deque and history and type(history[-1]) is StateTransition
+    # the usual case, without calls: a deque with a bound of its own that ends with a record
+    is_usual = (
+        history.__class__ is deque
+        and history.maxlen
+        and history
+        and history[-1].__class__ is StateTransition
+    )
     if not (is_usual or is_prisms(agent, history)):
         history = _kept_beside(agent, history)
 
@@ -263,7 +268,9 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
             agent.ticks_in_state = 0
         # the history comes last: what a full one drops cannot be brought back
         field = "state_history"
-        if history is not None:
+        if is_usual:
+            history.append(record)
+        elif history is not None:
             append_record(history, record, depth_of(agent))
     except Exception as error:
         if history and history[-1] is record:

@@ -1,22 +1,17 @@
-"""Checks of a chart with composites before it is built, each with its message."""
+"""The checks that a chart must pass, each with its message; a flat one is a tree of depth one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from itertools import combinations
 from typing import Any
 
-from prism.statechart._definition_problems import (
-    is_among,
-    never_left_problems,
-    state_set_problems,
-    tick_problems,
-)
 from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
 from prism.statechart._tree.numbers import CHART, Tree
-from prism.statechart.states import state_text
+from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import (
     ALWAYS,
     History,
@@ -30,19 +25,16 @@ MOST_TRANSITIONS = 100_000
 
 _ROUNDING = 1e-9
 
-_NOT_THERE = "is not among the states of the tree: add it, or name another one"
 
-
-def nested_problems(hierarchy: Hierarchy) -> list[str]:
+def chart_problems(hierarchy: Hierarchy) -> list[str]:
     """List everything that is wrong; what cannot be judged without a sound tree comes last."""
     members = [member_of(state) for state in with_insides(hierarchy.states)]
     # without a set of states nothing else can be judged
-    problems = state_set_problems(members) or [*_text_problems(hierarchy, members)]
+    problems = _set_problems(members) or [*_text_problems(hierarchy, members)]
     if problems:
         return problems
 
-    known = set(members)
-    problems = [*_naming_problems(hierarchy, known)]
+    problems = [*_naming_problems(hierarchy, members)]
     if problems:
         return problems
 
@@ -57,7 +49,34 @@ def nested_problems(hierarchy: Hierarchy) -> list[str]:
     ] or _size_problems(hierarchy)
 
 
+def need_problems(needs: Iterable[Any]) -> list[str]:
+    """List what is wrong with ``needs``."""
+    return [
+        f"needs must list names of attributes, got {name!r}"
+        for name in needs
+        if not isinstance(name, str) or not name.isidentifier()
+    ]
+
+
 # Names
+
+
+def _set_problems(states: Sequence[Any]) -> list[str]:
+    """List why values cannot be the states of a chart."""
+    if not states:
+        return ["a chart needs at least one state"]
+
+    wrong = [repr(state) for state in states if not is_state(state)]
+    if wrong:
+        return [
+            f"states must be members of a str-based Enum, such as a StrEnum, got {', '.join(wrong)}"
+        ]
+
+    enums = sorted({type(state).__name__ for state in states})
+    if len({type(state) for state in states}) > 1:
+        return [f"states must all come from one enum, got members of {', '.join(enums)}"]
+
+    return []
 
 
 def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
@@ -92,22 +111,30 @@ def _all(hierarchy: Hierarchy) -> Iterator[Any]:
     return with_insides(hierarchy.states)
 
 
-def _naming_problems(hierarchy: Hierarchy, known: set[Any]) -> Iterator[str]:
-    """Yield a problem for each name that is no state of the tree."""
+def _naming_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
+    """Yield a problem for each name that is no state of the chart."""
+    known = set(members)
+    is_not = f"is not among the states ({', '.join(map(state_text, members))})"
     yield from (
-        f"{what} {state!r} {_NOT_THERE}"
+        f"{what} {state!r} {is_not}"
         for what, state in _named(hierarchy)
-        if not is_among(state, known)
+        if not _is_among(state, known)
     )
     for number, item in enumerate(hierarchy.transitions, start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
         yield from (
-            f"transition {number} ({item}): {what} {state!r} {_NOT_THERE}"
+            f"transition {number} ({item}): {what} {state!r} is not among the states"
             for what, state in _named_by(item)
-            if not is_among(state, known)
+            if not _is_among(state, known)
         )
+
+
+def _is_among(state: Any, known: set[Any]) -> bool:
+    """Return whether a value is one of a chart's states."""
+    # by enum, too: members of two enums with equal texts compare equal
+    return isinstance(state, Enum) and type(state) is type(next(iter(known))) and state in known
 
 
 def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
@@ -152,7 +179,15 @@ def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 )
 
     for state, ticks in hierarchy.timeouts.items():
-        yield from tick_problems(state, ticks)
+        yield from _tick_problems(state, ticks)
+
+
+def _tick_problems(state: Any, ticks: Any) -> list[str]:
+    """List what is wrong with a limit in ``timeouts``."""
+    if isinstance(ticks, int) and not isinstance(ticks, bool) and ticks >= 1:
+        return []
+    must = "must be a whole number of ticks, 1 or more"
+    return [f"timeouts[{state_text(state)}] {must}, got {ticks!r}"]
 
 
 def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
@@ -169,7 +204,22 @@ def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
                 f"final state {state_text(state)!r} has an exit action, but no agent leaves it: "
                 "remove the action"
             )
-        yield from never_left_problems(state, hierarchy.decision_states, hierarchy.timeouts)
+        yield from _never_left_problems(state, hierarchy.decision_states, hierarchy.timeouts)
+
+
+def _never_left_problems(
+    state: Any, decision_states: Iterable[Any], timeouts: Iterable[Any]
+) -> list[str]:
+    """List what a final state cannot be, since no agent leaves it."""
+    text, problems = state_text(state), []
+    if state in decision_states:
+        problems.append(
+            f"final state {text!r} cannot be a decision state: nothing is enabled there"
+        )
+    if state in timeouts:
+        problems.append(f"final state {text!r} cannot have a limit in timeouts: no agent leaves it")
+
+    return problems
 
 
 def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
@@ -285,7 +335,8 @@ def _lies_in(tree: Tree, composite: int, target: Any) -> bool:
 
 def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
     shares: Counter[tuple[Any, int]] = Counter()
-    for arc in hierarchy.arcs:
+    has_shares = any(item.probability is not None for item in hierarchy.transitions)
+    for arc in hierarchy.arcs if has_shares else ():
         share = arc.written.probability
         if share is None:
             continue
@@ -307,7 +358,8 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
 
 def _size_problems(hierarchy: Hierarchy) -> list[str]:
     count = 0
-    for size in hierarchy.sizes():
+    is_flat = not any(node.children for node in hierarchy.tree.nodes[1:])
+    for size in () if is_flat else hierarchy.sizes():
         count += size
         if count > MOST_TRANSITIONS:
             return [

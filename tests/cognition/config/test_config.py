@@ -217,13 +217,6 @@ def test_everything_that_is_wrong_is_told_at_once_with_line_and_column(tmp_path:
     assert str(found[0]).startswith(f"{tmp_path / 'config.json'}:3:22: agent.paging_limit.enable: ")
 
 
-def test_what_comes_after_very_many_mistakes_is_not_looked_at() -> None:
-    """A file that is wrong all over is told as far as it was read, whatever the rest holds."""
-    unknown = {f"unknown_{number}": 1 for number in range(150)}
-    problems = told({**unknown, "iterate": {"max_iterations": "x"}, "agent": "x"})
-    assert len(problems) == 50
-
-
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

@@ -16,7 +16,6 @@ from prism.errors import InputError
 from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
 from tests.cognition.config.examples import FLAT, LKJAGENT, OLDEST
-from tests.kit.texts import ANY
 
 DOCS = Path(__file__).parents[3] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(config_schema())
@@ -73,13 +72,6 @@ def documents(draw: st.DrawFn) -> Any:
     return document
 
 
-@given(documents())
-@settings(max_examples=2 * settings().max_examples)
-def test_the_schema_accepts_what_the_loader_accepts(document: Any) -> None:
-    """A document, changed in up to three places, has the right shape to both or to neither."""
-    assert VALIDATOR.is_valid(document) == accepted(document)
-
-
 @pytest.mark.parametrize("example", EXAMPLES[:4], ids=["default", "lkjagent", "oldest", "flat"])
 @pytest.mark.slow
 def test_every_value_at_every_place_is_accepted_by_both_or_by_neither(example: Any) -> None:
@@ -108,22 +100,6 @@ def test_a_file_of_the_right_shape_is_only_refused_for_what_no_schema_can_say(
         assert (kinds <= beyond_the_schema) == VALIDATOR.is_valid(document)
     else:
         assert VALIDATOR.is_valid(document)
-
-
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(ANY), lambda inner: (
-    st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
-)))  # fmt: skip
-@settings(max_examples=2 * settings().max_examples)
-def test_both_agree_on_documents_that_were_never_configurations(document: Any) -> None:
-    """Arbitrary JSON has the right shape to both or to neither."""
-    assert VALIDATOR.is_valid(document) == accepted(document)
-
-
-def test_both_accept_the_examples() -> None:
-    """The examples that the mutations begin with are accepted."""
-    for example in EXAMPLES:
-        assert accepted(example)
-        assert VALIDATOR.is_valid(example)
 
 
 def test_the_published_schema_is_current() -> None:

@@ -53,16 +53,6 @@ def test_save_and_load(memory: Memory) -> None:
     assert memory.working["plot"] == "a map"
 
 
-def test_missing_keys(memory: Memory) -> None:
-    """What is not there is not loaded, saved, paged in or read, and nothing has changed."""
-    assert not memory.load("nothing")
-    assert not memory.save("nothing")
-    assert not memory.page_in("nothing")
-    assert memory.stored("nothing") is None
-    memory.touch(["nothing"])
-    assert memory.to_dict() == NEW
-
-
 def test_tags_with_spaces(memory: Memory) -> None:
     """Spaces in tags become underscores everywhere."""
     memory.add(" character  alice ", "young")
@@ -112,26 +102,6 @@ def test_views_cannot_be_written_to(memory: Memory) -> None:
             view["x"] = 1  # type: ignore[index]
 
 
-def test_paging_out_an_equal_value(memory: Memory) -> None:
-    """What is in storage already makes no copy; 1 and true are not equal."""
-    memory.add("n", 1)
-    assert memory.save("n")
-    assert memory.page_out("n") is False
-    memory.add("n", True)
-    assert memory.page_out("n") is True
-    assert (memory.stored("n"), memory.versions("n"), memory.stored_count) == (True, [1], 1)
-
-
-def test_paging_out_keeps_older_values(memory: Memory) -> None:
-    """An older value under a tag is kept as a version of it, once, and is no memory."""
-    for value in ("a", "b", "c", "b", "c"):
-        memory.add("x", value)
-        memory.page_out("x")
-    assert memory.to_dict()["storage"] == {"x": "c"}
-    assert memory.versions("x") == ["a", "b"]
-    assert [match.value for match in memory.search("x a b c", 10)] == ["c"]
-
-
 def test_versions_are_bounded(memory: Memory) -> None:
     """The newest stay, and 0 keeps none."""
     memory.version_limit = 3
@@ -141,23 +111,6 @@ def test_versions_are_bounded(memory: Memory) -> None:
     memory.version_limit = 0
     memory.save("x", "new")
     assert memory.versions("x") == []
-
-
-def test_a_newer_value_of_storage_stays_the_present_one(memory: Memory) -> None:
-    """What was saved since a memory came to working memory is not replaced when that moves out."""
-    memory.add("x", "old")
-    memory.save("x", "new")
-    assert memory.working["x"] == "new"
-    assert memory.page_out("x") is False
-    assert (memory.stored("x"), memory.versions("x")) == ("new", ["old"])
-
-
-def test_loading_keeps_what_it_replaces(memory: Memory) -> None:
-    """Another value in working memory becomes a version."""
-    memory.save("x", "stored")
-    memory.add("x", "unsaved")
-    assert memory.load("x")
-    assert (memory.working["x"], memory.versions("x")) == ("stored", ["unsaved"])
 
 
 def test_a_thought_is_shortened(memory: Memory) -> None:

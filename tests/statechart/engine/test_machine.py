@@ -9,6 +9,8 @@ import pytest
 from transitions import EventData, Machine, MachineError, State
 from transitions.core import Condition
 from transitions.core import Transition as StockTransition
+from transitions.extensions import HierarchicalMachine
+from transitions.extensions.asyncio import AsyncMachine
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
@@ -229,6 +231,13 @@ def test_a_machine_class_of_the_applications_runs_the_chart() -> None:
     assert len(lamp.state_history) == 1
 
 
+@pytest.mark.parametrize("cls", [AsyncMachine, HierarchicalMachine])
+def test_a_machine_class_that_cannot_run_a_chart_is_refused(cls: type[Machine]) -> None:
+    """One that awaits its callbacks, and one with states inside states."""
+    with pytest.raises(DefinitionError, match=f"cannot run on {cls.__name__}"):
+        lights(machine_class=cls)
+
+
 def test_pictures_and_documents_read_a_changed_machine() -> None:
     """What is added to a Machine is drawn, explained and checked, and cannot be pickled unseen."""
     chart = lights()
@@ -262,7 +271,7 @@ def test_fire_and_the_stock_way_agree_whatever_changes(seed: int) -> None:
     assert first == second
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60, 1400))
 def test_a_hundred_thousand_events_leave_the_same_by_both_ways(seed: int) -> None:
     """As above, 80 events a chart."""

@@ -48,7 +48,7 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
         ),
         (
             Transition("x", Phone.READING, Day.IDLE),
-            "target <Day.IDLE: 'idle'> is not among the states of the tree",
+            "target <Day.IDLE: 'idle'> is not among the states",
         ),
         ("x", "transition 5 must be a Transition, got 'x'"),
         (Transition("state", Phone.POCKET, Phone.READING), "a trigger cannot be called 'state'"),

@@ -46,77 +46,6 @@ async def start(
     return tasks
 
 
-async def test_equal_calls_at_the_same_time_are_one() -> None:
-    """All who ask the same at the same time get the one answer, and others their own."""
-    flights, asking = SingleFlight[int](), Asking()
-    tasks = await start(flights, asking, "a", "b", "a", "a")
-    asking.may_answer.set()
-    assert [outcome.result for outcome in await asyncio.gather(*tasks)] == [1, 2, 1, 1]
-
-
-async def test_a_call_that_has_ended_is_made_anew() -> None:
-    """Once a question is answered it is asked anew."""
-    flights, asking = SingleFlight[int](), Asking()
-    (task,) = await start(flights, asking, "a")
-    asking.may_answer.set()
-    assert (await task).result == 1
-    assert (await flights.do("a", asking)).result == 2
-
-
-def test_an_outcome_is_charged_once() -> None:
-    """Only the first who receives an outcome bears its cost; others know model and host."""
-    outcome = Outcome(Cost(0.5, "m1", "h1", 2, 30, 4), result=1)
-    assert outcome.charge() is outcome.cost
-    assert [outcome.charge() for _ in range(2)] == [Cost(0.5, "m1", "h1", 0, 0, 0)] * 2
-
-
-async def test_a_call_has_one_cost_however_it_ends() -> None:
-    """What a call adds to its cost is in the outcome, also if it fails."""
-
-    async def fails(cost: Cost) -> int:
-        cost.attempts += 3
-        raise ConnectionError("nobody there")
-
-    outcome = await SingleFlight[int]().do("a", fails)
-    assert (outcome.result, outcome.cost) == (None, Cost(attempts=3))
-    assert isinstance(outcome.error, ConnectionError)
-
-
-async def test_a_failure_is_the_outcome_for_all_waiters() -> None:
-    """An exception is the outcome for everyone who waits, and is not kept for later calls."""
-    flights, asking = SingleFlight[int](), Asking()
-    asking.error = ConnectionError("nobody there")
-    tasks = await start(flights, asking, "a", "a")
-    asking.may_answer.set()
-    assert [(await task).error for task in tasks] == [asking.error] * 2
-    asking.error = None
-    assert (await flights.do("a", asking)).result == 2
-
-
-@pytest.mark.parametrize("leaver", [0, 1])
-async def test_cancelling_one_waiter_leaves_the_other_its_answer(leaver: int) -> None:
-    """Cancelling one of two, whether the first or the second, leaves the other its answer."""
-    flights, asking = SingleFlight[int](), Asking()
-    tasks = await start(flights, asking, "a", "a")
-    tasks[leaver].cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await tasks[leaver]
-    asking.may_answer.set()
-    assert (await tasks[1 - leaver]).result == 1
-    assert (asking.calls, asking.let_go) == (1, 1)
-
-
-async def test_cancelling_all_waiters_cancels_the_call() -> None:
-    """When all are cancelled the call is, and has let go of what it holds before they are."""
-    flights, asking = SingleFlight[int](), Asking()
-    tasks = await start(flights, asking, "a", "a")
-    for task in tasks:
-        task.cancel()
-    results: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
-    assert all(isinstance(result, asyncio.CancelledError) for result in results)
-    assert (asking.calls, asking.let_go) == (1, 1)
-
-
 async def test_a_call_that_is_being_cancelled_takes_no_new_waiter() -> None:
     """A question that everybody has given up is put again for the next who asks it."""
     flights, asking = SingleFlight[int](), Asking()
@@ -126,18 +55,6 @@ async def test_a_call_that_is_being_cancelled_takes_no_new_waiter() -> None:
     asking.may_answer.set()
     assert (await late).result == 2
     assert given_up.cancelled()
-
-
-async def test_no_call_is_remembered() -> None:
-    """After answers, failures and cancellations no call is remembered."""
-    flights, asking = SingleFlight[int](), Asking()
-    tasks = await start(flights, asking, "a", "b", "b")
-    tasks[0].cancel()
-    asking.may_answer.set()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    asking.error = ConnectionError("nobody there")
-    await asyncio.gather(*(await start(flights, asking, "c", "c")), return_exceptions=True)
-    assert len(flights) == 0
 
 
 async def gives_up(_cost: Cost) -> int:
@@ -169,15 +86,6 @@ async def test_a_call_that_cancels_itself_has_failed(
     assert isinstance(one.error, LLMError)
     assert str(one.error) == "the client cancelled its own call"
     assert other is one
-
-
-async def test_a_time_out_around_a_call_stays_one() -> None:
-    """Whoever waits with a limit of its own gets its TimeoutError, and the call is over by then."""
-    flights, asking = SingleFlight[int](), Asking()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await flights.do("a", asking)
-    assert asking.let_go == 1
 
 
 def test_a_call_of_a_closed_loop_is_made_anew() -> None:

@@ -4,16 +4,15 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-import ollama
 import pytest
 
-from prism.errors import BadReplyError, ReasonerError
+from prism.errors import BadReplyError
 from prism.statechart import Cost, parse_reasoner_response
-from prism.statechart.reasoner._foreign import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._foreign import adapt
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.states import AgentState, state_enum
 from prism.testing import FakeOllama
-from tests.kit.clients import Deciding, Told
+from tests.kit.clients import Told
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
@@ -97,10 +96,6 @@ class Blocking(Told):
         return self.reply
 
 
-class Everything(Responder, Runner, OllamaLike):
-    """Has all three methods."""
-
-
 MESSAGES = [{"role": "user", "content": "what next?"}]
 SCHEMA = {
     "type": "object",
@@ -114,21 +109,6 @@ def test_the_schema_allows_the_options_only() -> None:
     assert answer_schema(OPTIONS) == SCHEMA
     odd = state_enum("Odd", ["two words"])
     assert answer_schema(list(odd))["properties"]["next_state"]["enum"] == ["two words"]
-
-
-@pytest.mark.parametrize("client", [OllamaLike(), Responder(), Runner(), Blocking()])
-def test_a_client_with_any_method_is_accepted(client: Any) -> None:
-    """One of chat, get_response and run makes a client."""
-    check_client(client)
-
-
-@pytest.mark.parametrize("client", [None, object(), SimpleNamespace(chat="not callable")])
-def test_a_client_without_a_method_is_refused(client: Any) -> None:
-    """An object with none of the three methods is an error that names its class and the methods."""
-    with pytest.raises(
-        ReasonerError, match=f"chat, get_response or run; {type(client).__name__} has none"
-    ):
-        check_client(client)
 
 
 @pytest.mark.parametrize(
@@ -166,14 +146,6 @@ async def test_a_client_gets_the_arguments_that_it_takes(
     """Each kind of client gets the prompt in its form, and schema and model if it takes them."""
     assert await ask_chat(client, model=model, seed=7) == "yes"
     assert client.told == told
-
-
-async def test_chat_is_used_before_other_methods() -> None:
-    """Of a client with several methods chat is used, because it can be given the schema."""
-    client = Everything()
-    await ask_chat(client)
-    assert isinstance(client.told, dict)
-    assert client.told["format"] == SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -231,17 +203,6 @@ async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
         await ask_chat(Runner(reply))
 
 
-async def test_an_exception_of_the_client_propagates() -> None:
-    """What a client raises reaches the caller unchanged."""
-
-    class Down(Told):
-        async def chat(self, messages: Any) -> Any:
-            raise ConnectionError("nobody there")
-
-    with pytest.raises(ConnectionError, match="nobody there"):
-        await ask_chat(Down())
-
-
 @pytest.mark.parametrize(
     ("reply", "tokens"),
     [
@@ -277,75 +238,3 @@ async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) ->
     assert (cost.input_tokens, cost.output_tokens) == (3, 2)
     assert cost.host == (None if kind == "ollama" else server.host)
     assert server.questions[0].body["format"] == SCHEMA
-
-
-@pytest.mark.parametrize(("kind", "native"), [("prism", True), ("pool", True), ("ollama", False)])
-def test_prisms_clients_need_no_adapter(kind: str, native: bool, connect: Any) -> None:
-    """A client that takes a cost is spoken to directly, and hands out its own slots."""
-    client = connect(kind=kind)
-    assert has_slots(client) is native
-    assert (adapt(client, "tiny", 0) is client) is native
-
-
-class Mine(ollama.Client):
-    """A blocking client of the user's own making."""
-
-
-@pytest.mark.parametrize("client", [ollama.Client(), Mine()])
-@pytest.mark.parametrize("only_decides", [True, False])
-def test_a_client_that_blocks_is_refused(client: Any, only_decides: bool) -> None:
-    """Ollama's blocking client is an error that names the other one, which is accepted."""
-    with pytest.raises(
-        ReasonerError, match=r"stops the event loop while it waits for an answer: use ollama\.Async"
-    ):
-        check_client(client, only_decides=only_decides)
-    check_client(ollama.AsyncClient(), only_decides=only_decides)
-
-
-class Needy(Told):
-    """Has to be told a model."""
-
-    async def chat(self, model: str, messages: Any) -> Any: ...
-
-    systemone = chat
-
-
-class Settled(Told):
-    """Has a model of its own, unless it is told another."""
-
-    async def chat(self, messages: Any, model: str | None = None) -> Any: ...
-
-    systemone = chat
-
-
-@pytest.mark.parametrize("only_decides", [True, False])
-@pytest.mark.parametrize("client", [ollama.AsyncClient(), Needy()])
-@pytest.mark.parametrize("model", [None, ""])
-def test_a_client_without_a_model_is_refused(
-    client: Any, model: str | None, only_decides: bool
-) -> None:
-    """A client that needs a model is refused without one, with advice, and accepted with one."""
-    method = "systemone" if only_decides else "chat"
-    message = (
-        rf"{type(client).__name__}.{method} needs the name of a model: "
-        r"give one, such as Reasoner\(client, model="
-    )
-    with pytest.raises(ReasonerError, match=message):
-        check_model(client, model, only_decides=only_decides)
-    check_model(client, "m1", only_decides=only_decides)
-
-
-@pytest.mark.parametrize(
-    "client", [Settled(), Open(), MessagesOnly(), Responder(), Runner(), FrameworkAgent()]
-)
-@pytest.mark.parametrize("only_decides", [True, False])
-def test_other_clients_need_no_model(client: Any, only_decides: bool) -> None:
-    """A client that knows its model, or takes none, is accepted without one."""
-    check_model(client, None, only_decides=only_decides)
-
-
-def test_mode_decision_needs_only_systemone() -> None:
-    """A client that only decides is accepted where only decisions are asked, and needed there."""
-    check_client(Deciding(), only_decides=True)
-    with pytest.raises(ReasonerError, match="Runner has none"):
-        check_client(Runner(), only_decides=True)

@@ -1,18 +1,14 @@
 """What answers cost, and how much a run may spend."""
 
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from prism.errors import BudgetSpentError, FieldValueError
-from prism.statechart import Budget, Cost
+from prism.errors import FieldValueError
+from prism.statechart import Budget
 from prism.statechart.reasoner._spending import (
-    COST_KEYS,
-    KNOWN_COST_KEYS,
     Allowance,
-    require_positive,
 )
 from tests.kit.clocks import Clock
 
@@ -23,15 +19,6 @@ def test_limits_are_above_zero(limit: str, value: float) -> None:
     """A limit that is not above 0 is a ValueError that names it."""
     with pytest.raises(FieldValueError, match=f"{limit} must be above 0, got {value!r}"):
         Budget(**{limit: value})
-
-
-def test_no_limits_are_never_reached() -> None:
-    """A budget without limits only counts."""
-    budget = Budget()
-    assert [budget.take() for _ in range(1000)] == [None] * 1000
-    budget.add(retries=10**6, tokens=10**9)
-    assert (budget.spent(), budget.seconds_left()) == (None, None)
-    assert (budget.calls, budget.tokens) == (1_001_000, 10**9)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +74,6 @@ def test_a_restored_deadline_goes_on_where_it_was() -> None:
     assert 0 < (fresh.seconds_left() or 0) <= 100
 
 
-def test_without_a_deadline_seconds_are_ignored() -> None:
-    """A budget without a deadline tells no seconds and has none left after a restore."""
-    budget = Budget(max_calls=9)
-    budget.restore(calls=1, tokens=2, seconds=50.0)
-    assert (budget.seconds_left(), budget.to_dict()["seconds"], budget.calls, budget.tokens) == (
-        None,
-        0.0,
-        1,
-        2,
-    )
-
-
 def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     """A deadline begins with the first question, and when it is over nothing can be taken."""
     budget = Budget(deadline=5)
@@ -113,30 +88,6 @@ def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     assert budget.calls == 1
 
 
-def test_a_cost_without_limits_may_always_go_on() -> None:
-    """A cost that nobody bounds takes what slots say of it, and changes nothing."""
-    cost = Cost(model="m1")
-    cost.allowance.stalled(True)
-    cost.allowance.admitted()
-    assert cost.allowance.allows(10**6)
-    assert cost == Cost(model="m1")
-
-
-def test_the_allowance_of_a_cost_is_no_part_of_it() -> None:
-    """Costs are equal by what is logged of them, whatever bounds them."""
-    budget = Budget(max_calls=1)
-    cost = Cost(allowance=Allowance(budget, most_attempts=2))
-    cost.allowance.admitted()
-    assert budget.calls == 1
-    with pytest.raises(BudgetSpentError, match="1 calls"):
-        cost.allowance.admitted()
-    assert [cost.allowance.allows(1), cost.allowance.allows(2)] == [True, False]
-    assert cost == Cost()
-    assert "allowance" not in repr(cost)
-    logged = [each.name for each in fields(Cost) if each.compare]
-    assert logged == [*COST_KEYS, *KNOWN_COST_KEYS]
-
-
 async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
     """What was admitted and not sent is given back; what was sent and not admitted counts."""
     budget = Budget(max_calls=9)
@@ -147,21 +98,3 @@ async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
                 allowance.admitted()
                 raise KeyError
     assert (budget.calls, budget.tokens) == (4, 8)
-
-
-def test_what_a_common_request_cost_is_counted_once() -> None:
-    """A cost without its charges keeps times, model and host, and adds nothing up."""
-    cost = Cost(0.5, "m1", "h1", 2, 30, 4, 0.1, 0.4, 10**9, "stop")
-    shared = Cost(
-        0.5, "m1", "h1", 0, 0, 0, queue_seconds=0.1, request_seconds=0.4, done_reason="stop"
-    )
-    assert cost.without_charges() == shared
-    assert cost.attempts == 2
-
-
-@pytest.mark.parametrize("value", [0, -1.5, float("nan")])
-def test_the_first_limit_that_is_not_above_zero_is_named(value: float) -> None:
-    """Of several limits the first that is given and not above 0 is in the message."""
-    with pytest.raises(FieldValueError, match=f"two must be above 0, got {value!r}"):
-        require_positive(one=1, unset=None, two=value, three=0)
-    require_positive(one=1, unset=None)

@@ -19,7 +19,7 @@ from prism.statechart.reasoner._foreign import adapt
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.states import AgentState
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Deciding, Told
+from tests.kit.clients import Deciding
 from tests.kit.later import Later
 from tests.kit.reasoners import ask
 
@@ -42,25 +42,6 @@ async def ask_chat(
     adapted = adapt(client, model, seed)
     reply = await adapted.chat(MESSAGES, format=answer_schema(OPTIONS), cost=cost or Cost())
     return reply.text
-
-
-class OllamaLike(Told):
-    async def chat(
-        self,
-        model: str = "",
-        messages: Any = None,
-        *,
-        stream: bool = False,
-        format: Any = None,  # noqa: A002 - as Ollama names it
-    ) -> Any:
-        self.told = {"model": model, "messages": messages, "stream": stream, "format": format}
-        return self.reply
-
-
-class Runner(Told):
-    async def run(self, prompt: str) -> Any:
-        self.told = prompt
-        return self.reply
 
 
 async def ask_decision(client: Any, model: str | None = None, cost: Cost | None = None) -> Any:
@@ -149,86 +130,6 @@ async def test_a_missing_endpoint_is_told_from_other_failures(
     with pytest.raises(raised, match=str(error.args[0])) as caught:
         await ask_decision(Deciding(error))
     assert (caught.value is error) == (raised is type(error))
-
-
-@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
-@pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("tiny", False)])
-async def test_capabilities_of_a_model_are_found_out(
-    kind: str, model: str, offered: bool, connect: Any
-) -> None:
-    """A client's server is asked whether the model decides."""
-    client = connect(kind=kind, model=model)
-    assert await offers_decisions(client, model if kind == "ollama" else None) is offered
-
-
-@pytest.mark.parametrize("client", [OllamaLike(), Runner(), Deciding()])
-async def test_a_client_that_cannot_say_offers_no_decisions(client: Any) -> None:
-    """A client that has no decisions, or no way to tell, is taken to offer none."""
-    assert await offers_decisions(client, "m1") is False
-
-
-async def test_an_ollama_client_without_a_model_offers_no_decisions(connect: Any) -> None:
-    """Ollama's client that is not told a model cannot be asked what the model does."""
-    assert await offers_decisions(connect(kind="ollama"), None) is False
-
-
-@pytest.mark.parametrize("code", [404, 405, 501])
-async def test_a_server_without_api_show_may_decide(
-    code: int, server: FakeOllama, connect: Any
-) -> None:
-    """A server without the path that shows capabilities may decide; a failure is raised."""
-    server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
-    assert await offers_decisions(connect(kind="ollama"), "nimble") is True
-    with pytest.raises(ollama.ResponseError):
-        await offers_decisions(connect(kind="ollama"), "nimble")
-
-
-class Thinker(Told):
-    """A model that takes one kind of answer to whether it may think, and refuses any other."""
-
-    def __init__(self, accepts: Any, error: Exception) -> None:
-        super().__init__()
-        self.accepts, self.error, self.asked = accepts, error, []
-
-    async def chat(self, messages: Any, think: Any = None) -> Any:
-        self.asked.append(think)
-        if think != self.accepts:
-            raise self.error
-        return self.reply
-
-
-NO_THINK = ollama.ResponseError("invalid think value", 400)
-
-
-@pytest.mark.parametrize(
-    ("accepts", "error", "asked"),
-    [
-        (False, NO_THINK, [False, False]),
-        (None, NO_THINK, [False, None, None]),
-        (None, ollama.ResponseError("unknown field: think", 422), [False, None, None]),
-    ],
-)
-async def test_think_is_false_until_a_model_refuses_it(
-    accepts: Any, error: Exception, asked: list[Any]
-) -> None:
-    """A chat with a think gets False, until the model refuses it, which is remembered."""
-    client, cost = Thinker(accepts, error), Cost()
-    adapted = adapt(client, None, None)
-    for _ in range(2):
-        await adapted.chat(MESSAGES, format=SCHEMA, cost=cost)
-    assert client.asked == asked
-    assert cost.attempts == len(asked)
-
-
-@pytest.mark.parametrize(
-    "error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)]
-)
-async def test_other_refusals_are_raised(error: Exception) -> None:
-    """Any other error is raised, one that may pass as prism's, and the model asked only once."""
-    client = Thinker("high", error)
-    with pytest.raises((ollama.ResponseError, LLMError), match=str(error.args[0])):
-        await ask_chat(client)
-    assert client.asked == [False]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from prism.statechart.reasoner._foreign import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.clocks import Clock
-from tests.kit.pools import impatient, open_at_once, unpaused
+from tests.kit.pools import impatient, unpaused
 from tests.kit.reasoners import answer, ask, crowd
 from tests.kit.servers import Connect
 from tests.kit.waiting import until
@@ -146,17 +146,6 @@ async def test_a_server_that_reports_no_tokens_is_told_of_once(
     )
 
 
-async def test_a_client_that_reports_no_tokens_is_named_by_its_class(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """A client of another library has neither model nor host to name, so its class is named."""
-    reasoner = Reasoner(Model("composing"), mode="chat", budget=Budget(max_tokens=9))
-    with caplog.at_level(logging.WARNING, LOGGER):
-        await reasoner.answer(crowd(1))
-    (said,) = [record.getMessage() for record in caplog.records if record.name == LOGGER]
-    assert said.startswith("Model reports no token counts, so the limit of 9 tokens has no effect")
-
-
 async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
     """Ask, and return how long each question waited and its last request took."""
     found = []
@@ -206,14 +195,6 @@ async def test_all_before_the_last_request_is_waiting(
     ((queue, request),) = await asking
     assert queue >= waited
     assert request > 0
-
-
-async def test_a_question_that_is_not_sent_has_only_waited(connect: Connect) -> None:
-    """A question that is put and refused has waited, and no request took any time."""
-    client = connect()
-    open_at_once(client)
-    ((queue, request),) = await parts(Reasoner(client, mode="chat"))
-    assert queue > request == 0.0
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])

@@ -9,10 +9,10 @@ import pytest
 from prism.llm import Model as LanguageModel
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Counting, Model, bare, cancel_itself
+from tests.kit.clients import Counting, bare
 from tests.kit.clocks import Clock
 from tests.kit.pools import impatient, unpaused
-from tests.kit.reasoners import OPTIONS, S, answer, ask, asked, crowd, decide, mixed, outcomes
+from tests.kit.reasoners import OPTIONS, S, ask, asked, crowd, decide, mixed, outcomes
 from tests.kit.servers import CHAT, DECISIONS, Connect, watched
 from tests.kit.waiting import until
 
@@ -101,45 +101,6 @@ async def test_a_failed_capability_look_backs_off(
     ]
 
 
-async def test_a_failed_capability_look_is_logged_once(
-    server: FakeOllama,
-    connect: Connect,
-    events: Any,
-    logger: Any,
-    capture: Any,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """A failed look is logged once, to the reasoner's logger or else to structlog."""
-    server.fail_always(Fault.status(500, "boom"), path="/api/show")
-    for given, told in ((None, events), (logger, capture.entries)):
-        reasoner = Reasoner(connect(model="nimble"), logger=given)
-        await reasoner.decide_many(crowd(2))
-        await reasoner.decide_many(crowd(2))
-        assert [entry["event"] for entry in told] == [
-            "reasoner.mode_unknown",
-            *["reasoner.decision"] * 4,
-        ]
-        assert told[0]["log_level"] == "warning"
-        assert "boom" in told[0]["error"]
-    assert len(events) == 5
-    assert caplog.records == []
-
-
-async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
-    """A client that cancels its own look is asked to chat, and the reasoner goes on."""
-
-    class GivesUp(Model):
-        async def offers_decisions(self) -> bool:
-            await cancel_itself()
-            return True
-
-        async def systemone(self, state: str, questions: Any) -> Any: ...
-
-    (decision,) = await Reasoner(GivesUp(answer("scrolling"))).decide_many([ask()])
-    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
-    assert events[0]["error"] == "LLMError: the client cancelled its own call"
-
-
 async def test_a_capability_look_has_its_own_time_limit(
     server: FakeOllama, loop_clock: Clock
 ) -> None:
@@ -151,14 +112,6 @@ async def test_a_capability_look_has_its_own_time_limit(
     await loop_clock.passes(10, when=lambda: looks)
     assert (await deciding).source == "model"
     await client.close()
-
-
-async def test_no_questions_send_no_request(server: FakeOllama) -> None:
-    """Where nothing is asked the server is not even asked what it offers."""
-    client = bare(server.host, Counting)
-    assert await Reasoner(client, model="nimble").decide_many([]) == []
-    await client.close()
-    assert client.shown == 0
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
@@ -233,20 +186,6 @@ async def test_while_the_deciding_server_is_down_others_chat(
                 await reasoner.decide_many([ask()])
         await pool.close()
     assert set(asked(decides)) == {DECISIONS}
-
-
-@pytest.mark.slow
-async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeOllama) -> None:
-    """While one server has not said whether it decides, another that only chats settles nothing."""
-    with FakeOllama() as decides:
-        decides.fail(Fault.status(503), path="/api/show")
-        pool = mixed(server, decides)
-        reasoner = Reasoner(pool)
-        async with asyncio.timeout(10):
-            while DECISIONS not in asked(decides):
-                await reasoner.decide_many([ask()])
-        await pool.close()
-    assert (asked(server) + asked(decides)).count(CHAT) >= 1
 
 
 @pytest.mark.slow

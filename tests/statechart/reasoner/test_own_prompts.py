@@ -208,13 +208,6 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
     assert server.questions == []
 
 
-def test_where_there_is_nothing_to_tell_the_message_says_so() -> None:
-    """No list ends in nothing."""
-    question = Question(ADA, Mood.CALM, "hears", tuple(Mood))
-    with pytest.raises(ReasonerError, match=r"the world does not have: it has nothing$"):
-        chat_prompt(question, own("{world.alpha}"))
-
-
 def test_prompts_are_found_by_chart_and_state(caplog: pytest.LogCaptureFixture) -> None:
     """A state counts by its enum; a chart without a prompt has the default one, which is told."""
     for given in (

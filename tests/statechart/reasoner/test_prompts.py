@@ -212,11 +212,11 @@ async def test_mocks_are_asked_by_their_profile(agent: Any) -> None:
 async def test_a_bare_mock_goes_all_the_way() -> None:
     """A mock of which only the state and its history are set fires, decides and writes."""
     chart, reasoner = social_media_chart(), Reasoner(Model("scrolling"), mode="chat")
-    agent = MagicMock(state=S.EVALUATING, state_history=[], max_history_depth=None)
+    agent = MagicMock(state=S.EVALUATING, state_history=[], ticks_in_state=0)
     assert await chart.afire(agent, "decides", context=POST, reasoner=reasoner) == S.SCROLLING
     assert agent.state_history[0].from_state == S.EVALUATING
 
-    agent = MagicMock(state=S.EVALUATING, state_history=[], max_history_depth=None)
+    agent = MagicMock(state=S.EVALUATING, state_history=[], ticks_in_state=0)
     assert chart.fire(agent, "decides", context=POST) == agent.state
     written = await Writer(Model("Rain.")).write(TextCall(MagicMock(), "post", "Write."))
     assert written.text == "Rain."

@@ -12,7 +12,7 @@ import pytest
 from prism.errors import ReasonerError
 from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
 from prism.statechart.reasoner._prompts import chat_prompt
-from prism.statechart.reasoner._questions import by_changes, in_full, made_of
+from prism.statechart.reasoner._questions import by_changes, in_full
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -71,14 +71,6 @@ async def test_decide_asks_one_question() -> None:
     ]
 
 
-async def test_decide_refuses_empty_options() -> None:
-    """Asking without options is a ValueError, and no answer is sought."""
-    reasoner = LastOption()
-    with pytest.raises(ValueError, match="no options"):
-        await reasoner.decide(SimpleNamespace(), S.IDLE, "decides", [])
-    assert not hasattr(reasoner, "questions")
-
-
 async def test_every_decision_is_announced(events: list[Any]) -> None:
     """Each decision is one event: its question in plain texts, its source and probabilities."""
     await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
@@ -134,17 +126,8 @@ async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) 
     assert len(decisions) == 3
     first, name, last = (entry["agent_id"] for entry in events)
     assert (first, last) == ("a1", "a3")
-    assert re.fullmatch(r"Detached@\d+\.\d+", name)
+    assert re.fullmatch(r"Detached@[0-9a-f]+", name)
     assert events[1]["context"] == {"type": "Lost"}
-
-
-def test_an_agent_without_a_readable_id_needs_options_like_any() -> None:
-    """A question without options is refused as such, also where the agent cannot be named."""
-    with pytest.raises(
-        ReasonerError,
-        match=r"agent 'Detached@.*' was asked what to do on 'decides' with no options",
-    ):
-        Question(Detached(), S.EVALUATING, "decides", ())
 
 
 async def test_no_questions_give_no_answers(events: list[Any]) -> None:
@@ -244,20 +227,3 @@ def test_in_regions_a_model_is_told_what_changes() -> None:
 
     decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
     assert in_full(decision, told, asked).chosen == tired
-
-
-def test_what_is_made_of_checked_fields_is_what_the_constructor_makes() -> None:
-    """Fields that are left out have their defaults, and nobody can change any."""
-    asked: dict[str, Any] = {
-        "agent": "ann",
-        "state": "calm",
-        "trigger": "stirs",
-        "options": ("calm", "wild"),
-    }
-    decided: dict[str, Any] = {"chosen": "wild", "source": "policy", "probabilities": {"wild": 1.0}}
-    question, decision = made_of(Question, **asked, details={}), made_of(Decision, **decided)
-    assert dataclasses.asdict(question) == dataclasses.asdict(Question(**asked))
-    assert decision == Decision(**decided)
-    assert repr(decision) == repr(Decision(**decided))
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        decision.chosen = "calm"  # type: ignore[misc]

@@ -8,8 +8,6 @@ import pytest
 
 from prism.llm import Model
 from prism.statechart import Question, Reasoner, TextCall, Writer
-from prism.statechart.reasoner._model_client import Reply
-from prism.statechart.reasoner._recording import ReplyCache
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit import clients
 from tests.kit.clients import NeverSampled, Weighing
@@ -221,96 +219,6 @@ async def test_a_reasoner_of_decisions_keeps_the_raw_reply(serve: Serve, kept: K
     (attempt,) = kept[0]["attempts"]
     assert json.loads(attempt["reply"])["answers"]["q0"]["probabilities"] == kept[0]["reply"]
     assert server.questions[0].path == DECISIONS
-
-
-REPLY = Reply("yes", {"a": 1.0})
-
-
-class FailingStore(dict[str, str]):
-    """A store that fails in the given methods, and counts how often it is used."""
-
-    def __init__(self, *failing: str) -> None:
-        super().__init__()
-        self.failing, self.used = failing, 0
-
-    def get(self, key: str, default: Any = None) -> str | None:
-        self._use("get")
-        return super().get(key)
-
-    def put(self, key: str, value: str) -> None:
-        self._use("put")
-        self[key] = value
-
-    def _use(self, method: str) -> None:
-        self.used += 1
-        if method in self.failing:
-            raise OSError("disk full")
-
-
-def test_a_stored_reply_is_read_again() -> None:
-    """A stored reply is read again, by another run with the same store, too."""
-    store = FailingStore()
-    cache = ReplyCache(store, None)
-    key = cache.key("m1", "what next?")
-    assert cache.get(key) is None
-    cache.put(key, REPLY)
-    assert ReplyCache(store, None).get(key) == REPLY
-
-
-def test_a_key_depends_on_every_part() -> None:
-    """Keys of different parts differ, however the parts are cut."""
-    cache = ReplyCache(FailingStore(), None)
-    parts: list[tuple[Any, ...]] = [
-        ("a", "b"),
-        ("ab",),
-        ("a", "b", None),
-        ("a", "b", 0),
-        (["a", "b"],),
-    ]
-    assert len({cache.key(*part) for part in parts}) == len(parts)
-    assert cache.key("a", "b") == ReplyCache(FailingStore(), None).key("a", "b")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no JSON",
-        "null",
-        "[]",
-        "3",
-        '{"words": "yes"}',
-        '{"text": 3}',
-        '{"answers": null}',
-        '{"text": "yes"',
-    ],
-)
-def test_a_text_that_is_not_a_reply_counts_as_none(text: str) -> None:
-    """A text in the store that is not a reply counts as none, and is replaced by the next."""
-    store = FailingStore()
-    cache = ReplyCache(store, None)
-    key = cache.key("what next?")
-    store[key] = text
-    assert cache.get(key) is None
-    cache.put(key, REPLY)
-    assert json.loads(store[key])["text"] == "yes"
-
-
-@pytest.mark.parametrize("failing", ["get", "put"])
-def test_a_store_that_raises_is_reported_once_and_used_no_more(
-    failing: str, logger: Any, capture: Any
-) -> None:
-    """A store that raises never raises here: one warning says so, and it is not used again."""
-    store = FailingStore(failing)
-    cache = ReplyCache(store, logger)
-    key = cache.key("what next?")
-    for _ in range(3):
-        assert cache.get(key) is None
-        cache.put(key, REPLY)
-    assert store.used == (1 if failing == "get" else 2)
-    assert capture.entries == [
-        {"event": "reasoner.cache_failed", "log_level": "warning", "error": "OSError: disk full"}
-    ]
 
 
 async def test_what_is_too_long_to_be_sent_is_recorded(server: FakeOllama, kept: Kept) -> None:

@@ -13,10 +13,9 @@ from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._faults import is_busy
 from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Counting, bare
 from tests.kit.clocks import Clock
 from tests.kit.pools import unpaused
-from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, decide, mixed, outcomes
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, mixed, outcomes
 from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
@@ -305,47 +304,6 @@ async def test_refused_decision_requests_are_logged_and_counted(
         other.questions
     )
     assert len(asked(server) + asked(other)) == (2 if decides else 3)
-
-
-async def test_a_question_that_cannot_be_sent_costs_nothing(
-    server: FakeOllama, connect: Connect, events: Any
-) -> None:
-    """A question that no request can carry is a fallback that says so, and counts as no request."""
-    reasoner = Reasoner(connect(), mode="chat", budget=Budget(max_calls=1))
-    await reasoner.decide_many([ask(context="half a character: \ud83d")])
-    await reasoner.decide_many([ask()])
-    assert [(event["source"], event["attempts"]) for event in events] == [
-        ("fallback", 0),
-        ("model", 1),
-    ]
-    assert "the question cannot be sent" in events[0]["reason"]
-
-
-async def test_a_spent_budget_looks_up_no_capabilities(server: FakeOllama) -> None:
-    """With a spent budget not even the model's capabilities are asked for."""
-    client = bare(server.host, Counting)
-    budget = Budget(max_calls=1)
-    budget.take()
-    assert (await decide(client, model="nimble", budget=budget)).source == "fallback"
-    await client.close()
-    assert (client.shown, server.questions) == (0, [])
-
-
-async def test_a_failed_request_logs_its_cost(
-    server: FakeOllama, connect: Connect, events: Any
-) -> None:
-    """The event of a fallback names model, host, attempts and reason."""
-    server.fail(*[Fault.status(503, "busy", retry_after="0")] * 2)
-    await Reasoner(unpaused(connect(attempts=2)), mode="chat").decide_many([ask()])
-    (event,) = events
-    assert (event["log_level"], event["source"], event["probabilities"]) == (
-        "warning",
-        "fallback",
-        None,
-    )
-    assert (event["model"], event["host"], event["attempts"]) == ("tiny", server.host, 2)
-    assert "503" in event["reason"]
-    assert (event["input_tokens"], event["output_tokens"]) == (None, None)
 
 
 async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:

@@ -128,14 +128,6 @@ async def test_a_logger_of_the_call_goes_before_the_writers(logger: Any, capture
     assert (len(own), len(capture.entries)) == (0, 1)
 
 
-async def test_a_failure_is_shown_without_structlog(caplog: pytest.LogCaptureFixture) -> None:
-    """Where nobody has configured a log, a failure is a warning of the standard library's."""
-    writer = Fixed(Written("x", "script"), Written(None, "failed", reason="E: gone"))
-    await writer.write_many([TextCall("ada", key, "?") for key in "ab"])
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "E: gone" in caplog.text
-
-
 PLAYS = "You are Ann, who likes trains. Write a post."
 
 

@@ -9,13 +9,13 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError
-from prism.statechart import Budget, Reasoner, TextCall, Writer, Written
+from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
 from tests.kit.clients import Model, Silent
 from tests.kit.pools import unpaused
 from tests.kit.reasoners import Store, ask
-from tests.kit.servers import Connect, Gate, Serve, chats_of
+from tests.kit.servers import Connect, Serve, chats_of
 from tests.kit.waiting import until
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -236,15 +236,6 @@ async def test_what_a_server_refuses_is_not_asked_again(
     assert "no" in str(written.reason)
 
 
-async def test_a_model_that_is_missing_is_not_asked_again(
-    counting: FakeOllama, connect: Connect
-) -> None:
-    """A missing model fails at once, with the line that gets it."""
-    written = await Writer(connect(counting, model="huge")).write(call(most_requests=4))
-    assert counting.asked == 1
-    assert "ollama pull huge" in str(written.reason)
-
-
 @pytest.mark.parametrize("most", [1, 2])
 async def test_where_one_server_lacks_the_model_another_is_asked(
     most: int, counting: FakeOllama, serve: Serve, connect: Connect
@@ -296,15 +287,6 @@ async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
     written = await writer.write(call(read=breaks))
     assert (written.source, written.reason) == ("failed", "LookupError: no such thing")
     assert (await writer.write(call())).value == 9
-
-
-async def test_a_prompt_that_cannot_be_sent_costs_nothing(
-    counting: FakeOllama, connect: Connect
-) -> None:
-    """Half a character cannot be sent: the call fails once, without a request."""
-    written = await Writer(connect(counting)).write(call(prompt="\ud83d", most_requests=4))
-    assert written.cost is not None
-    assert (written.source, written.cost.attempts, counting.asked) == ("failed", 0, 0)
 
 
 # Cost and limits
@@ -360,23 +342,6 @@ async def test_a_budget_ends_the_retries(counting: FakeOllama, connect: Connect)
     assert written.reason == "BudgetSpentError: budget spent: 2 calls"
 
 
-@pytest.mark.parametrize(("kind", "most"), [("pool", 3), ("ollama", 5)])
-@pytest.mark.sampled(2)
-async def test_concurrency_is_that_of_the_client_or_the_writer(
-    kind: str, most: int, counting: FakeOllama, connect: Connect
-) -> None:
-    """At most as many calls are under way as the pool, or else the writer, allows."""
-    gate = counting.latency = Gate()
-    client = connect(counting, kind=kind, **({"concurrency": 3} if kind == "pool" else {}))
-    writer = Writer(client, model="tiny", concurrency=None if kind == "pool" else 5)
-    assert writer.concurrency == most
-    writing = asyncio.create_task(writer.write_many(calls(12)))
-    await until(lambda: counting.asked == most)
-    gate.is_open = True
-    assert len(await writing) == 12
-    assert counting.most_at_once == most
-
-
 async def test_a_text_that_takes_too_long_fails() -> None:
     """A client that never answers is given up after the time-out, for each request."""
     written = await Writer(Silent(), timeout=0.02).write(call(most_requests=2))
@@ -410,11 +375,6 @@ async def test_answers_are_in_the_order_of_the_calls(
     found = await Writer(connect(counting, concurrency=4), logger=logger).write_many(asked)
     assert [written.value for written in found] == [4, 3, 2, 1]
     assert [entry["key"] for entry in capture.entries] == ["4", "3", "2", "1"]
-
-
-async def test_no_calls_are_no_requests(counting: FakeOllama, connect: Connect) -> None:
-    """Nothing asked is nothing sent."""
-    assert (await Writer(connect(counting)).write_many([]), counting.asked) == ([], 0)
 
 
 # Cache
@@ -465,23 +425,3 @@ async def test_a_cache_needs_to_know_the_model() -> None:
     """Texts of nobody knows which model are not kept."""
     with pytest.raises(ReasonerError, match="a cache keeps answers by model"):
         Writer(Model(""), cache=Store())  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("reopens", [True, False])
-async def test_only_a_client_that_opens_anew_is_closed(reopens: bool) -> None:
-    """A writer closes the connections of a client that opens new ones later, and no other's."""
-    model: Any = Model("x")
-    model.reopens, model.closed = reopens, 0
-
-    async def close() -> None:
-        model.closed += 1
-
-    model.close = close
-    await Writer(model).close()
-    assert model.closed == reopens
-
-
-def test_failures_are_told_apart() -> None:
-    """A text has failed if its source says so."""
-    assert Written(None, "failed", reason="E").has_failed
-    assert not Written("", "model").has_failed

@@ -16,11 +16,6 @@ WRONG = [
     # what each type requires
     ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
      ["2:5: steps[0]: type must be 'llm', 'code' or 'transition'"]),
-    ("steps:\n  - name: s\n    type: transition\n    prompt: x\n",
-     ["2:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'"]),
-    ("steps:\n  - name: s\n    type: llm\n    promt: x\n",
-     ["2:5: steps[0].prompt: is missing",
-      "4:5: steps[0].promt: is unknown; did you mean 'prompt'?"]),
     ("steps:\n  - {name: 3, code: '', on_failure: retyr, max_retries: 101}\n",
      ["2:6: steps[0].name: must be text, got 3; put it in quotes",
       "2:25: steps[0].on_failure: must be 'retry', 'skip' or 'fail', got 'retyr'",
@@ -31,16 +26,11 @@ WRONG = [
     # the file as a whole
     ("- a\n", ["1:1: must be a mapping of keys, got ['a']"]),
     ("name: x\n", ["1:1: steps: is missing"]),
-    (f"workflow:\n  {STEP}  stats: 1\n",
-     ["3:3: workflow.stats: is unknown; did you mean 'steps'?"]),
     # states and transitions
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
         "'a' appears twice"]),
     (f"state_machine:\n  states: ['*']\n{STEP}",
      ["2:12: state_machine.states[0]: a state cannot be called \"*\", which means any state"]),
-    (f"{MACHINE}  transitions:\n    - a->d\n    - from: [a, z]\n      to: b\n{STEP}",
-     ["4:7: state_machine.transitions[0]: 'd' is not a state: states are a, b",
-      "5:7: state_machine.transitions[1].from: 'z' is not a state: states are a, b"]),
     (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
      ["4:7: state_machine.transitions[0]: 'a b' is not a transition: write it as \"a->b\"",
       "5:7: state_machine.transitions[1].to: is missing"]),
@@ -52,8 +42,6 @@ WRONG = [
      ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
       "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
-    ("steps:\n  - name: s\n    code: |\n      x = 1\n      y = (\n",
-     ["5:1: steps[0].code: the code is not Python: '(' was never closed"]),
     ("steps:\n  - name: s\n    code: |\n      x = 1\n      import os\n",
      ["5:1: steps[0].code: the code imports os: code steps have json, math, random, re"]),
     ("steps:\n  - {name: s, type: llm, prompt: x, output: {type: strng}}\n",

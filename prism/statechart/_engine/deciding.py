@@ -1,0 +1,308 @@
+"""Which transitions an event enables for an agent, and the reasoner that chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import partial
+from typing import Any, cast
+
+from prism.errors import ReasonerError
+from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.machine import (
+    PASSED,
+    ChartMachine,
+    EventData,
+    GuardCondition,
+    evaluate,
+)
+from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
+from prism.statechart._engine.writing import Discarded
+from prism.statechart._nesting import Configuration, leaf_texts
+from prism.statechart.states import state_text
+from prism.statechart.transitions import StateT
+from prism.telemetry._instrument import engine_hooks
+
+
+class Deciding(Engine[StateT]):
+    """Lists what an event enables, asks a reasoner, and makes what was chosen."""
+
+    def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
+        """Return the distinct targets whose guards pass now, in definition order.
+
+        Nothing is changed.
+        """
+        return distinct(each.target for each in self._enabled(agent, trigger, context))
+
+    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
+        """Return the events that would cause a transition now, in definition order.
+
+        Nothing is changed. Guards are evaluated with this context, whatever the event.
+
+        Args:
+            agent: Anything with a ``state``.
+            context: What the event would be about.
+
+        Returns:
+            The triggers of the agent's state that have a candidate whose guard passes.
+        """
+        self._require_known_state(agent)
+        return [each for each in self._triggers if any(self._enabled(agent, each, context))]
+
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
+        """Yield the transitions whose guards pass now, in order."""
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
+        if self._steps is not None:
+            yield from self._steps.enabled(agent, trigger, context)
+        elif self._look_up(state, trigger):
+            _, _, known, _ = self._rows[state][trigger]
+            for arc, _, _, edge in known:
+                if self._passes(arc, agent, trigger, context):
+                    yield Choice(edge.to_state, arc, edge)
+
+    def _passes(self, arc: Any, agent: Any, trigger: str, context: Any) -> bool:
+        """Evaluate the conditions of a transition; its ``prepare`` callbacks do not run."""
+        for condition in arc.conditions:
+            if type(condition) is GuardCondition:
+                guard: Any = condition.func
+                verdict = evaluate(guard, agent, context)
+                if engine_hooks or verdict.error is not None:
+                    self._report_guard(verdict, arc, trigger, agent, context)
+                passes = verdict is PASSED
+            else:
+                machine = self.machine
+                event = machine.events[trigger]
+                state = machine.get_model_state(agent)
+                data = EventData(state, event, machine, agent, (context,), {})
+                data.transition = arc
+                passes = bool(condition.check(data))
+            if not passes:
+                return False
+        return True
+
+    def _decides(self, state: Any) -> bool:
+        """Return whether a reasoner chooses in a state, or in one of its leaves."""
+        deciding = self._definition.decision_states
+        return state in deciding or (
+            isinstance(state, Configuration) and not deciding.isdisjoint(state.leaves)
+        )
+
+    async def afire(
+        self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider
+    ) -> StateT | None:
+        """Make the transition that the event calls for; a reasoner decides if several are enabled.
+
+        In a decision state with more than one distinct enabled target the reasoner chooses among
+        them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
+        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
+        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        discarded and logged. In a chart with regions an answer is about the regions that react to
+        the event: it holds though others have moved. A cancelled call leaves the agent as it was.
+
+        The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: The event's context.
+            reasoner: Chooses among the enabled targets.
+
+        Returns:
+            As `fire`; None if the answer was discarded.
+
+        Raises:
+            ReasonerError: If the reasoner answers with something outside the options.
+        """
+        state = self._require_known_state(agent)
+        if not self._decides(state) or id(agent) in self._firing:
+            return self.fire(agent, trigger, context)
+
+        choices = [*self._enabled(agent, trigger, context)]
+        options = distinct(each.target for each in choices)
+        if not options:
+            self._fire_nothing(agent, trigger, context)
+            return None
+        if len(options) == 1:
+            return self._take(agent, choices[0], context)
+
+        chosen, has_left = await ask(
+            reasoner,
+            agent,
+            trigger,
+            options,
+            context,
+            about=self._leaves_asked(state, trigger),
+            chart=self._definition,
+            questions=self._questions,
+            reporter=self._reporter,
+        )
+        if has_left:
+            self._reporter.discarded(agent, trigger, state, chosen, "moved")
+            return None
+
+        choice = leading_to(chosen, choices)
+        return self._answer(agent, trigger, chosen, context, asked_in=state, choice=choice)
+
+    def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
+        """Say of an event that nothing enables what `fire` says."""
+        if self._nested is None:
+            state = agent.state
+            arcs = self._rows[state][trigger][0] if self._look_up(state, trigger) else ()
+            self._refuse(agent, trigger, context, arcs)
+            if not arcs and trigger in self._triggers:
+                self._require_reaction(state, trigger)
+
+    def fire_to(
+        self,
+        agent: Any,
+        trigger: str,
+        target: StateT,
+        context: Any = None,
+        *,
+        asked_in: StateT | None = None,
+        quiet: bool = False,
+    ) -> StateT | None:
+        """Make the transition to one given target, if the event enables it now.
+
+        A caller that asked a reasoner itself commits the answer this way: guards are evaluated
+        again. An answer that no longer applies is discarded and logged, as in `afire`.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: The event's context.
+            asked_in: State in which the agent was asked; if it is in another one now, the answer no
+                longer applies. In a chart with regions, those that do not react to the event do not
+                count.
+            quiet: Log no discarded answer: the caller reports the result itself.
+
+        Returns:
+            As `fire`; None if no enabled transition leads to the target.
+        """
+        firing = self._firing.get(id(agent)) if self._firing else None
+        if firing is not None and not firing.is_between:
+            self._require_one_thread(agent, firing.thread)
+            self._require_trigger(trigger)
+            again = partial(
+                self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
+            )
+            firing.add(f"{trigger!r} to {state_text(target)!r}", again)
+            return None
+
+        return self._answer(agent, trigger, target, context, asked_in=asked_in, quiet=quiet)
+
+    def _answer(
+        self,
+        agent: Any,
+        trigger: str,
+        target: Any,
+        context: Any,
+        *,
+        asked_in: Any,
+        quiet: bool = False,
+        choice: Choice | None = None,
+    ) -> StateT | None:
+        """Make the transition that carries out an answer, or discard the answer.
+
+        Args:
+            agent: Who was asked.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: The event's context.
+            asked_in: State in which it was asked; None for the one that it is in.
+            quiet: Whether the caller says itself that the answer no longer applied.
+            choice: The transition that was chosen; None for any that leads to the target.
+        """
+        now = self._require_known_state(agent)
+        state = now if asked_in is None else asked_in
+        reason: Discarded = "moved"
+        if not self._is_overtaken(now, trigger, state):
+            reason = "not_enabled"
+            for each in self._carrying_out(agent, trigger, target, context, asked_in, choice):
+                return self._take(agent, each, context)
+
+        # of an event that the chart does not have there is a warning already
+        if not quiet and type(trigger) is str and trigger in self._triggers:
+            self._reporter.discarded(agent, trigger, state, target, reason)
+        return None
+
+    def _carrying_out(
+        self,
+        agent: Any,
+        trigger: str,
+        target: Any,
+        context: Any,
+        asked_in: Any,
+        choice: Choice | None,
+    ) -> Iterator[Choice]:
+        """Yield the transitions that carry out an answer and are enabled now."""
+        if self._steps is not None:
+            yield from self._steps.carrying_out(
+                agent, trigger, target, context, asked_in, choice and choice.made_by
+            )
+            return
+        if choice is not None:
+            if self._passes(choice.made_by, agent, trigger, context):
+                yield choice
+            return
+
+        self._require_trigger(trigger)
+        state = agent.state
+        if self._look_up(state, trigger):
+            for arc, _, _, edge in self._rows[state][trigger][2]:
+                if edge.to_state == target and self._passes(arc, agent, trigger, context):
+                    yield Choice(target, arc, edge)
+
+    def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
+        """Make a transition whose guard has passed."""
+        _, arc, edge = choice
+        if self._steps is not None:
+            return cast("StateT | None", self._steps.run(agent, arc, context))
+
+        machine = cast(ChartMachine, self._machine)
+        source, target = machine.values[edge.from_state], machine.values[edge.to_state]
+        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
+        if is_plain and not (engine_hooks or self._is_slow):
+            return self._act(agent, arc, edge, context, agent.state)
+        return self._through(agent, edge.trigger, context, arc, has_passed=True)
+
+    def _is_overtaken(self, now: Any, trigger: str, asked_in: Any) -> bool:
+        """Return whether an agent is no longer where it was asked about an event."""
+        return bool(
+            asked_in != now and not self._leaves_asked(asked_in, trigger) <= {*leaf_texts(now)}
+        )
+
+    def _has_moved(
+        self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
+    ) -> bool:
+        """Return whether an agent has moved since it was asked: see `has_moved`."""
+        about = self._leaves_asked(asked_in, trigger)
+        return has_moved(agent.state, asked_in, history, record, about)
+
+    def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
+        """Return the texts of the leaves that an answer about an event depends on."""
+        if self._nested is None or state not in self._nested:
+            return {*leaf_texts(state)}
+        return self._nested.leaves_asked(state, trigger)
+
+
+def distinct(items: Iterable[Any]) -> list[Any]:
+    """Return items without repetitions, in their order."""
+    return list(dict.fromkeys(items))
+
+
+def leading_to(target: Any, choices: Iterable[Choice]) -> Choice:
+    """Return the first choice that leads to a target that a reasoner chose.
+
+    Raises:
+        ReasonerError: If there is none.
+    """
+    for each in choices:
+        if each.target == target:
+            return each
+
+    options = ", ".join(distinct(state_text(each.target) for each in choices))
+    raise ReasonerError(
+        f"the reasoner chose {target!r}, which is not among the options ({options})"
+    )
