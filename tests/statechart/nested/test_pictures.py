@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import Any
 from xml.etree import ElementTree
 
 from prism.drawing import Box
@@ -36,15 +37,27 @@ def test_a_history_has_a_mark_inside_its_composite() -> None:
 
 
 def test_mermaid_has_states_in_states_and_regions() -> None:
-    """An arrow stands in the innermost state around both of its ends."""
+    """Every arrow is outside all states, since Mermaid draws none of a region within a state."""
     lines = format(day(), "mermaid").splitlines()
     opened = lines.index('    state "awake" as s1 {')
     closed = lines.index("    }")
     assert "        --" in lines[opened:closed]
-    assert "            s3 --> s4 : opens" in lines[opened:closed]
+    assert "            [*] --> s3" in lines[opened:closed]
+    assert "    s3 --> s4 : opens" in lines[closed:]
     assert "    s1 --> s0 : sleeps" in lines[closed:]
-    inner = [line for line in lines if " --> " in line and "[*]" not in line]
-    assert len(inner) == len(to_outline(day().definition).arrows)
+    arrows = [line for line in lines if " --> " in line and "[*]" not in line]
+    assert len(arrows) == len(to_outline(day().definition).arrows)
+    assert not any(line.startswith("     ") for line in arrows)
+
+
+def test_mermaid_begins_in_regions_at_the_state_around_them() -> None:
+    """Mermaid draws no arrow from a composite's dot to a region that lies deeper."""
+    names = StrEnum("Names", "ALL PAIR LEFT RIGHT OUT")
+    pair = State(names.PAIR, [names.LEFT, names.RIGHT], parallel=True)
+    inside = State(names.ALL, [pair, names.OUT], initial=names.RIGHT)
+    go = Transition("go", names.RIGHT, names.OUT)
+    lines = format(Statechart([inside], [go], initial=names.ALL), "mermaid").splitlines()
+    assert "        [*] --> s1" in lines
 
 
 def test_dot_has_a_cluster_for_each_composite() -> None:
@@ -54,6 +67,26 @@ def test_dot_has_a_cluster_for_each_composite() -> None:
     assert '[label="opens", lhead=cluster_s1];' in text
     assert 'style="rounded,dashed"' in format(day(), "dot")
     assert text.count("{") == text.count("}")
+
+
+def edges(states: list[Any], source: StrEnum, target: StrEnum) -> list[str]:
+    chart = Statechart(states, [Transition("x", source, target)], initial=source)
+    return [line.strip() for line in format(chart, "dot").splitlines() if 'label="x"' in line]
+
+
+def test_dot_draws_an_arrow_between_a_composite_and_its_inside_at_the_composite() -> None:
+    """It has a node of its own for those; all other arrows end at the border of its cluster."""
+    names = StrEnum("Names", "A B C D")
+    a, b, c, d = names
+    states = [State(a, [State(b, [c])]), d]
+    assert edges(states, a, c) == ['s0_self -> s2 [label="x"];']
+    assert edges(states, c, a) == ['s2 -> s0_self [label="x"];']
+    assert edges(states, a, a) == ['s0_self -> s0_self [label="x"];']
+    assert edges(states, a, b) == ['s0_self -> s2 [label="x", lhead=cluster_s1];']
+    assert edges(states, d, a) == ['s3 -> s2 [label="x", lhead=cluster_s0];']
+    written = format(Statechart(states, [Transition("x", a, c)], initial=d), "dot")
+    assert '        s0_self [label="a", style="rounded,dashed"];' in written
+    assert "s1_self" not in written
 
 
 def test_labels_say_when_and_with_which_chance() -> None:
