@@ -71,37 +71,25 @@ class _Note:
 
 
 class _Callback:
-    """A callback of an adopted Machine that belongs to its chart."""
+    """A callback of an adopted Machine that belongs to its chart.
 
-    def __init__(self, chart: AdoptedEngine) -> None:
-        self.chart = chart
+    Args:
+        chart: The chart.
+        method: The name of the chart's method to call.
+    """
+
+    def __init__(self, chart: AdoptedEngine, method: str) -> None:
+        self.chart, self.method = chart, method
 
     def __call__(self, event: Any) -> None:
         """Tell the chart."""
+        getattr(self.chart, self.method)(event)
 
 
-class _Before(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Note where the agent is, and close what an event around this one has already done."""
-        self.chart._begin_event(event)
-
-
-class _After(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Write what the transition leaves behind."""
-        self.chart._end_event(event)
-
-
-class _Final(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Write what failed after its state had changed, and tell of an event that was refused."""
-        self.chart._close_event(event)
-
-
-_CALLBACKS: dict[str, type[_Callback]] = {
-    "before_state_change": _Before,
-    "after_state_change": _After,
-    "finalize_event": _Final,
+_CALLBACKS = {
+    "before_state_change": "_begin_event",
+    "after_state_change": "_end_event",
+    "finalize_event": "_close_event",
 }
 
 
@@ -152,7 +140,7 @@ class AdoptedEngine(Deciding[Any]):
         self._reporter = Reporter(self._title, logger, strict=False)
         self._has_logger = logger is not None
         self._clock = clock
-        self._callbacks = {name: kind(self) for name, kind in _CALLBACKS.items()}
+        self._callbacks = {hook: _Callback(self, method) for hook, method in _CALLBACKS.items()}
         self._forget()
         self._attach()
         if not machine.send_event:
@@ -237,6 +225,7 @@ class AdoptedEngine(Deciding[Any]):
     # What the Machine tells
 
     def _begin_event(self, event: Any) -> None:
+        """Note where the agent is, and close what an event around this one has already done."""
         agent = event.model
         ticks = self._ticks_of(agent)
         around = self._under_way.setdefault(id(agent), [])
@@ -246,6 +235,7 @@ class AdoptedEngine(Deciding[Any]):
         around.append(event)
 
     def _end_event(self, event: Any) -> None:
+        """Write what the transition leaves behind."""
         if not hasattr(event, "note"):  # the first callback was replaced
             source = event.machine.get_state(event.transition.source).value
             event.note = _Note(source, count_of(event.model, "ticks_in_state"))
@@ -254,6 +244,7 @@ class AdoptedEngine(Deciding[Any]):
             self._observe_made(event)
 
     def _close_event(self, event: Any) -> None:
+        """Write what failed after its state had changed, and tell of an event that was refused."""
         if event.result and id(event.model) in self._made:
             self._made[id(event.model)] += 1
         if hasattr(event, "note"):

@@ -30,18 +30,6 @@ class Phase(Enum):
     RUNNING = 2
 
 
-class Lines:
-    """A logger that keeps what it is told, details included."""
-
-    def __init__(self) -> None:
-        self.lines: list[dict[str, Any]] = []
-
-    def _keep(self, event: str, **keys: Any) -> None:
-        self.lines.append({"event": event, **keys})
-
-    debug = info = warning = error = _keep
-
-
 class Model:
     """A model whose callbacks take whatever a Machine hands them, and note their calls."""
 
@@ -128,14 +116,13 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
 @pytest.mark.parametrize("queued", [False, True])
 @pytest.mark.parametrize("cls", [Machine, GraphMachine, LockedMachine])
 def test_a_machine_behaves_as_before(
-    cls: type[Machine], queued: bool, sends: bool, ignores: bool
+    cls: type[Machine], queued: bool, sends: bool, ignores: bool, logger: Any, capture: Any
 ) -> None:
     """With any settings: results, errors, states, order of callbacks; also by ``chart.fire``."""
     models = [Model(), Model(), Model()]
     options = {"queued": queued, "send_event": sends, "ignore_invalid_triggers": ignores}
     machines = [everything(model, cls, **options) for model in models]
-    log = Lines()
-    Statechart.from_machine(machines[1], logger=log)
+    Statechart.from_machine(machines[1], logger=logger)
     chart = Statechart.from_machine(machines[2])
     drawn = random.Random(3)
     for number in range(300):
@@ -153,7 +140,7 @@ def test_a_machine_behaves_as_before(
     assert len(records) == 50
     assert records[-1][1] == models[1].state
     assert all(one[1] == two[0] for one, two in itertools.pairwise(records))
-    refused = [each for each in log.lines if each["event"] == "statechart.event_refused"]
+    refused = [each for each in capture.entries if each["event"] == "statechart.event_refused"]
     assert {each["reason"] for each in refused} == {"guards", "no_transition"}
 
 
@@ -266,7 +253,7 @@ def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
     assert [each[:2] for each in moves(model)] == states
 
 
-def test_an_own_attribute_an_enum_and_the_states_of_an_extension() -> None:
+def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, capture: Any) -> None:
     """The state is where the application keeps it, and what it is."""
 
     @add_state_features(Tags, Timeout)
@@ -280,13 +267,15 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension() -> None:
     ]
     machine = Extended(model, states=states, initial=Phase.WAITING, model_attribute="phase")
     machine.add_transition("go", Phase.WAITING, Phase.RUNNING)
-    log = Lines()
-    chart = Statechart.from_machine(machine, timeouts={Phase.RUNNING: 3}, logger=log)
+    chart = Statechart.from_machine(machine, timeouts={Phase.RUNNING: 3}, logger=logger)
     assert chart.fire(model, "go") is Phase.RUNNING
     assert model.phase is Phase.RUNNING
     assert not hasattr(model, "state")
     assert moves(model) == [(Phase.WAITING, Phase.RUNNING, "go")]
-    assert (log.lines[0]["from_state"], log.lines[0]["to_state"]) == ("WAITING", "RUNNING")
+    assert (capture.entries[0]["from_state"], capture.entries[0]["to_state"]) == (
+        "WAITING",
+        "RUNNING",
+    )
     assert chart.is_in(model, Phase.RUNNING)
     assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
     model.to_phase_WAITING()
@@ -392,7 +381,7 @@ def test_an_asynchronous_machine() -> None:
     asyncio.run(run())
 
 
-def test_a_hierarchical_machine_keeps_records_and_tells_no_more() -> None:
+def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, capture: Any) -> None:
     model: Any = Model()
     region = {"name": "x", "children": ["1", "2"], "initial": "1"}
     machine = HierarchicalMachine(
@@ -401,8 +390,7 @@ def test_a_hierarchical_machine_keeps_records_and_tells_no_more() -> None:
     machine.add_transition("go", "a", "p")
     machine.add_transition("on", "p_x_1", "p_x_2")
     machine.add_transition("back", "p", "a")
-    log = Lines()
-    chart = Statechart.from_machine(machine, logger=log)
+    chart = Statechart.from_machine(machine, logger=logger)
     model.go()
     assert chart.fire(model, "on") == ["p_x_2", "p_y"]
     model.back()
@@ -411,7 +399,7 @@ def test_a_hierarchical_machine_keeps_records_and_tells_no_more() -> None:
         ("p_x_1+p_y", "p_x_2+p_y"),
         ("p_x_2+p_y", "a"),
     ]
-    assert [each["trigger"] for each in log.lines] == ["go", "on", "back"]
+    assert [each["trigger"] for each in capture.entries] == ["go", "on", "back"]
     assert "HierarchicalMachine" in repr(chart)
     asked: list[Callable[[], Any]] = [
         lambda: chart.states,
