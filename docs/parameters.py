@@ -1,10 +1,9 @@
 """The tables of the feed's parameters and presets, from the code."""
 
 import re
-from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from prism.social import Parameters
+from prism.social._parameters import Parameters
 from prism.social._presets import PRESETS
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
@@ -21,10 +20,11 @@ def written(page: str) -> str:
 
 def parameters_table() -> str:
     """Return each parameter with default, range and meaning."""
-    meanings = _meanings(Parameters)
+    meanings, hints = _meanings(Parameters), get_type_hints(Parameters)
     lines = ["| parameter | default | range | meaning |", "|---|---|---|---|"]
-    for each in fields(Parameters):
-        row = (f"`{each.name}`", _shown(each.default), _range(each), meanings[each.name])
+    for name, each in Parameters.fields.items():
+        declared, hint = each.declared, hints[name]
+        row = (f"`{name}`", _shown(declared.default), _range(declared, hint), meanings[name])
         lines.append(f"| {' | '.join(row)} |")
 
     return "\n".join(lines) + "\n"
@@ -53,17 +53,16 @@ def _meanings(cls: type) -> dict[str, str]:
     }
 
 
-def _range(field: Any) -> str:
-    known = field.metadata
-    if known.get("among"):
-        return ", ".join(known["among"])
+def _range(field: Any, hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return ", ".join(get_args(hint))
     if isinstance(field.default, bool):
         return "true, false"
 
     if isinstance(field.default, tuple):
         return f"{len(field.default)} numbers"
 
-    least, most = known.get("least"), known.get("most")
+    least, most = field.least, field.most
     nothing = ", or none" if field.default is None else ""
     if least is not None and most is not None:
         return f"{_shown(least)} to {_shown(most)}{nothing}"

@@ -47,7 +47,7 @@ from prism.report import make_report
 from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare, fit, sensitivity
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
@@ -88,9 +88,8 @@ def states(folder: Path) -> str:
     path = folder / "events.jsonl"
     with RunLog(path, clock) as log:
         posts = opening_posts(population.agents, seed=7)
-        lively = Parameters.preset("classic")
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
-        Run(Feed(first_posts=posts, parameters=lively), population.agents, **given).run()
+        Run(Feed(first_posts=posts, preset="classic"), population.agents, **given).run()
 
     return _figure(path, "states-1.svg")
 

@@ -1,13 +1,12 @@
 """The page of the model says what the feed's parameters are today."""
 
 import importlib.util
-from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from prism.social import Parameters
+from prism.social import Feed
 from prism.social._presets import PRESETS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -28,5 +27,5 @@ def script() -> ModuleType:
 def test_the_tables_are_made_from_the_code(script: ModuleType) -> None:
     """The page gets a row for each parameter and each preset when the site is built."""
     page = script.written(TABLES)
-    for name in (*(field.name for field in fields(Parameters)), *PRESETS):
+    for name in (*Feed.fields, *PRESETS):
         assert f"| `{name}` |" in page

@@ -30,7 +30,7 @@ from prism.runlog import (
 from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import Key
 from prism.runlog._schema import json_schema
-from prism.social import Feed, Likes, Parameters, RemoveAgents
+from prism.social import Feed, Likes, RemoveAgents
 from prism.statechart import (
     AgentState,
     Cost,
@@ -67,7 +67,7 @@ class Befriending(Feed):
             act(*self.agents[:2])
 
 
-SHOWN = Parameters(logs_follows=True, shows_scores=True, dislike_chance=0.5)
+SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5}
 TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
 
 
@@ -155,7 +155,7 @@ def simulate(
     agents: int = 12,
     writer: Any = None,
     treatments: Sequence[str | Treatment] = (),
-    parameters: Parameters = Parameters.preset("classic"),  # noqa: B008
+    parameters: dict[str, Any] | None = None,
     world: Feed | None = None,
     **options: Any,
 ) -> Lines:
@@ -171,7 +171,7 @@ def simulate(
                 stranger(population.agents[0].interests),
             ],
             population.posts,
-            parameters=parameters,
+            parameters=parameters or {"preset": "classic"},
             world=world,
             rounds=2,
             ticks=9,

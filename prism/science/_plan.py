@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from prism.errors import InputError, PrismError
 from prism.files._source import Problems, Source, Where
@@ -24,7 +24,7 @@ from prism.science._plan_file import (
     plan_path,
     require_plan,
 )
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.worlds import Run, World
 from prism.worlds._addresses import address_of, load_world
 
@@ -238,8 +238,8 @@ def asks_a_model(plan: Plan) -> bool:
     return not all(plan.options(each, plan.seeds[0]).is_repeatable for each in _kinds(plan))
 
 
-def feed_parameters(configuration: Configuration) -> Parameters:
-    """Return all parameters of the social feed in a configuration.
+def feed_parameters(configuration: Configuration) -> Feed:
+    """Return a social feed with the parameters of a configuration.
 
     Raises:
         InputError: If there is no such parameter or preset.
@@ -247,8 +247,7 @@ def feed_parameters(configuration: Configuration) -> Parameters:
     preset = configuration.settings.get("preset")
     of_preset = {} if preset is None else {"preset": preset}
     run: Run[Feed] = Run(Feed, parameters={**of_preset, **configuration.parameters})
-    found: Parameters = run.world_with_parameters.parameters
-    return found
+    return cast(Feed, run.world_with_parameters)
 
 
 def inputs_of(plan: Plan) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
-from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post
 from prism.social._publishing import Network
 from prism.social._readers import Reader
@@ -23,7 +22,6 @@ __all__ = [
     "Feed",
     "Likes",
     "Network",
-    "Parameters",
     "Post",
     "PublishPost",
     "Reader",

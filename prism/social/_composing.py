@@ -8,7 +8,6 @@ from typing import Protocol
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.social._parameters import DEFAULTS, Parameters
 from prism.social._posts import Draft, Post, PostKind
 
 _TEXTS: dict[PostKind, tuple[str, ...]] = {
@@ -49,18 +48,18 @@ class TemplateComposer:
     """Writes a few fixed sentences without a model, which is enough to pass topics on.
 
     Args:
-        parameters: How often a composing agent replies, reshares with commentary, or writes a post
-            of its own.
+        replies: How often a composing agent replies, as a weight.
+        reshares: How often it reshares with commentary.
+        posts: How often it writes a post of its own.
     """
 
-    def __init__(self, parameters: Parameters = DEFAULTS) -> None:
-        self._parameters = parameters
+    def __init__(self, replies: float = 0.8, reshares: float = 0.2, posts: float = 0.0) -> None:
+        self._weights = (replies, reshares, posts)
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
         """Draw a kind by its share, and a sentence on the post's topic or an interest."""
-        now = self._parameters
         kinds: tuple[PostKind, ...] = ("reply", "reshare", "post")
-        kind = kinds[stream.weighted_index((now.reply_share, now.reshare_share, now.post_share))]
+        kind = kinds[stream.weighted_index(self._weights)]
         topics = post.topics
         if kind == "post" and agent.interests:
             topics = (agent.interests[stream.index(len(agent.interests))],)

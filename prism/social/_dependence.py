@@ -50,7 +50,7 @@ def depends_with(feed: Any, playing: Playing) -> Callable[[Reader, Iterable[Read
         return None
 
     def depends(reader: Reader, earlier: Iterable[Reader]) -> bool:
-        if playing.of_posts or playing.parameters.dislike_chance:
+        if playing.of_posts or feed.dislike_chance:
             return True
 
         state = reader.agent.state

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,10 +19,10 @@ from prism.social._dependence import depends_with
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
 from prism.social._parameters import (
-    DEFAULTS,
     SECONDS_PER_HOUR,
     SETTLED,
     Parameters,
+    archetypes_of,
     loaded,
     made_up,
 )
@@ -35,6 +36,7 @@ from prism.social._population import (
     take_archetypes,
 )
 from prism.social._posts import Draft, HoldingLogger, Post
+from prism.social._presets import preset_named
 from prism.social._publishing import Action, Network
 from prism.social._readers import Reader, attributes_of
 from prism.social._results import (
@@ -135,11 +137,12 @@ class Feed(FeedSteps):
     `Reader`, which represents the social agent.
 
     Args:
-        parameters: The numbers that set the feed's behaviour: all of them, or some by name, with
-            the others from the preset.
-        preset: Name of a preset; by default ``conversation``.
+        parameters: The numbers that set the feed's behaviour, by name; the others are those of the
+            preset.
+        preset: Name of a preset; by default ``conversation``. A class of your own may have one,
+            ``preset = "classic"``.
         first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
-            of them. By default the parameter ``opening`` makes them.
+            of them. By default the parameter ``opening_authors`` makes them.
         composer: Drafts what agents publish; a `TemplateComposer` by default.
         engages: The ``should_engage`` of `social_media_chart`, for agents whose own method takes no
             post.
@@ -149,8 +152,7 @@ class Feed(FeedSteps):
         writer_prompt: Template of the writer's prompt, with ``{fields}`` such as ``{task}``,
             ``{thread}`` and ``{reason}``; None for the default prompt.
 
-    Attributes:
-        parameters: All numbers of the feed's behaviour; each is also an attribute of its own.
+    Each parameter is an attribute of its name, which only a treatment changes.
     """
 
     __slots__ = (*_OWN, "_opening")
@@ -167,14 +169,14 @@ class Feed(FeedSteps):
     _prism_table: ClassVar[Any] = PeopleFile
     _prism_arguments = ("preset", *_OWN)
 
-    parameters: Parameters = DEFAULTS
-
     if TYPE_CHECKING:  # slots, not parameters
         preset: str | None = None
         first_posts: Sequence[SeedPost] | Path | str | None = None
         engages: Guard | None = None
         model_acts: bool = True
         writer_prompt: str | None = None
+    else:
+        preset = None
 
     @property
     def chart(self) -> Statechart[AgentState]:
@@ -317,14 +319,14 @@ class Feed(FeedSteps):
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
-        return made_up(agents, self.parameters, self._played().host.seed).agents
+        return made_up(agents, self, self._played().host.seed).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
-        now, seed = self.parameters, self._played().host.seed
-        hours = (FREQUENCY,) if now.hours == "file" else ()
+        seed = self._played().host.seed
+        hours = (FREQUENCY,) if self.hours == "file" else ()
         try:
-            population = loaded(table.path, now, seed, tuple(dict.fromkeys((*table.keep, *hours))))
+            population = loaded(table.path, self, seed, tuple(dict.fromkeys((*table.keep, *hours))))
         except InputError as error:
             # the column was not requested by that option
             if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
@@ -346,8 +348,8 @@ class Feed(FeedSteps):
         if given is not None and not isinstance(given, str):
             return given
 
-        now = self.parameters
-        return opened_by(self.agents, now.opening, now.opening_bias, self._played().host.seed)
+        seed = self._played().host.seed
+        return opened_by(self.agents, self.opening_authors, self.opening_bias, seed)
 
     def should_engage(self, agent: Any, post: Post) -> bool:
         """Return whether a post is relevant enough for an agent. By default, the agent decides."""
@@ -374,9 +376,7 @@ class Feed(FeedSteps):
 
     # The run's side
 
-    def _prism_take(
-        self, own: Mapping[str, Any], parameters: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    def _prism_take(self, own: Mapping[str, Any]) -> Mapping[str, Any]:
         """Store the arguments that are not parameters, and return the parameters of the preset."""
         for name, default in _OWN.items():
             if name in own or not _is_set(self, name):
@@ -384,16 +384,18 @@ class Feed(FeedSteps):
                 is_file = name == "first_posts" and isinstance(value, str)
                 object.__setattr__(self, name, Path(value) if is_file else value)
 
-        preset = own.get("preset")
+        preset = own.get("preset", type(self).preset)
         if preset is None:
             return {}
-        if "parameters" in parameters:
-            raise InputError("leave it out, since all parameters are given", field="preset")
         try:
-            return {"parameters": Parameters.preset(preset)}
+            values = preset_named(preset).values
         except PrismError as error:
             problem = str(error).removeprefix("preset ")
             raise InputError(problem, field="preset") from None
+
+        # what the user's own feed declares holds for every preset
+        own, usual = type(self).fields, Parameters.fields
+        return {name: value for name, value in values.items() if own[name] is usual[name]}
 
     def _prism_told(self) -> dict[str, Any]:
         """Return the arguments that are not parameters, except those with default values."""
@@ -407,12 +409,12 @@ class Feed(FeedSteps):
         """Return the file of posts, and the files of the user's own functions."""
         posts = self.first_posts
         files = {str(posts): posts} if isinstance(posts, Path) else {}
-        functions = self.parameters.functions
+        functions = self.functions
         return {**files, **(code_in(functions) if functions else {})}
 
     def _prism_fallback(self) -> tuple[AgentState, str]:
         """Return the act of an agent when a model gives no valid answer, and its chart."""
-        return AgentState.SCROLLING, self.parameters.chart
+        return AgentState.SCROLLING, "social_feed" if self.posts_per_tick else "social_media"
 
     @classmethod
     def _prism_check_prompt(cls, prompt: str) -> None:
@@ -482,45 +484,43 @@ class Feed(FeedSteps):
 
     def _prism_begin(self, setting: Any, host: Any) -> None:
         """Store the parts of the run."""
-        now, answerers = self.parameters, setting.answerers
-        setting.clock.seconds_per_tick = SECONDS_PER_HOUR / now.ticks_per_hour
+        answerers = setting.answerers
+        setting.clock.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
         acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
         texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
         playing = Playing(
             host,
-            now,
             acts,
             chooses_acts_for,
             texts if answerers.has_writer else None,
-            has_ideas=now.posts_per_tick > 0,
+            has_ideas=self.posts_per_tick > 0,
+            values=_values_of(self),
         )
         object.__setattr__(self, "_playing", playing)
 
     def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Reader]:
         """Make readers for social agents of any class."""
-        playing, now = self._playing, self.parameters
+        playing = self._playing
         population = playing.agents = AgentSet(agents)
-        chart = feed_chart(now, self.guard(), acts=playing.acts)
+        chart = feed_chart(self, self.guard(), acts=playing.acts)
         require_fit(population, chart.definition, NEEDS)
-        take_archetypes(population, now.archetypes())
-        follow_network(population, now, playing.host.seed)
-        share_topics(population, now.common_topics, playing.host.seed)
+        take_archetypes(population, archetypes_of(self))
+        follow_network(population, self, playing.host.seed)
+        share_topics(population, self.common_topics, playing.host.seed)
         kind = derived(Reader, chart=chart, **passed_on(Reader, population))
 
         return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
 
     def _prism_joined_all(self) -> None:
         """Set up the feeds, now that the agents have joined."""
-        playing, now = self._playing, self.parameters
+        playing = self._playing
         agents, seed = playing.agents, playing.host.seed
-        playing.network = Network(playing.host.agents, now.candidates)
+        playing.network = Network(playing.host.agents, self.candidates)
         playing.network.now = playing.host.clock()
-        playing.feeds = Feeds(
-            playing.network, seed, playing.host.clock, lambda: self.parameters, self.ranking()
-        )
-        playing.hours = None if now.hours == "always" else Hours(agents, now, seed)
+        playing.feeds = Feeds(playing.network, seed, playing.host.clock, self, self.ranking())
+        playing.hours = None if self.hours == "always" else Hours(agents, self, seed)
         for reader, activity in zip(
-            playing.network.readers, activities(agents, now, seed), strict=True
+            playing.network.readers, activities(agents, self, seed), strict=True
         ):
             reader.activity = activity
 
@@ -537,7 +537,7 @@ class Feed(FeedSteps):
     def _prism_joined(self, reader: Any) -> Mapping[str, Any]:
         """Describe an agent for the log."""
         agent = reader.agent
-        tells_follows = self.parameters.logs_follows
+        tells_follows = self.logs_follows
         return {
             "display_name": agent.name,
             "archetype": None if agent.archetype is None else agent.archetype.name,
@@ -575,37 +575,42 @@ class Feed(FeedSteps):
 
     def _prism_begin_tick(self) -> None:
         """Continue with the current parameters and the agents that are awake."""
-        playing, now = self._playing, self.parameters
+        playing = self._playing
         playing.network.now = playing.host.clock()
-        if now is not playing.parameters:
+        if (now := _values_of(self)) != playing.values:
             self._take_parameters(now)
         if playing.hours is not None:
-            passed = (playing.host.clock.ticks - 1) // now.ticks_per_hour
-            playing.host.asleep = playing.hours.asleep(first_hour(now, playing.host.seed) + passed)
+            passed = (playing.host.clock.ticks - 1) // self.ticks_per_hour
+            playing.host.asleep = playing.hours.asleep(first_hour(self, playing.host.seed) + passed)
 
-    def _take_parameters(self, now: Parameters) -> None:
+    def _take_parameters(self, now: tuple[Any, ...]) -> None:
         """Continue with the parameters that a treatment has set.
 
         Raises:
             FieldValueError: If it has changed one that determined the population or the chart.
         """
-        before = self._playing.parameters
-        changed = [each for each in SETTLED if getattr(now, each) != getattr(before, each)]
-        if now.posts_per_tick and not self._playing.has_ideas:
+        playing = self._playing
+        pairs = zip(_NAMES, playing.values, now, strict=True)
+        different = [name for name, before, value in pairs if value != before]
+        changed = [name for name in different if name in SETTLED]
+        if self.posts_per_tick and not playing.has_ideas:
             changed.append("posts_per_tick")
         if changed:
             raise FieldValueError(
                 f"{changed[0]} cannot change during a run: it is read only at the start"
             )
 
-        self._playing.parameters = now
-        if now.posts_per_tick != before.posts_per_tick:
+        self._prism_check()
+        playing.values = now
+        for reader in playing.network.readers:
+            reader.found_nothing = False
+        if "posts_per_tick" in different:
             self._draw_ideas()
 
     def _draw_ideas(self) -> None:
         """Draw when each agent has ideas in this round, at its own rate."""
         playing = self._playing
-        rate, number = self.parameters.posts_per_tick, playing.host.clock.round
+        rate, number = self.posts_per_tick, playing.host.clock.round
         readers = playing.network.readers
         for reader in readers:
             reader.ideas = None
@@ -658,6 +663,11 @@ class Feed(FeedSteps):
             reader.take_up(network.posts)
         self._playing.host.gone = {network.reader(name)._place for name in network.removed}
 
+
+_NAMES = tuple(Parameters.fields)
+
+_values_of: Callable[[Feed], tuple[Any, ...]] = attrgetter(*_NAMES)
+"""Returns the values of all parameters."""
 
 _COUNTED = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
 

@@ -82,7 +82,7 @@ class Feeds:
         network: The posts.
         seed: Seed of the run.
         clock: The run's clock.
-        parameters: Returns the current parameters.
+        parameters: The parameters.
         rank: The user's own ranking, which replaces those that the parameters name.
     """
 
@@ -91,7 +91,7 @@ class Feeds:
         network: Network,
         seed: int,
         clock: SimulatedClock,
-        parameters: Callable[[], Parameters],
+        parameters: Parameters,
         rank: Rank | None = None,
     ) -> None:
         self._network = network
@@ -109,7 +109,7 @@ class Feeds:
             "collaborative": self._collaborative,
         }
         # misspelt names are refused before the run begins
-        for kind in self._taking_part(parameters())[0]:
+        for kind in self._taking_part(parameters)[0]:
             self._ranking(kind)
 
     def refresh(self, reader: Reader) -> bool:
@@ -118,14 +118,14 @@ class Feeds:
         Returns:
             Whether there is anything to read.
         """
-        now = self._parameters()
+        now = self._parameters
         if now.feed == INTERESTS and now.beyond_follows is None and self._rank is None:
             if not reader.has_news:
                 reader.seen_until = len(self._network.posts)
                 return bool(reader.unread)
             return self._network.refresh(reader, now.feed_length, self._seed)
 
-        if reader.nothing_by is now and self._stays_empty(reader, now):
+        if reader.found_nothing and self._stays_empty(reader, now):
             reader.seen_until = len(self._network.posts)
             return False
 
@@ -133,7 +133,7 @@ class Feeds:
         stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)
         reader.unread = [*self._fill(_Refresh(reader, now, stream))]
         reader.seen_until = len(self._network.posts)
-        reader.nothing_by = None if reader.unread else now
+        reader.found_nothing = not reader.unread
 
         return bool(reader.unread)
 

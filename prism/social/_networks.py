@@ -69,7 +69,7 @@ def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: 
         FieldValueError: If there is no such network, or there are too few agents for it.
         MissingExtraError: If it needs networkx, which is not installed.
     """
-    if parameters.network == GIVEN:
+    if parameters.follow_network == GIVEN:
         return
 
     ordered = sorted(
@@ -88,7 +88,7 @@ def follow_network(agents: Sequence[SocialAgent], parameters: Parameters, seed: 
 
 def _follows(making: _Making) -> Iterable[Pair]:
     """Return who follows whom, as pairs of indices."""
-    kind = making.parameters.network
+    kind = making.parameters.follow_network
     make = _KINDS.get(kind)
     if make is None:
         return _from_elsewhere(kind, making)
@@ -217,7 +217,7 @@ def _from_elsewhere(kind: str, making: _Making) -> list[Pair]:
     if kind.startswith(f"{LIBRARY}:"):
         graph = _generated(kind.removeprefix(f"{LIBRARY}:"), making)
     else:
-        graph = function_at(kind, "network")(making.agents, making.stream)
+        graph = function_at(kind, "follow_network")(making.agents, making.stream)
 
     return _pairs_of(graph, making)
 
@@ -245,7 +245,9 @@ def _places_in(graph: Any, making: _Making) -> dict[Any, int]:
     if all(node in places for node in nodes):
         return places
     if len(nodes) != making.size:
-        raise FieldValueError(f"network: the graph has {len(nodes)} nodes for {making.size} agents")
+        raise FieldValueError(
+            f"follow_network: the graph has {len(nodes)} nodes for {making.size} agents"
+        )
 
     return {node: n for n, node in enumerate(nodes)}
 
@@ -256,7 +258,7 @@ def _generated(call: str, making: _Making) -> Any:
     name, values, named = _read_call(call)
     function = getattr(networkx, name, None)
     if not callable(function) or name.startswith("_"):
-        raise FieldValueError(f"network: networkx has no function {name!r}")
+        raise FieldValueError(f"follow_network: networkx has no function {name!r}")
 
     known = inspect.signature(function).parameters
     if not values and next(iter(known), None) in ("n", "N") and not {"n", "N"} & set(named):
@@ -266,7 +268,7 @@ def _generated(call: str, making: _Making) -> Any:
     try:
         return function(*values, **named)
     except (TypeError, ValueError, networkx.NetworkXException) as error:
-        raise FieldValueError(f"network: {call!r} failed: {error}") from error
+        raise FieldValueError(f"follow_network: {call!r} failed: {error}") from error
 
 
 def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:

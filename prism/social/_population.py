@@ -9,7 +9,7 @@ from typing import Any
 from prism.agents import ARCHETYPES, Archetype, SeedPost, SocialAgent, opening_posts
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.social._parameters import DEFAULTS, Parameters
+from prism.social._parameters import RESTING_TICKS, Parameters
 from prism.social._posts import PostKind
 from prism.statechart import (
     AgentState,
@@ -76,7 +76,7 @@ def feed_chart(
         chart = social_feed_chart(should_engage=guard, resting_ticks=resting, acts=acts)
     else:
         chart = social_media_chart(should_engage=guard, acts=acts)
-        if resting != DEFAULTS.resting_ticks:
+        if resting != RESTING_TICKS:
             chart = chart.extended(timeouts={AgentState.RESTING: resting})
 
     # the user's own guard takes precedence

@@ -12,7 +12,7 @@ from prism.agents import SeedPost
 from prism.agents._relevance import terms_of
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.social._parameters import DEFAULTS
+from prism.social._parameters import CANDIDATES, FEED_LENGTH
 from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
 
@@ -44,9 +44,7 @@ class Network:
         now: The time, in seconds since the epoch; the caller sets it.
     """
 
-    def __init__(
-        self, readers: Iterable[Reader] = (), candidates: int = DEFAULTS.candidates
-    ) -> None:
+    def __init__(self, readers: Iterable[Reader] = (), candidates: int = CANDIDATES) -> None:
         self.readers: list[Reader] = list(readers)
         self._of: dict[str, Reader] = {each.agent_id: each for each in self.readers}
         self.posts: list[Post] = []
@@ -199,7 +197,7 @@ class Network:
         self.removed[agent_id] = None
         for reader in self._followers.pop(agent_id, ()):
             reader.follows.pop(agent_id, None)
-            reader.nothing_by = None
+            reader.found_nothing = False
         for author_id in self._of[agent_id].follows:
             self._followers[author_id].pop(self._of[agent_id], None)
 
@@ -209,7 +207,7 @@ class Network:
         A feed shows what a followed author publishes from then on, and hides muted authors.
         """
         _CHANGES[action](self, reader, author_id)
-        reader.nothing_by = None
+        reader.found_nothing = False
 
     def _follow(self, reader: Reader, author_id: str) -> None:
         reader.follows[author_id] = self._followers[author_id][reader] = None
@@ -225,7 +223,7 @@ class Network:
     def _unmute(self, reader: Reader, author_id: str) -> None:
         reader.muted.pop(author_id, None)
 
-    def refresh(self, reader: Reader, length: int = DEFAULTS.feed_length, seed: int = 0) -> bool:
+    def refresh(self, reader: Reader, length: int = FEED_LENGTH, seed: int = 0) -> bool:
         """Update a reader's feed with posts of followed authors and on its interests, newest first.
 
         No post is shown twice, or to its author. Posts left over from the last feed follow the new

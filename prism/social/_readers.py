@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from prism.agents import SocialAgent
 from prism.agents.social_agent import plain_attributes
-from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post, Words
 from prism.statechart import Written
 from prism.worlds import state
@@ -35,7 +34,7 @@ class Reader(Proxy[SocialAgent]):
         seen_until: Number of the first post that its feed has not taken in yet.
         looked_at: Numbers of the posts that it has looked at since `seen` was last read.
         seen_before: Numbers of those before.
-        nothing_by: The parameters with which its last feed was empty.
+        found_nothing: Whether its last feed was empty, with the current parameters.
         liked: The posts that it has liked, in order.
         reshared: Numbers of the roots from whose cascades it has reshared a post.
         replied: How often it has replied in a cascade, by the number of its root.
@@ -60,7 +59,7 @@ class Reader(Proxy[SocialAgent]):
     seen_until: int = state(0)
     looked_at: list[int] = state(list)
     seen_before: set[int] = state(set)
-    nothing_by: Parameters | None = state(None)
+    found_nothing: bool = state(False)
     liked: list[Post] = state(list)
     reshared: set[int] = state(set)
     replied: dict[int, int] = state(dict)

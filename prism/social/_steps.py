@@ -12,7 +12,7 @@ from prism.randomness import RandomStream
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
-from prism.social._parameters import DEFAULTS, Parameters
+from prism.social._parameters import Parameters
 from prism.social._population import KINDS_OF_ACTS
 from prism.social._posts import Draft, Post, PostKind, Words
 from prism.social._publishing import Network
@@ -42,7 +42,7 @@ from prism.statechart.social import (
 )
 from prism.telemetry._loggers import Frame, active_logger, tell_whole
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
-from prism.worlds import World, during
+from prism.worlds import during
 from prism.worlds._agent import Asked, Writing
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._host import RunHost
@@ -71,11 +71,11 @@ class Playing:
 
     Args:
         host: The run.
-        parameters: The parameters at the beginning of this tick.
         acts: Whether agents may choose among all acts.
         chooses_acts_for: Returns the agents for which a model decides.
         texts: The requests to the writer; None without a writer.
         has_ideas: Whether the chart has the event with which agents begin to write.
+        values: The values of the parameters at the beginning of this tick.
 
     Attributes:
         agents: The population, in the order in which it was given.
@@ -87,11 +87,11 @@ class Playing:
     """
 
     host: RunHost
-    parameters: Parameters
     acts: bool
     chooses_acts_for: Callable[[Any], bool]
     texts: PostTexts | None
     has_ideas: bool
+    values: tuple[Any, ...]
     agents: AgentSet[Any] = field(default_factory=AgentSet)
     network: Network = field(default_factory=Network)
     feeds: Feeds = field(init=False)
@@ -100,12 +100,10 @@ class Playing:
     of_posts: list[PostTreatment] = field(default_factory=list)
 
 
-class FeedSteps(World[Any]):
+class FeedSteps(Parameters):
     """The steps of a feed's agents; `prism.social.Feed` describes them."""
 
-    __slots__ = ("_playing", "parameters")
-
-    parameters: Parameters = DEFAULTS
+    __slots__ = ("_playing",)
 
     if TYPE_CHECKING:
         # slots, not fields that users set
@@ -117,7 +115,7 @@ class FeedSteps(World[Any]):
         """Begin to scroll if there is anything to read, or to write if there is an idea."""
         if self._has_idea(reader):
             return
-        if self._playing.parameters.visit_chance < 1 and not self._visits(reader):
+        if self.visit_chance < 1 and not self._visits(reader):
             return
         if self._playing.feeds.refresh(reader):
             reader.fire(FEED_READY)
@@ -149,7 +147,7 @@ class FeedSteps(World[Any]):
 
         # with one option, there is nothing to decide
         reader.fire(IGNORES, post)
-        if playing.parameters.dislike_chance and post is not None:
+        if self.dislike_chance and post is not None:
             self._pass_by(reader, post)
 
         return None
@@ -249,13 +247,15 @@ class FeedSteps(World[Any]):
         """
         # the user's own composer may write only about posts
         composer: Any = self._composing()
-        write = getattr(composer, "compose_post", TemplateComposer(self.parameters).compose_post)
+        write = getattr(composer, "compose_post", TemplateComposer().compose_post)
         draft: Draft = write(agent, topics, stream)
 
         return draft
 
     def _composing(self) -> Composer:
-        return TemplateComposer(self.parameters) if self.composer is None else self.composer
+        given = self.composer
+        shares = self.reply_share, self.reshare_share, self.post_share
+        return TemplateComposer(*shares) if given is None else given
 
     # Ideas
 
@@ -281,7 +281,7 @@ class FeedSteps(World[Any]):
     def _visits(self, reader: Reader) -> bool:
         """Return whether an idle agent opens its feed."""
         playing = self._playing
-        clock, chance = playing.host.clock, playing.parameters.visit_chance
+        clock, chance = playing.host.clock, self.visit_chance
         stream = RandomStream(playing.host.seed, "visits", reader.agent_id, clock.round, clock.tick)
         return stream.chance(chance)
 
@@ -304,22 +304,22 @@ class FeedSteps(World[Any]):
             "relevance": _weighed(agent, post),
             "threshold": getattr(agent, "engagement_threshold", None),
         }
-        if playing.parameters.shows_scores:
+        if self.shows_scores:
             weighing |= playing.network.votes(post)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         tell(logger, POST_WEIGHED, reader.agent_id, _WEIGHED, weighing)
 
     def _details(self, reader: Reader) -> Mapping[str, Any]:
         """Return what a model is told about a post and its reader, besides the post itself."""
-        post, now = reader.post, self._playing.parameters
+        post = reader.post
         if post is None:
             return {}
 
         told: dict[str, Any] = {}
-        if now.shows_scores:
+        if self.shows_scores:
             told |= self._playing.network.votes(post)
             told["relevance"] = _weighed(reader.agent, post)
-        if now.shows_activity:
+        if self.shows_activity:
             told["you_write"] = in_means_of_all(reader.activity)
 
         return told
@@ -331,10 +331,10 @@ class FeedSteps(World[Any]):
         meanings: Mapping[AgentState, str] | None,
     ) -> Question | ToDraw:
         agent, post, playing = reader.agent, reader.post, self._playing
-        now, network = playing.parameters, playing.network
-        pulls = herding_pulls(now, network, post)
+        network = playing.network
+        pulls = herding_pulls(self, network, post)
         odds, state = self._odds(reader, pulls), AgentState.EVALUATING
-        asked = ToDraw(agent, state, DECIDES, options, post, odds, pulls, now.relevance_pull)
+        asked = ToDraw(agent, state, DECIDES, options, post, odds, pulls, self.relevance_pull)
         if playing.host.draws is not None:
             return asked
 
@@ -352,15 +352,15 @@ class FeedSteps(World[Any]):
         self, reader: Reader, pulls: Mapping[Any, float] | None
     ) -> Mapping[AgentState, float] | None:
         """Return the probabilities of the options, if the parameters give them."""
-        post, now = reader.post, self._playing.parameters
-        if now.compose_chance is None or post is None:
+        post = reader.post
+        if self.compose_chance is None or post is None:
             return None
 
         rating = getattr(reader.agent, "relevance", None)
         relevance = 0.0 if rating is None else rating(post)
 
-        virality = virality_of(now, self._playing.host.seed, post)
-        return odds_of(now, reader.activity, relevance, post, pulls, virality)
+        virality = virality_of(self, self._playing.host.seed, post)
+        return odds_of(self, reader.activity, relevance, post, pulls, virality)
 
     def _decided(self, asked: Asked) -> None:
         """Store the consequences of a decision."""
@@ -374,19 +374,17 @@ class FeedSteps(World[Any]):
 
         scrolls_on = asked.answer is AgentState.SCROLLING
         is_own = decision is None or decision.source != "fallback"
-        if scrolls_on and is_own and self._playing.parameters.dislike_chance:
+        if scrolls_on and is_own and self.dislike_chance:
             # other agents may already be further, so a dislike is left for its next turn
             reader.passed = asked.context
 
     def _pass_by(self, reader: Reader, post: Post) -> None:
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
         playing = self._playing
-        now = playing.parameters
-
         # a separate stream, so dislikes shift no other random number
         stream = RandomStream(playing.host.seed, "dislikes", reader.agent_id, post.post_id)
-        pulls = herding_pulls(now, playing.network, post)
-        if stream.random() >= dislike_odds(now.dislike_chance, pulls):
+        pulls = herding_pulls(self, playing.network, post)
+        if stream.random() >= dislike_odds(self.dislike_chance, pulls):
             return
 
         playing.network.vote(post, 0, 1)
@@ -401,14 +399,14 @@ class FeedSteps(World[Any]):
 
     def _drafted(self, reader: Reader) -> Draft | None:
         """Return what an agent is about to publish, or None."""
-        agent, post, now = reader.agent, reader.post, self._playing.parameters
+        agent, post = reader.agent, reader.post
         stream = self._text_stream(reader)
         # if a model decides, composing already means a post on its own initiative
         if post is not None and not reader.has_chosen:
             return self.compose(agent, post, stream)
         if agent.pending_action == "post":
             size = len(self._playing.agents)
-            topics = topic_of_ones_own(agent, size, now.common_topics, now.common_share, stream)
+            topics = topic_of_ones_own(agent, size, self.common_topics, self.common_share, stream)
             return self.compose_post(agent, topics, stream)
 
         return None
@@ -424,11 +422,11 @@ class FeedSteps(World[Any]):
         if kind == "post" or reader.post is None:
             return True
 
-        now, root = self._playing.parameters, reader.post.root
+        root = reader.post.root
         if kind == "reshare":
-            return not now.reshares_once or root.number not in reader.reshared
+            return not self.reshares_once or root.number not in reader.reshared
 
-        most = now.replies_per_cascade
+        most = self.replies_per_cascade
         return most is None or reader.replied.get(root.number, 0) < most
 
     def _ask_for_words(self, reader: Reader, texts: PostTexts) -> Running:
@@ -490,7 +488,7 @@ class FeedSteps(World[Any]):
 
     def _prism_last_step(self) -> Callable[[Any, Any], Any] | None:
         """Return a step that publishes drafts and sends agents to IDLE, unless they carry over."""
-        return None if self._playing.parameters.carries_over else _finish
+        return None if self.carries_over else _finish
 
 
 _UNDER_WAY: Mapping[AgentState, Callable[[Any, Reader], Running | None]] = {

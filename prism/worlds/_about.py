@@ -12,7 +12,7 @@ from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
 from prism.worlds._kinds import chart_name, measures_of, parts_of
-from prism.worlds._parameters import Parameter, groups_of, parameters_of
+from prism.worlds._parameters import Parameter, parameters_of
 from prism.worlds._world import RATE, World, kinds_of
 
 
@@ -29,7 +29,6 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     parts = parts_of(cls)
     hints = hints_of(cls)
     parameters = parameters_of(cls)
-    names = [*parameters, *groups_of(cls)]
 
     return {
         "world": cls.__name__,
@@ -42,7 +41,9 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         "together": cls.together,
         "parameters": list(map(_parameter, parameters.values())),
         "state": [
-            _field(each, hints.get(name)) for name, each in cls.fields.items() if name not in names
+            _field(each, hints.get(name))
+            for name, each in cls.fields.items()
+            if name not in parameters
         ],
         "kinds": list(map(_kind, kinds_of(cls))),
         "steps": [

@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
@@ -35,7 +34,6 @@ from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._networks import Network
 from prism.worlds._overlap import OverlapTicks
-from prism.worlds._parameters import groups_of, read_group
 from prism.worlds._people import AgentTable
 from prism.worlds._phase import Phase
 from prism.worlds._results import Measured
@@ -126,7 +124,6 @@ class Loop:
         self._parts = parts_of(type(world))
         self._has_beginning = defines(type(world), "round_begins")
         self._has_end = defines(type(world), "round_ends")
-        self._groups = groups_of(type(world))
         self._treatments: tuple[str | Treatment, ...] = tuple(treatments)
         self._treating = Treating(world, self._parts, treatments, rounds)
         sampling = sampling_of(agents, log_agents)
@@ -144,7 +141,7 @@ class Loop:
 
         self._host = self._stage.host
         # the user's fields may hold values that no checkpoint can keep
-        has_own = len(type(world).fields) > len(self._groups) or bool(self._parts.measures)
+        has_own = bool(type(world).fields) or bool(self._parts.measures)
         self._is_to_be_checked = self._stage.has_fields or has_own
 
     @property
@@ -436,9 +433,7 @@ class Loop:
         of_world = {
             name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
             for name in type(world).fields
-            if name not in self._groups
         }
-        groups = {name: asdict(getattr(world, name)) for name in self._groups}
         network = world._network
 
         return {
@@ -446,7 +441,6 @@ class Loop:
             "world": of_world,
             "network": None if network is None else network.snapshot(),
             "things": code.things(),
-            **({"groups": groups} if groups else {}),
         }
 
     def _restore_fields(self, snapshot: Mapping[str, Any]) -> None:
@@ -455,8 +449,6 @@ class Loop:
         self._stage.restore(snapshot, code)
         for name, value in snapshot["world"].items():
             object.__setattr__(world, name, code.value(value))
-        for name, values in snapshot.get("groups", {}).items():
-            object.__setattr__(world, name, read_group(type(getattr(world, name)), values))
         if snapshot["network"] is not None:
             if world._network is None:
                 # a hook had set the first one

@@ -1,22 +1,18 @@
-"""A world's parameters by name: its own and those in groups."""
+"""A world's parameters by name."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import MISSING as NO_DEFAULT
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
+from prism.errors import InputError, PrismError
 from prism.statechart._engine.checks import did_you_mean
 from prism.statechart._identity import identify
 from prism.worlds._fields import (
-    MISSING,
-    Declared,
     Field,
     Fields,
     check_value,
@@ -38,53 +34,20 @@ class Parameter:
     Args:
         field: Its declaration.
         hint: Its type.
-        group: The field of the group that it belongs to, or None.
     """
 
     field: Field
     hint: Any
-    group: str | None = None
 
 
 def parameters_of(cls: Fields) -> dict[str, Parameter]:
-    """Return a world's parameters by name.
-
-    A field whose type is a frozen dataclass is a *group*. The fields of the dataclass take its
-    place, with ``help``, ``least`` and ``most`` from their metadata.
-
-    Raises:
-        DefinitionError: If two have the same name.
-    """
+    """Return a world's parameters by name."""
     hints = hints_of(cls)
-    found: dict[str, Parameter] = {}
-    for name, each in cls.fields.items():
-        if each.declared.is_state:
-            continue
-
-        hint = hints.get(name, each.annotation)
-        inside = _inside(name, hint) if is_group(hint) else {name: Parameter(each, hint)}
-        for inner, parameter in inside.items():
-            if inner in found:
-                raise DefinitionError(f"{cls.__name__} has two parameters called {inner!r}")
-            found[inner] = parameter
-
-    return found
-
-
-def is_group(hint: Any) -> bool:
-    """Return whether a type is a group of parameters, a frozen dataclass."""
-    params = getattr(hint, "__dataclass_params__", None)
-    return isinstance(hint, type) and bool(getattr(params, "frozen", False))
-
-
-def groups_of(cls: Fields) -> list[str]:
-    """Return the names of the fields that hold groups."""
-    hints = hints_of(cls)
-    return [
-        name
+    return {
+        name: Parameter(each, hints.get(name, each.annotation))
         for name, each in cls.fields.items()
-        if not each.declared.is_state and is_group(hints.get(name))
-    ]
+        if not each.declared.is_state
+    }
 
 
 def parameters_told(world: Any) -> dict[str, Any]:
@@ -95,59 +58,17 @@ def parameters_told(world: Any) -> dict[str, Any]:
 def parameter_values(world: Any) -> dict[str, Any]:
     """Return the current values of a world's parameters by name."""
     cls: Any = type(world)
-    return {name: _value(world, name, each.group) for name, each in parameters_of(cls).items()}
+    return {name: getattr(world, name) for name in _names_of(cls)}
 
 
-def in_groups(
-    cls: Fields, given: Mapping[str, Any], current: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the values of a world's own fields, with groups assembled from their parameters.
-
-    Args:
-        cls: The world's class.
-        given: Parameters by name. A group may be given as a whole.
-        current: The present groups. Defaults to those of the class.
-
-    Raises:
-        TypeError: If there is no such parameter.
-        FieldTypeError: If a parameter of a group has the wrong type.
-        FieldValueError: If one is out of range.
-    """
-    known, groups = parameters_of(cls), groups_of(cls)
-    found: dict[str, Any] = {name: given[name] for name in groups if name in given}
-    inside: dict[str, dict[str, Any]] = {}
-    for name, value in given.items():
-        if name in groups:
-            continue
-        if name not in known:
-            raise TypeError(unknown_parameter(cls, name))
-
-        parameter = known[name]
-        if parameter.group is None:
-            found[name] = value
-            continue
-
-        check_value(parameter.field, parameter.hint, value)
-        inside.setdefault(parameter.group, {})[name] = value
-
-    for group, values in inside.items():
-        base = {**(current or {}), **found}.get(group, cls.fields[group].declared.default)
-        found[group] = replace(base, **values)
-
-    return found
-
-
-def read_group(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    """Return a group from JSON, where tuples are lists."""
-    hints = hints_of(cls)
-    return cls(**{name: read_value(hints[name], value) for name, value in values.items()})
+def _names_of(cls: Fields) -> list[str]:
+    return [name for name, each in cls.fields.items() if not each.declared.is_state]
 
 
 def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
     """Set parameters of a world by name. Texts are converted to their types."""
     cls: Any = type(world)
-    current = {name: getattr(world, name) for name in groups_of(cls)}
-    for name, value in in_groups(cls, parsed_parameters(cls, given), current).items():
+    for name, value in parsed_parameters(cls, given).items():
         setattr(world, name, value)
 
 
@@ -158,12 +79,9 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
         TypeError: If there is no such parameter.
         FieldTypeError: If a text cannot be converted.
     """
-    known, groups = parameters_of(cls), groups_of(cls)
+    known = parameters_of(cls)
     parsed = {}
     for name, value in given.items():
-        if name in groups and not isinstance(value, str):
-            parsed[name] = value
-            continue
         if name not in known:
             raise TypeError(unknown_parameter(cls, name))
 
@@ -184,36 +102,19 @@ def read_parameter_file(path: Path, cls: Fields) -> Mapping[str, Any]:
 
     is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
     source = Source.read(path, None if is_other else "toml")
-    values, problems = source.value, Problems(source)
+    values, problems, known = source.value, Problems(source), parameters_of(cls)
     if not isinstance(values, dict):
         raise source.error("must map names of parameters to values")
 
     for name, value in values.items():
         try:
-            in_groups(cls, parsed_parameters(cls, {name: value}))
+            parsed = parsed_parameters(cls, {name: value})
+            check_value(known[name].field, known[name].hint, parsed[name])
         except (TypeError, PrismError) as error:
             problems.add((name,), str(error))
     problems.raise_if_any()
 
     return values
-
-
-def check_group(group: Any) -> None:
-    """Refuse values of a group that have the wrong type, are out of range, or are not an option.
-
-    Raises:
-        FieldTypeError: If a value has the wrong type.
-        FieldValueError: If a value is not allowed.
-    """
-    cls = type(group)
-    hints = hints_of(cls)
-    for each in fields(cls):
-        value = getattr(group, each.name)
-        check_value(_field_of(cls, each), hints[each.name], value)
-        among = each.metadata.get("among")
-        if among and value not in among:
-            where = f"{cls.__name__}.{each.name}"
-            raise FieldValueError(f"{where} must be one of {', '.join(among)}, got {value!r}")
 
 
 def unknown_parameter(cls: Fields, name: str) -> str:
@@ -267,11 +168,13 @@ class ParameterView(Mapping[str, Any]):
     def __init__(self, world: Any) -> None:
         cls: Any = type(world)
         self._world = world
-        self._known = {name: each.group for name, each in parameters_of(cls).items()}
+        self._known = dict.fromkeys(_names_of(cls))
 
     def __getitem__(self, name: str) -> Any:
         """Return a parameter, or raise a KeyError."""
-        return _value(self._world, name, self._known[name])
+        if name not in self._known:
+            raise KeyError(name)
+        return getattr(self._world, name)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""
@@ -280,26 +183,3 @@ class ParameterView(Mapping[str, Any]):
     def __len__(self) -> int:
         """Return their number."""
         return len(self._known)
-
-
-def _value(world: Any, name: str, group: str | None) -> Any:
-    return getattr(world if group is None else getattr(world, group), name)
-
-
-@lru_cache(64)
-def _inside(group: str, cls: type) -> Mapping[str, Parameter]:
-    hints = hints_of(cls)
-    assert is_dataclass(cls)
-    return {
-        each.name: Parameter(_field_of(cls, each), hints[each.name], group) for each in fields(cls)
-    }
-
-
-def _field_of(cls: type, each: Any) -> Field:
-    declared = Declared(
-        MISSING if each.default is NO_DEFAULT else each.default,
-        help=each.metadata.get("help", ""),
-        least=each.metadata.get("least"),
-        most=each.metadata.get("most"),
-    )
-    return Field(each.name, cls.__name__, each.type, declared)

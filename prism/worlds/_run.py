@@ -57,10 +57,9 @@ from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._asking import Decider
-from prism.worlds._fields import hints_of, plain_value
+from prism.worlds._fields import plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._parameters import (
-    groups_of,
     parameter_values,
     parsed_parameters,
     require_read_back,
@@ -567,7 +566,7 @@ class Run(Generic[WorldT_co]):
             self._world = _made(self._class, self._parameters)
         world = self._world
         if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
-            world._prism_take({"writer_prompt": self.writer.prompt}, {})
+            world._prism_take({"writer_prompt": self.writer.prompt})
         if self._is_described:
             # the next run makes a new one
             self._world = None
@@ -783,22 +782,13 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
         problem = f"belong to the given {cls.__name__}: pass the class instead, or leave them out"
         raise InputError(problem, field="parameters")
     if not isinstance(given, Mapping):
-        given = _as_group(cls, given)
+        problem = f"must be by name, got a {type(given).__name__}"
+        raise InputError(problem, field="parameters")
 
     own = {name: value for name, value in given.items() if name in cls._prism_arguments}
     others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
         return {**own, **parsed_parameters(cls, others)}
-
-
-def _as_group(cls: type[World[Any]], given: Any) -> dict[str, Any]:
-    """Return the parameters of a group that was given as a whole."""
-    hints = hints_of(cls)
-    groups = [name for name in groups_of(cls) if hints[name] is type(given)]
-    if not groups:
-        raise InputError(f"must be by name, got a {type(given).__name__}", field="parameters")
-
-    return dict.fromkeys(groups, given)
 
 
 def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:

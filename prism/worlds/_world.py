@@ -38,7 +38,7 @@ from prism.worlds._fields import (
 )
 from prism.worlds._host import RunHost
 from prism.worlds._networks import Network
-from prism.worlds._parameters import in_groups
+from prism.worlds._parameters import unknown_parameter
 from prism.worlds._phase import Phase
 from prism.worlds._results import WorldResults, WorldRound
 
@@ -127,8 +127,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """Set parameters and state."""
         cls = type(self)
         own = {name: parameters.pop(name) for name in cls._prism_arguments if name in parameters}
-        groups = self._prism_take(own, parameters)
-        parameters = {**groups, **in_groups(cls, parameters, groups)}
+        parameters = {**self._prism_take(own), **parameters}
+        for name in parameters:
+            if name not in cls.fields or cls.fields[name].declared.is_state:
+                raise TypeError(unknown_parameter(cls, name))
+
         hints = hints_of(cls)
         for name, field in cls.fields.items():
             if name in parameters:
@@ -149,6 +152,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         object.__setattr__(self, "_everybody", AgentSet())
         object.__setattr__(self, "_host", None)
         object.__setattr__(self, "_network", None)
+        self._prism_check()
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a constructor."""
@@ -357,10 +361,12 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     def _prism_take(
         self,
         own: Mapping[str, Any],  # noqa: ARG002 - there are none here
-        parameters: Mapping[str, Any],  # noqa: ARG002
     ) -> Mapping[str, Any]:
-        """Store arguments that are not parameters, and return the initial groups of parameters."""
+        """Store arguments that are not parameters, and return the parameters that they set."""
         return {}
+
+    def _prism_check(self) -> None:
+        """Refuse parameters that do not fit together."""
 
     def _prism_told(self) -> dict[str, Any]:
         """Return these arguments, except those with default values."""

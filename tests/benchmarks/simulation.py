@@ -12,7 +12,7 @@ from time import perf_counter
 from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.social._presets import DEFAULT_PRESET, PRESETS
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
@@ -150,7 +150,7 @@ def _once(
     with TemporaryDirectory() as directory:
         log = RunLog(Path(directory) / "events.jsonl", clock) if logged else None
         simulation = Run(
-            Feed(first_posts=population.posts, parameters=Parameters.preset(preset)),
+            Feed(first_posts=population.posts, preset=preset),
             population.agents,
             rounds=rounds,
             ticks=TICKS,

@@ -12,7 +12,7 @@ import pytest
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Parameters, Results
+from prism.social import Feed, Results
 
 AGENTS, ROUNDS, TICKS, SEED = 50, 4, 12, 3
 
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
         simulation = Run(
             Feed(
                 first_posts=opening_posts(population.agents, seed=SEED),
-                parameters=Parameters.preset("classic"),
+                preset="classic",
             ),
             population.agents,
             rounds=ROUNDS,

@@ -12,7 +12,7 @@ import pytest
 from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Parameters, Results
+from prism.social import Results
 from tests.kit.social import run_of_feed
 
 
@@ -55,7 +55,7 @@ def _runner(folder: Path) -> Callable[..., LoggedRun]:
             population = synthetic_population(60, seed=seed)
             agents, posts = population.agents, population.posts
         if "world" not in options:
-            options.setdefault("parameters", Parameters.preset("classic"))
+            options.setdefault("parameters", {"preset": "classic"})
         clock = SimulatedClock()
         with RunLog(folder / f"{next(numbers)}.jsonl", clock) as log:
             simulation = run_of_feed(

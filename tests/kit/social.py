@@ -5,7 +5,7 @@ from typing import Any
 from prism import Run
 from prism.social import Draft, Feed
 
-_OF_FEED = ("parameters", "composer", "engages", "model_acts", "writer_prompt")
+_OF_FEED = ("composer", "engages", "model_acts", "writer_prompt")
 
 
 def run_of_feed(
@@ -13,19 +13,24 @@ def run_of_feed(
 ) -> Run[Any]:
     """Return a run of a feed, some of whose arguments are the feed's own."""
     own = {name: options.pop(name) for name in _OF_FEED if name in options}
-    if own.get("parameters", own) is None:
-        del own["parameters"]
+    parameters = options.pop("parameters", None) or {}
     if world is None:
-        world = Feed(first_posts=posts, **own)
+        world = Feed(first_posts=posts, **own, **parameters)
     else:
         kept = {
             name: getattr(world, name)
             for name, field in type(world).fields.items()
-            if not field.declared.is_state
+            if not (field.declared.is_state or (parameters and name in Feed.fields))
         }
-        world = type(world)(first_posts=posts, **{**kept, **own})
+        world = type(world)(first_posts=posts, **{**kept, **own, **parameters})
 
     return Run(world, agents, **options)
+
+
+def parameters_of(feed: Feed) -> dict[str, Any]:
+    """Return a feed's parameters as JSON has them."""
+    given = {name: getattr(feed, name) for name in Feed.fields}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in given.items()}
 
 
 class KindComposer:

@@ -30,19 +30,19 @@ def test_a_preset_is_a_fit_by_its_plan(preset: str) -> None:
     assert plan["preset"] == preset
     assert all(target["source"] for target in plan["target"])
     assert any(target.get("held_out") for target in plan["target"])
-    parameters = Feed(preset=preset).parameters.to_dict()
+    feed = Feed(preset=preset)
     for name, bound in plan["bounds"].items():
         least, most = (bound["least"], bound["most"]) if isinstance(bound, dict) else bound
-        assert least < parameters[name] < most
+        assert least < getattr(feed, name) < most
 
 
 def test_a_rumour_has_the_medians_of_its_fit() -> None:
     """What its plan came to ships beside it, and is what the preset has, to four digits."""
     table = pl.read_csv(PLANS / "rumour.csv")
-    parameters = Feed(preset="rumour").parameters.to_dict()
+    feed = Feed(preset="rumour")
     assert set(table["parameter"]) == set(Plan.from_file("rumour").data["bounds"])
     for name, median in table.select("parameter", "median").iter_rows():
-        assert parameters[name] == float(f"{median:.4g}")
+        assert getattr(feed, name) == float(f"{median:.4g}")
 
 
 def test_every_preset_says_whether_it_is_calibrated() -> None:

@@ -14,7 +14,7 @@ from prism.llm import Model
 from prism.runlog import ReplayReasoner
 from prism.runs import WriterOptions
 from prism.science import Policy
-from prism.social import Draft, Feed, Parameters
+from prism.social import Draft, Feed
 from prism.social._writing import thread_above
 from prism.statechart import (
     AgentState,
@@ -120,7 +120,7 @@ def test_agents_of_a_policy_keep_their_options_beside_those_of_a_model(run_logge
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     """Who has replied as often as it may, or has reshared a thread, has the other options left."""
     model = Chooser(REPLY, RESHARE)
-    limits = Parameters.preset("classic", replies_per_cascade=1, reshares_once=True)
+    limits = {"preset": "classic", "replies_per_cascade": 1, "reshares_once": True}
     done = simulated(run_logged, model, rounds=6, parameters=limits)
     done_by = [
         (each["agent_id"], each["root_id"], each["kind"])
@@ -152,7 +152,7 @@ def test_a_composer_that_draws_the_kind_gives_its_words_alone(run_logged: Any) -
 
 def test_the_log_agrees_with_the_chart(run_logged: Any) -> None:
     """A run with a model follows the chart of its name."""
-    done = simulated(run_logged, Chooser(REPLY), parameters=Parameters(posts_per_tick=0.05))
+    done = simulated(run_logged, Chooser(REPLY), parameters={"posts_per_tick": 0.05})
     chart = social_feed_chart(acts=True)
     assert done.events("run.started")[0]["chart"] == chart.name
     allowed = {(t.source, t.trigger, t.target) for t in chart.transitions}
@@ -248,7 +248,7 @@ def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentStat
 
 def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_path: Path) -> None:
     """Where a log does not say who decided, its other decisions do."""
-    limits = Parameters.preset("classic", replies_per_cascade=1, reshares_once=True)
+    limits = {"preset": "classic", "replies_per_cascade": 1, "reshares_once": True}
     done = simulated(run_logged, ActingPolicy(1), rounds=6, parameters=limits)
     log = tmp_path / "first.jsonl"
     log.write_bytes(done.log)

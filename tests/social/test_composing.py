@@ -5,17 +5,17 @@ from collections import Counter
 import pytest
 
 from prism.agents import SocialAgent
-from prism.social import Draft, Parameters, Post, TemplateComposer
+from prism.social import Draft, Post, TemplateComposer
 from prism.social._composing import share_topics, topic_of_ones_own
 from prism.statechart import RandomStream
 
 POST = Post("p1", "ben", "On bees.", ("bees",))
-ALL_KINDS = Parameters(reply_share=0.45, reshare_share=0.4, post_share=0.15)
+ALL_KINDS = TemplateComposer(replies=0.45, reshares=0.4, posts=0.15)
 
 
 def drafts(agent: SocialAgent, post: Post = POST, count: int = 2000) -> list[Draft]:
     stream = RandomStream(0, agent.agent_id)
-    return [TemplateComposer(ALL_KINDS).compose(agent, post, stream) for _ in range(count)]
+    return [ALL_KINDS.compose(agent, post, stream) for _ in range(count)]
 
 
 def test_same_stream_gives_the_same_drafts() -> None:

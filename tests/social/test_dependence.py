@@ -8,7 +8,7 @@ import pytest
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import SimulatedClock
-from prism.social import Draft, Feed, Parameters, Post, TemplateComposer
+from prism.social import Draft, Feed, Post, TemplateComposer
 from prism.statechart import Decision, PolicyReasoner, Question, RandomStream
 from prism.testing import LateReasoner, ScriptedWriter
 from prism.worlds import measure
@@ -86,16 +86,16 @@ def ticks_ahead(agents: Any = None, **options: Any) -> int:
 @pytest.mark.parametrize(
     "parameters",
     [
-        Parameters(herding=0.5),
-        Parameters(feed="popular", herding=0.5, feed_length=2, posts_per_tick=0.1),
-        Parameters.preset("classic"),
-        Parameters(dislike_chance=0.2, carries_over=True),
+        {"herding": 0.5},
+        {"feed": "popular", "herding": 0.5, "feed_length": 2, "posts_per_tick": 0.1},
+        {"preset": "classic"},
+        {"dislike_chance": 0.2, "carries_over": True},
     ],
     ids=["herding", "popular", "classic", "dislikes"],
 )
 @pytest.mark.sampled(4)
 def test_who_is_ahead_changes_no_byte(
-    parameters: Parameters, seed: int, run_logged: Callable[..., Any]
+    parameters: dict[str, Any], seed: int, run_logged: Callable[..., Any]
 ) -> None:
     """A few very late answers change nothing, though others go on and see votes and posts."""
     logs = []
@@ -134,7 +134,7 @@ def test_readers_go_on_while_one_waits(options: dict[str, Any]) -> None:
         {"composer": KindComposer("reply")},
         {"engages": lambda agent, post: agent.should_engage(post)},
         {"writer": ScriptedWriter(lambda _: "words")},
-        {"parameters": Parameters(dislike_chance=0.1)},
+        {"parameters": {"dislike_chance": 0.1}},
         {"agents": [OwnAgent(agent_id=f"own_{number}") for number in range(60)]},
     ],
     ids=["judges", "composes", "a composer", "a guard", "a writer", "dislikes", "agents"],

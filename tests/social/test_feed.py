@@ -13,12 +13,12 @@ from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, SimulationError
 from prism.llm import Model
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Draft, Feed, Parameters, Post
+from prism.social import Draft, Feed, Post
 from prism.statechart import AgentState, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FakeOllama
 from prism.worlds import measure, state, treatment
-from tests.kit.social import run_of_feed
+from tests.kit.social import parameters_of, run_of_feed
 from tests.kit.worlds import run_in
 
 AGENTS, ROUNDS = 40, 4
@@ -30,7 +30,7 @@ class Warned(Feed):
     """A feed whose readers are warned, and which counts what was published by warned ones."""
 
     rounds = ROUNDS
-    parameters: Parameters = Parameters.preset("classic")
+    preset = "classic"
     threshold: float = 0.3
     warned: int = state(0)
 
@@ -93,7 +93,7 @@ def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any
     with RunLog(path, clock) as log:
         given = {"rounds": ROUNDS, "logger": log.logger, "clock": clock, **options}
         if world is None:
-            given.setdefault("parameters", Parameters.preset("classic"))
+            given.setdefault("parameters", {"preset": "classic"})
         run_of_feed(population.agents, population.posts, world=world, **given).run()
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -102,7 +102,7 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     """Parameters, treatments, measures and events of a feed stand in the log as any world's do."""
     events = logged(tmp_path / "log", Warned(threshold=0.1), treatments=["warning@3"])
     assert events[0]["world"] == "Warned"
-    told = {"threshold": 0.1, **Parameters.preset("classic").to_dict()}
+    told = {"threshold": 0.1, **parameters_of(Feed(preset="classic"))}
     assert events[0]["parameters"] == told
     ended = [event for event in events if event["event"] == "round.ended"]
     rounds = [event["measures"] for event in ended]
@@ -142,8 +142,8 @@ def test_a_warning_is_heeded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_parameters_a_feed_has_their_defaults(tmp_path: Path) -> None:
-    """Whether none, all defaults, or their preset are given: the log is the same."""
-    worlds = (Feed(), Feed(parameters=Parameters()), Feed(preset="conversation"))
+    """Whether none or their preset are given: the log is the same."""
+    worlds = (Feed(), Feed(preset="conversation"))
     logs = [Run(each, 15, rounds=2).keep(tmp_path / f"{n}").folder for n, each in enumerate(worlds)]
     assert len({(each / "events.jsonl").read_bytes() for each in logs}) == 1
 
@@ -170,16 +170,16 @@ def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
                 run_of_feed(
                     population.agents,
                     population.posts,
-                    parameters=Parameters.preset("classic"),
+                    parameters={"preset": "classic"},
                     **given,
                 )
                 if make is None
-                else make(Feed(parameters=Parameters.preset("classic")), 15, **given)
+                else make(Feed(preset="classic"), 15, **given)
             )
             run.run()
         written.append(log.path.read_bytes())
 
-    classic = Parameters.preset("classic").to_dict()
+    classic = parameters_of(Feed(preset="classic"))
     for number, options in enumerate(
         (Run(Feed, 15, seed=3, parameters=classic), Run(Feed(preset="classic"), 15, seed=3))
     ):
@@ -222,7 +222,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
 
     class Watched(Feed):
-        parameters: Parameters = Parameters.preset("classic")
+        preset = "classic"
         drawn: float = state(0.0)
 
         def setup(self) -> None:

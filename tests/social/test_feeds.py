@@ -12,7 +12,7 @@ from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Draft, Feed, Network, Parameters, Post, Reader
+from prism.social import Draft, Feed, Network, Post, Reader
 from prism.social._feeds import Feeds
 from prism.social._parameters import FEEDS
 from tests.kit.feeds import network_of_agents
@@ -68,8 +68,8 @@ def shown(network: Network, reader: Reader, **changed: Any) -> list[Post]:
 
 def shown_to(network: Network, readers: list[Reader], **changed: Any) -> list[list[Post]]:
     """Return what a feed of 8 shows each of some readers."""
-    now = Parameters(feed_length=8, hot_half_life=REDDIT, **changed)
-    feeds = Feeds(network, 3, SimulatedClock(), lambda: now)
+    now = Feed(feed_length=8, hot_half_life=REDDIT, **changed)
+    feeds = Feeds(network, 3, SimulatedClock(), now)
     for reader in readers:
         feeds.refresh(reader)
 
@@ -125,8 +125,8 @@ def test_chronological_feeds_have_the_newest_of_the_followed(scene: Scene) -> No
 def test_popular_feeds_have_the_highest_hot_scores(scene: Scene) -> None:
     """No order that Reddit's formula gives is broken, also after further votes."""
     network, (reader, *_) = scene
-    now = Parameters(feed="popular", feed_length=8, hot_half_life=REDDIT)
-    feeds = Feeds(network, 3, SimulatedClock(), lambda: now)
+    now = Feed(feed="popular", feed_length=8, hot_half_life=REDDIT)
+    feeds = Feeds(network, 3, SimulatedClock(), now)
     for _ in range(2):
         feeds.refresh(reader)
         scores = [reddit(network, post) for post in reader.unread]
@@ -277,9 +277,7 @@ def test_a_ranking_of_ones_own_is_taken() -> None:
 def test_a_feed_that_is_not_there_is_refused(changed: dict[str, Any], message: str) -> None:
     """It is refused before the run begins, with what there is."""
     with pytest.raises(FieldValueError, match=message):
-        _ = Run(
-            Feed(first_posts=(), parameters=Parameters(**changed)), synthetic_population(3).agents
-        ).agents
+        _ = Run(Feed(first_posts=(), **changed), synthetic_population(3).agents).agents
 
 
 @pytest.mark.long
@@ -292,7 +290,7 @@ def test_popular_feeds_concentrate_what_is_seen(tmp_path: Any) -> None:
         clock = SimulatedClock()
         with RunLog(tmp_path / f"{feed}.jsonl", clock) as log:
             Run(
-                Feed(first_posts=population.posts, parameters=Parameters(feed=feed)),
+                Feed(first_posts=population.posts, feed=feed),
                 population.agents,
                 seed=2,
                 logger=log.logger,

@@ -7,7 +7,7 @@ import pytest
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, SimulationError
-from prism.social import Draft, Feed, Network, Parameters, Reader
+from prism.social import Draft, Feed, Network, Reader
 from prism.statechart import AgentState
 from prism.worlds import during, treatment
 from tests.kit.feeds import network_of_agents
@@ -17,7 +17,7 @@ from tests.kit.worlds import run_in
 class Quarrel(Feed):
     """A feed whose agents take to others and away from them, also in steps of their own."""
 
-    parameters: Parameters = Parameters.preset("classic")
+    preset = "classic"
 
     def round_begins(self) -> None:
         """Have the first three change their minds about the others, each round another way."""

@@ -7,14 +7,12 @@ import pytest
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.social import Feed, Parameters
+from prism.social import Feed
 
 
 def readers_of(agents: Sequence[SocialAgent], seed: int, rounds: int = 1) -> dict[str, int]:
     """Count who looked at the opening post of each agent."""
-    simulation = Run(
-        Feed(parameters=Parameters.preset("classic")), agents, rounds=rounds, seed=seed
-    )
+    simulation = Run(Feed(preset="classic"), agents, rounds=rounds, seed=seed)
     simulation.run()
     posts = [post for post in simulation.world.posted.posts if post.post_id.startswith("post_")]
     authors = {post.number: post.author_id for post in posts[: len(agents)]}
@@ -49,7 +47,7 @@ def test_the_order_of_the_list_changes_nothing() -> None:
 
 def posts_of(agents: Sequence[SocialAgent]) -> list[tuple[str, str, str]]:
     """Return the id, author and text of each post of a lively run."""
-    feed = Feed(parameters=Parameters.preset("classic"))
+    feed = Feed(preset="classic")
     run = Run(feed, agents, rounds=3, seed=5)
     run.run()
     return [(post.post_id, post.author_id, post.text) for post in run.world.posts]

@@ -1,7 +1,6 @@
 """The parameters of a feed: each of them changes what happens, and no number stands elsewhere."""
 
 import json
-from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,13 @@ import pytest
 
 from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.errors import FieldValueError, InputError
-from prism.social import Feed, Parameters
+from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.social import Feed
 from prism.worlds import SetParameters
 
 TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
 
-GENERATED = {"network": "random", "mean_follows": 4.0, "logs_follows": True}
+GENERATED = {"follow_network": "random", "mean_follows": 4.0, "logs_follows": True}
 MIXED = {"feed": "mixed", "feed_length": 4}
 CHANCES = {"compose_chance": 0.1, "like_chance": 0.3}
 IDEAS = {"posts_per_tick": 0.1}
@@ -59,8 +58,8 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "reshares_once": ({**BUSY, "engagement": 0.0, "reply_share": 0.0, "post_share": 0.0}, True),
     "replies_per_cascade": ({**BUSY, "engagement": 0.0}, 0),
     "resting_ticks": (BUSY, 5),
-    "opening": ({}, "hub"),
-    "opening_bias": ({"opening": "drawn"}, 50.0),
+    "opening_authors": ({}, "hub"),
+    "opening_bias": ({"opening_authors": "drawn"}, 50.0),
     "virality_sigma": (CHANCES, 2.0),
     "visit_chance": ({}, 0.1),
     "feed": ({}, "random"),
@@ -75,14 +74,14 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "hot_half_life": (LIKES | {"feed": "popular"}, 0.1),
     "similar_agents": (ALIKE, 1),
     "likes_compared": (ALIKE, 1),
-    "network": (GENERATED, "small_world"),
+    "follow_network": (GENERATED, "small_world"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
-    "follower_exponent": (GENERATED | {"network": "scale_free"}, 3.5),
-    "rewired": (GENERATED | {"network": "small_world"}, 0.9),
-    "within_block": (GENERATED | {"network": "blocks"}, 0.1),
-    "blocks": (GENERATED | {"network": "blocks"}, 2),
-    "block_by": (GENERATED | {"network": "blocks"}, "missing"),
+    "follower_exponent": (GENERATED | {"follow_network": "scale_free"}, 3.5),
+    "rewired": (GENERATED | {"follow_network": "small_world"}, 0.9),
+    "within_block": (GENERATED | {"follow_network": "blocks"}, 0.1),
+    "blocks": (GENERATED | {"follow_network": "blocks"}, 2),
+    "block_by": (GENERATED | {"follow_network": "blocks"}, "missing"),
     "community_size": ({}, 10),
     "community_topics": ({}, 5),
     "most_interests": ({}, 1),
@@ -139,9 +138,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
     # a model alone is told of its activity, and made-up agents have interests without words
-    assert {*CHANGED, "shows_activity", "most_keywords"} == {
-        each.name for each in fields(Parameters)
-    }
+    assert {*CHANGED, "shows_activity", "most_keywords"} == {*Feed.fields}
     cache: dict[str, Any] = {}
     idle = [
         name
@@ -153,10 +150,10 @@ def test_every_parameter_changes_what_happens() -> None:
 
 def test_agents_have_the_numbers_of_their_archetypes() -> None:
     """The parameters' numbers go to agents of the three archetypes, but for what is their own."""
-    now = Parameters(lurker_threshold=0.2, lurker_timeout=3, lurker_liking=1.25)
+    now: Any = {"lurker_threshold": 0.2, "lurker_timeout": 3, "lurker_liking": 1.25}
     own = SocialAgent("own", interests=["art"], archetype="lurker", engagement_threshold=0.6)
     agents = [SocialAgent("ann", interests=["art"], archetype="lurker"), own, SocialAgent("bo")]
-    _ = Run(Feed(first_posts=(), parameters=now), agents, rounds=1).agents
+    _ = Run(Feed(first_posts=(), **now), agents, rounds=1).agents
     assert [each.engagement_threshold for each in agents] == [0.2, 0.6, 0.5]
     assert [each.timeout_threshold for each in agents] == [3, 3, 5]
     assert agents[0].archetype is not None
@@ -199,26 +196,34 @@ def test_options_come_back_from_run_json() -> None:
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
         ({"most_interests": 16}, "got 15 topics and 16 interests"),
         ({"least_follows": 13}, "got 13 and 12"),
-        ({"opening": "all"}, "opening must be one of each, hub, drawn, none, got 'all'"),
+        (
+            {"opening_authors": "all"},
+            "must be one of each, hub, drawn, none, got 'all'",
+        ),
     ],
 )
 def test_what_cannot_be_together_is_refused(given: dict[str, Any], told: str) -> None:
     """The message names the parameters and what they were."""
-    with pytest.raises(FieldValueError, match=told):
-        Parameters(**given)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"preset": "twiter"}, "field 'preset': must be one of conversation, .*, got 'twiter'"),
-        ({"preset": "classic", "parameters": Parameters()}, "since all parameters are given"),
-    ],
-)
-def test_a_preset_that_cannot_be_taken_is_refused(given: dict[str, Any], told: str) -> None:
-    """The presets are listed, and all parameters leave nothing to a preset."""
-    with pytest.raises(InputError, match=told):
+    with pytest.raises((FieldTypeError, FieldValueError), match=told):
         Feed(**given)
+
+
+def test_a_preset_that_does_not_exist_is_refused() -> None:
+    """The presets are listed."""
+    with pytest.raises(InputError, match=r"'preset': must be one of conversation, .* got 'twiter'"):
+        Feed(preset="twiter")
+
+
+def test_a_class_has_a_preset_and_parameters_of_its_own() -> None:
+    """What it declares holds for every preset, and what is given holds before both."""
+
+    class Quiet(Feed):
+        preset = "classic"
+        posts_per_tick: float = 0.5
+
+    assert (Quiet().engagement, Quiet().posts_per_tick) == (Feed(preset="classic").engagement, 0.5)
+    assert Quiet(preset="twitter", posts_per_tick=0.1).posts_per_tick == 0.1
+    assert Quiet(preset="twitter").fading == Feed(preset="twitter").fading
 
 
 @pytest.mark.parametrize(("preset", "minutes"), [("conversation", 5), ("rumour", 10)])

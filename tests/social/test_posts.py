@@ -14,13 +14,13 @@ from structlog.testing import CapturingLogger
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
-from prism.social import Draft, Network, Parameters, Post, Reader
+from prism.social import Draft, Feed, Network, Post, Reader
 from prism.social._feeds import Feeds
 from prism.social._posts import HoldingLogger, Later
 from tests.kit.feeds import network_of_agents
 
 AUTHORS = ("ann", "ben", "cem", "dee")
-LENGTH = Parameters().feed_length
+LENGTH = Feed().feed_length
 """Posts in a feed at the most."""
 
 TOPICS = ("art", "bees", "chess")
@@ -142,7 +142,7 @@ def test_feeds_follow_their_definition(
 ) -> None:
     """However writing and reading alternate, a feed is what its definition by a full scan says."""
     network, reader = network_of(interests=sorted(interests), following=sorted(following))
-    feeds = Feeds(network, 0, SimulatedClock(), Parameters)
+    feeds = Feeds(network, 0, SimulatedClock(), Feed())
     waiting: list[Post] = []
     expected: list[Post] = []
     for what, detail, topics in history:

@@ -15,9 +15,10 @@ from prism.agents import load_population
 from prism.errors import InputError, ReplayError
 from prism.llm import Model
 from prism.runs import ReplayOptions
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault
+from tests.kit.social import parameters_of
 from tests.kit.worlds import run_in
 
 DATA = Path(__file__).parents[1] / "data"
@@ -305,7 +306,7 @@ def test_summary_is_complete(tmp_path: Path) -> None:
     assert summary["prism"] == prism.__version__
     assert summary["schema"] == events[0]["schema"] == 1
     told = dict(summary["config"])
-    assert told.pop("parameters") == Parameters.preset("classic").to_dict()
+    assert told.pop("parameters") == parameters_of(Feed(preset="classic"))
     assert told.pop("inputs").keys() == {"prism.social"}
     assert told == {
         "world": "prism.social:Feed",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.social import Feed, Parameters, Results, RoundSummary
+from prism.social import Feed, Results, RoundSummary
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -67,7 +67,7 @@ class Settings:
     ticks: int = 8
     reasoner: MakeReasoner = PolicyReasoner
     writes: Callable[[TextCall], str] | None = None
-    parameters: Parameters | None = None
+    parameters: dict[str, Any] | None = None
 
     def simulation(self, log: RunLog, clock: SimulatedClock) -> Run[Any]:
         """Make the simulation, ready to begin."""
@@ -185,14 +185,14 @@ def test_stopping_after_any_round_changes_nothing(
 @pytest.mark.slow
 def test_every_feed_goes_on(feed: str, runs: Runs) -> None:
     """What was seen, liked and ranked is made again from the log, whatever the feed."""
-    changed = Parameters(
-        feed=feed,
-        beyond_follows=0.4 if feed == "chronological" else None,
-        mix_collaborative=1.0,
-        network="scale_free",
-        mean_follows=4,
-        shows_scores=True,
-    )
+    changed = {
+        "feed": feed,
+        "beyond_follows": 0.4 if feed == "chronological" else None,
+        "mix_collaborative": 1.0,
+        "follow_network": "scale_free",
+        "mean_follows": 4,
+        "shows_scores": True,
+    }
     chosen = Settings(agents=25, rounds=3, ticks=12, parameters=changed)
     run = runs.whole(chosen)
     for done in range(1, 3):

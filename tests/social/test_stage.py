@@ -11,7 +11,7 @@ import pytest
 from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import AgentError
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.statechart import (
     AgentState,
     Decision,
@@ -173,7 +173,7 @@ def test_everyone_is_idle_after_a_round() -> None:
     """When a round has ended, every agent is in IDLE."""
     population = synthetic_population(60)
     simulation = Run(
-        Feed(first_posts=population.posts, parameters=Parameters.preset("classic")),
+        Feed(first_posts=population.posts, preset="classic"),
         population.agents,
         rounds=3,
     )

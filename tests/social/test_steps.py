@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -15,7 +14,7 @@ from prism.agents import SocialAgent, synthetic_population
 from prism.agents._relevance import relevance, terms_of
 from prism.errors import FieldValueError
 from prism.llm import Model
-from prism.social import Dislikes, Draft, Feed, Likes, Network, Parameters, Post
+from prism.social import Dislikes, Draft, Feed, Likes, Network, Post
 from prism.social._population import opened_by
 from prism.social._weighing import dislike_odds, herding_pulls, odds_of, virality_of
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
@@ -29,12 +28,16 @@ from tests.kit.servers import chats_of
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_in
 
-LIVELY = Parameters.preset(
-    "twitter", posts_per_tick=0.03, compose_chance=0.2, engagement=0.0, most_chance=0.6
-)
+LIVELY: dict[str, Any] = {
+    "preset": "twitter",
+    "posts_per_tick": 0.03,
+    "compose_chance": 0.2,
+    "engagement": 0.0,
+    "most_chance": 0.6,
+}
 
 
-def ran(parameters: Parameters, agents: int = 80, **options: Any) -> Run[Any]:
+def ran(parameters: dict[str, Any], agents: int = 80, **options: Any) -> Run[Any]:
     population = synthetic_population(agents, seed=1).agents
     simulation = run_of_feed(population, None, seed=1, parameters=parameters, **options)
     simulation.run()
@@ -54,7 +57,7 @@ def test_a_root_is_reshared_once_by_an_agent() -> None:
 def test_whoever_has_no_chance_to_write_writes_about_no_post() -> None:
     """The parameters' chances decide what comes of a post, not one for each option."""
     kinds = Counter(
-        post.kind for post in ran(replace(LIVELY, compose_chance=0.0), rounds=3).world.posts
+        post.kind for post in ran(LIVELY | {"compose_chance": 0.0}, rounds=3).world.posts
     )
     assert kinds["reply"] == 0 < kinds["post"]
 
@@ -79,7 +82,7 @@ def test_a_post_of_ones_own_accord_has_its_transitions() -> None:
 def test_agents_without_a_word_have_something_to_say() -> None:
     """Common topics keep a population alive whose file says nothing of its agents."""
     wordless = [SocialAgent(f"a{number}") for number in range(60)]
-    simulation = Run(Feed(parameters=LIVELY), wordless, rounds=4)
+    simulation = Run(Feed(**LIVELY), wordless, rounds=4)
     last = simulation.run().rounds[-1].activity
     assert last.posts > 5
     assert last.decisions_answered > 5
@@ -121,7 +124,7 @@ class Restless(Feed):
 
     @treatment(round=1)
     def wake(self) -> None:
-        self.parameters = replace(self.parameters, hours="diurnal")
+        self.hours = "diurnal"
 
 
 def test_what_made_the_population_cannot_change_later() -> None:
@@ -138,8 +141,8 @@ def test_the_length_of_a_round_changes_no_rate() -> None:
         totals: Counter[str] = Counter()
         for seed in range(5):
             agents = synthetic_population(500, seed=seed).agents
-            given = replace(LIVELY, posts_per_tick=0.01, compose_chance=0.05)
-            run = Run(Feed(parameters=given), agents, rounds=rounds, ticks=ticks, seed=seed)
+            given = LIVELY | {"posts_per_tick": 0.01, "compose_chance": 0.05}
+            run = Run(Feed(**given), agents, rounds=rounds, ticks=ticks, seed=seed)
             done = run.run().totals
             for name in ("posts", "replies", "reshares", "likes", "agent_ticks"):
                 totals[name] += getattr(done, name)
@@ -159,22 +162,22 @@ def test_a_score_pulls_by_its_logarithm(
 ) -> None:
     """The weight is what a score of 1 adds; likes and dislikes are alike."""
     network, post = _voted(likes, dislikes)
-    found = herding_pulls(Parameters(herding=weight), network, post)
+    found = herding_pulls(Feed(herding=weight), network, post)
     assert found == {AgentState.ENGAGING_LIKE: pytest.approx(pull)}
 
 
 def test_each_sign_of_a_score_has_its_weight() -> None:
     """A bad score is corrected where its weight is negative; a good one is followed."""
-    weights = Parameters(herding=0.5, herding_down=-0.25)
+    weights = Feed(herding=0.5, herding_down=-0.25)
     pulls = [herding_pulls(weights, *_voted(*votes)) for votes in ((1, 0), (0, 1), (0, 3))]
     assert [each and each[AgentState.ENGAGING_LIKE] for each in pulls] == [0.5, 0.25, 0.5]
-    assert herding_pulls(Parameters(herding_down=-0.25), *_voted(1, 0)) is None
+    assert herding_pulls(Feed(herding_down=-0.25), *_voted(1, 0)) is None
 
 
 def test_without_weight_or_score_nothing_pulls() -> None:
     """The policy is then what it was."""
-    assert herding_pulls(Parameters(), *_voted(5, 0)) is None
-    assert herding_pulls(Parameters(herding=1.0), *_voted(2, 2)) is None
+    assert herding_pulls(Feed(), *_voted(5, 0)) is None
+    assert herding_pulls(Feed(herding=1.0), *_voted(2, 2)) is None
 
 
 def _voted(likes: int, dislikes: int) -> tuple[Network, Post]:
@@ -229,9 +232,7 @@ def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
 def test_votes_of_others_weigh_on_dislikes(score: int, odds: float) -> None:
     """A score of 1 takes the weight from the utility; what is disliked a lot always is."""
     network, post = _voted(max(score, 0), max(-score, 0))
-    assert dislike_odds(
-        0.2, herding_pulls(Parameters(herding=1.0), network, post)
-    ) == pytest.approx(odds)
+    assert dislike_odds(0.2, herding_pulls(Feed(herding=1.0), network, post)) == pytest.approx(odds)
 
 
 @pytest.mark.long
@@ -389,7 +390,7 @@ def test_a_log_changes_nothing(kind: type[SocialAgent], run_logged: Callable[...
     """A run that is logged ends as one that is not, whatever its agents do when they look."""
     logged = run_logged(**population(kind, 25), seed=2, rounds=4)
     silent = run_of_feed(
-        **population(kind, 25), seed=2, rounds=4, parameters=Parameters.preset("classic")
+        **population(kind, 25), seed=2, rounds=4, parameters={"preset": "classic"}
     ).run()
     assert silent == logged.results
 
@@ -413,7 +414,7 @@ def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any
             asked.extend(questions)
             return await super().answer(questions)
 
-    shown = Parameters(shows_scores=True, shows_activity=True, activity="classes")
+    shown = {"shows_scores": True, "shows_activity": True, "activity": "classes"}
     run = run_logged(parameters=shown, reasoner=Asking())
     weighed = run.events(POST_WEIGHED)
     assert all(each["score"] == each["likes"] - each["dislikes"] for each in weighed)
@@ -432,7 +433,7 @@ def test_scores_stand_in_questions_prompts_and_log(run_logged: Callable[..., Any
 
 def test_a_root_has_one_virality() -> None:
     """All posts of a cascade have that of their root; over many roots its median is 1."""
-    now = Parameters(virality_sigma=1.0)
+    now = Feed(virality_sigma=1.0)
     network = network_of_agents(synthetic_population(2).agents)
     roots = [network.publish("agent_0001", Draft("post", "Hello.", ()), None) for _ in range(999)]
     answer = network.publish("agent_0002", Draft("reply", "Hi.", ()), roots[0])
@@ -440,12 +441,12 @@ def test_a_root_has_one_virality() -> None:
     assert virality_of(now, 3, answer) == virality_of(now, 3, roots[0]) != found[0]
     assert found[499] == pytest.approx(1, abs=0.15)
     assert found[-1] > 10
-    assert virality_of(Parameters(), 3, answer) == 1
+    assert virality_of(Feed(), 3, answer) == 1
 
 
 def test_virality_counts_once_more_for_each_step_from_the_root() -> None:
     """A root of twice the virality is answered twice as often, and its answers four times."""
-    now = Parameters(compose_chance=0.01, fading=0.5)
+    now = Feed(compose_chance=0.01, fading=0.5)
     network = network_of_agents(synthetic_population(2).agents)
     root = network.publish("agent_0001", Draft("post", "Hello.", ()), None)
     answer = network.publish("agent_0002", Draft("reply", "Hi.", ()), root)
@@ -474,5 +475,5 @@ def test_who_opens_is_drawn_by_followers() -> None:
 
 def test_a_feed_is_opened_by_chance() -> None:
     """Whoever never comes to its feed never scrolls."""
-    run = Run(Feed(parameters=Parameters(visit_chance=0.0, posts_per_tick=0.0)), 20, rounds=2)
+    run = Run(Feed(visit_chance=0.0, posts_per_tick=0.0), 20, rounds=2)
     assert run.run().totals.transitions == 0

@@ -15,7 +15,6 @@ from prism.social import (
     Draft,
     Feed,
     Likes,
-    Parameters,
     PublishPost,
     RemoveAgents,
 )
@@ -55,9 +54,7 @@ def test_a_treated_feed_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
 def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
     """Nobody has an idea while the rate is 0, from the very round of the treatment on."""
     rates = [SetParameters(2, {"posts_per_tick": 0.0}), SetParameters(4, {"posts_per_tick": 0.2})]
-    found: LoggedRun = run_logged(
-        rounds=4, parameters=Parameters(posts_per_tick=0.2), treatments=rates
-    )
+    found: LoggedRun = run_logged(rounds=4, parameters={"posts_per_tick": 0.2}, treatments=rates)
     moves = found.events(TRANSITION)
     assert {each["round"] for each in moves if each["trigger"] == "has_idea"} == {1, 4}
 

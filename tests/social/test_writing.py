@@ -17,7 +17,7 @@ from prism.agents import synthetic_population
 from prism.llm import Model
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import WriterOptions
-from prism.social import Feed, Parameters
+from prism.social import Feed
 from prism.statechart import Budget, Reasoner, Wording, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from tests.kit import processes
@@ -105,7 +105,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
         pool, budget = Model("tiny", [server.host]).as_client(), Budget()
         population = synthetic_population(10, seed=1)
         simulation = Run(
-            Feed(first_posts=population.posts, parameters=Parameters.preset("classic")),
+            Feed(first_posts=population.posts, preset="classic"),
             population.agents,
             rounds=ROUNDS,
             seed=1,

@@ -12,7 +12,7 @@ from prism import Run
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Parameters, Results
+from prism.social import Feed, Results
 from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FailingReasoner, LateReasoner
@@ -94,7 +94,7 @@ def test_every_logger_learns_round_and_tick(
     told, population = ApplicationLogger(), synthetic_population(60, seed=0)
     given: Any = {"rounds": 2, "logger": told, "reasoner": make()}
     run_of_feed(
-        population.agents, population.posts, parameters=Parameters.preset("classic"), **given
+        population.agents, population.posts, parameters={"preset": "classic"}, **given
     ).run()
     assert told.events == expected
     assert structlog.contextvars.get_contextvars() == {}
