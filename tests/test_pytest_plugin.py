@@ -408,8 +408,9 @@ def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> No
     result.stderr.fnmatch_lines([f"*must be a number from 0 to 100, got '{limit}'"])
 
 
+@pytest.mark.parametrize("installed", [True, False], ids=["installed", "not installed"])
 def test_plugin_named_by_a_conftest_works(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:
     """A conftest can load the plugin; coverage counts the charts that are built after it."""
     pytester.makeconftest('pytest_plugins = ["prism.pytest_plugin"]')
@@ -420,7 +421,10 @@ def test_plugin_named_by_a_conftest_works(
         """
     )
     monkeypatch.delenv("PYTEST_PLUGINS")
-    result = pytester.runpytest_inprocess("-W", "error", "--statechart-coverage")
+    if installed:
+        monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    warnings = () if installed else ("-W", "error")
+    result = pytester.runpytest_subprocess(*warnings, "--statechart-coverage")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["social_media *2/8 *1/27 *"])
 

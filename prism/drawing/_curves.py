@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from math import floor, log10
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 
-from prism.drawing._svg import DARK, LIGHT
+from prism.drawing._frame import framed
+from prism.drawing._text import Text
 from prism.errors import DefinitionError
 
 Curve = Sequence[float]
 
-_COLOURS = (("#8250df", "#b58cff"), ("#bf5b04", "#f0a35e"), ("#0a7d6c", "#4fd1b8"))
-"""The colours of each group, on light and on dark paper."""
+_MOST = 3
+"""How many groups have a colour."""
+_STYLE = """
+.prism-chart .one, .prism-chart .mean, .prism-chart .grid { fill: none; }
+.prism-chart .one { stroke-width: 1; opacity: 0.3; }
+.prism-chart .mean { stroke-width: 3; }
+.prism-chart .grid { opacity: 0.25; }
+.prism-chart .c0 { stroke: #8250df; }
+.prism-chart .c1 { stroke: #bf5b04; }
+.prism-chart .c2 { stroke: #0a7d6c; }
+@media (prefers-color-scheme: dark) {
+.prism-chart .c0 { stroke: #b58cff; }
+.prism-chart .c1 { stroke: #f0a35e; }
+.prism-chart .c2 { stroke: #4fd1b8; }
+}
+"""
 
 _WIDTH, _HEIGHT = 460.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 62.0, 44.0
@@ -36,77 +50,52 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
     Raises:
         DefinitionError: If there is nothing to draw, or the curves differ in length.
     """
-    plot = _plot_of(groups)
-    size = f'width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-curves" role="img" {size} '
-        f'viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" style="max-width: 100%; height: auto">',
-        f"<title>{escape(title)}</title>",
-        f"<style>{_style()}</style>",
-        f'<rect class="paper" {size} rx="6"/>',
-        f'<text class="head" x="{_LEFT:.0f}" y="24">{escape(title)}</text>',
-        *plot.scales(across, up),
-        *_legend(list(groups)),
-    ]
-    for place, group in enumerate(groups.values()):
-        parts += [f'<path class="one c{place}" d="{plot.path(curve)}"/>' for curve in group]
-    for place, group in enumerate(groups.values()):
-        mean = [sum(values) / len(values) for values in zip(*group, strict=True)]
-        parts.append(f'<path class="mean c{place}" d="{plot.path(mean)}"/>')
-
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def _plot_of(groups: Mapping[str, Sequence[Curve]]) -> _Plot:
     curves = [curve for group in groups.values() for curve in group]
     lengths = {len(curve) for curve in curves}
-    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_COLOURS):
+    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= _MOST:
         problem = "needs one to three groups of curves, all of the same length, 2 or more"
         raise DefinitionError(f"a picture of curves {problem}")
 
-    return _Plot(lengths.pop(), max(max(curve) for curve in curves) or 1.0)
+    length, most = lengths.pop(), max(map(max, curves)) or 1.0
+    step = _round_step(most / _LINES)
+    top = step * ceil(most / step)
+    right, below = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 
+    def x(place: float) -> float:
+        return _LEFT + place / (length - 1) * (right - _LEFT)
 
-class _Plot:
-    """The positions of values on the paper.
+    def y(value: float) -> float:
+        return below - value / top * (below - _TOP)
 
-    Args:
-        length: How many values a curve has.
-        most: The greatest of all values.
-    """
+    def path(kind: str, curve: Curve) -> str:
+        points = (f"{x(place):.1f} {y(value):.1f}" for place, value in enumerate(curve))
+        return f'<path class="{kind}" d="M{" L".join(points)}"/>'
 
-    def __init__(self, length: int, most: float) -> None:
-        self.length = length
-        self.step = _round_step(most / _LINES)
-        self.top = self.step * -(-most // self.step)
+    parts = [_text(_LEFT, 19, title, "start", "name")]
+    x_legend = right
+    for place, name in reversed([*enumerate(groups)]):
+        x_legend -= 7.0 * len(name)
+        parts.append(_text(x_legend, 38, name, "start"))
+        parts.append(f'<path class="mean c{place}" d="M{x_legend - 24:.1f} 38 h18"/>')
+        x_legend -= 40.0
+    for number in range(round(top / step) + 1):
+        height = y(number * step)
+        parts.append(f'<path class="line grid" d="M{_LEFT:.1f} {height:.1f} H{right:.1f}"/>')
+        parts.append(_text(_LEFT - 6, height, f"{number * step:g}", "end"))
 
-    def x(self, place: float) -> float:
-        """Return the position of a round, counted from 0."""
-        return _LEFT + place / (self.length - 1) * (_WIDTH - _LEFT - _RIGHT)
+    every = max(1, round(_round_step(length / _LINES)))
+    numbers = sorted({1, *range(every, length + 1, every)})
+    parts += [_text(x(number - 1), below + 12, str(number)) for number in numbers]
+    parts.append(_text((_LEFT + right) / 2, _HEIGHT - 14, across))
+    parts.append(_text(_LEFT, _TOP - 12, up, "start"))
 
-    def y(self, value: float) -> float:
-        """Return the position of a value."""
-        return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
+    for place, group in enumerate(groups.values()):
+        parts += [path(f"one c{place}", curve) for curve in group]
+    for place, group in enumerate(groups.values()):
+        mean = [sum(values) / len(values) for values in zip(*group, strict=True)]
+        parts.append(path(f"mean c{place}", mean))
 
-    def path(self, curve: Curve) -> str:
-        """Return a curve as the data of a path."""
-        points = (f"{self.x(place):.1f} {self.y(value):.1f}" for place, value in enumerate(curve))
-        return "M" + " L".join(points)
-
-    def scales(self, across: str, up: str) -> Iterator[str]:
-        """Draw both axes with their names and numbers."""
-        below = _HEIGHT - _BOTTOM
-        for number in range(round(self.top / self.step) + 1):
-            y = self.y(number * self.step)
-            yield f'<path class="grid" d="M{_LEFT:.1f} {y:.1f} H{_WIDTH - _RIGHT:.1f}"/>'
-            yield _text(_LEFT - 6, y + 4, f"{number * self.step:g}", "end")
-
-        step = max(1, round(_round_step(self.length / _LINES)))
-        for number in sorted({1, *range(step, self.length + 1, step)}):
-            yield _text(self.x(number - 1), below + 16, str(number), "middle")
-
-        yield _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, across, "middle")
-        yield _text(_LEFT, _TOP - 8, up, "start")
+    return framed(title, _WIDTH, _HEIGHT, parts, _STYLE)
 
 
 def _round_step(about: float) -> float:
@@ -115,37 +104,5 @@ def _round_step(about: float) -> float:
     return next((each * power for each in (1, 2, 5) if each * power >= about), 10 * power)
 
 
-def _legend(names: Sequence[str]) -> Iterator[str]:
-    x = _WIDTH - _RIGHT
-    for place, name in reversed(list(enumerate(names))):
-        x -= 7.0 * len(name)
-        yield _text(x, 42, name, "start")
-        yield f'<path class="mean c{place}" d="M{x - 24:.1f} 38 h18"/>'
-        x -= 40.0
-
-
-def _text(x: float, y: float, words: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
-
-
-def _style() -> str:
-    dark = "\n".join(_rules(DARK, 1))
-    return "\n".join(
-        [
-            '.prism-curves text { font: 11px system-ui, "Segoe UI", Helvetica, sans-serif; }',
-            ".prism-curves .head { font-size: 13px; font-weight: 600; }",
-            ".prism-curves path { fill: none; }",
-            ".prism-curves .one { stroke-width: 1; opacity: 0.3; }",
-            ".prism-curves .mean { stroke-width: 3; }",
-            *_rules(LIGHT, 0),
-            f"@media (prefers-color-scheme: dark) {{\n{dark}\n}}",
-        ]
-    )
-
-
-def _rules(colours: Mapping[str, str], shade: int) -> Iterator[str]:
-    yield f".prism-curves text {{ fill: {colours['ink']}; }}"
-    yield f".prism-curves .paper {{ fill: {colours['paper']}; }}"
-    yield f".prism-curves .grid {{ stroke: {colours['box']}; }}"
-    for place, shades in enumerate(_COLOURS):
-        yield f".prism-curves .c{place} {{ stroke: {shades[shade]}; }}"
+def _text(x: float, y: float, words: str, anchor: str = "middle", kind: str = "small") -> str:
+    return Text(((kind, words),)).at(x, y, anchor)

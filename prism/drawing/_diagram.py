@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prism.errors import DefinitionError
@@ -73,25 +73,15 @@ class Diagram:
 
     def __post_init__(self) -> None:
         """Check that everything can be drawn."""
-        named = dict.fromkeys(self._named())
-        unknown = [repr(state) for state in named if state is not None and state not in self.states]
-        if unknown:
-            raise DefinitionError(
-                f"diagram {self.name!r}: {', '.join(unknown)} not among the states: add them"
-            )
+        inside = (each for box in self.boxes.values() for each in (*box.inside, *box.initial))
+        ends = (end for arrow in self.arrows for end in (arrow.source, arrow.target))
+        named = {self.initial, *ends, *self.decision_states, *self.final_states, *self.timeouts}
+        named |= {*self.boxes, *inside, *self.notes, *self.marks}
+        if unknown := sorted(filter(None, named.difference(self.states))):
+            names = ", ".join(map(repr, unknown))
+            raise DefinitionError(f"diagram {self.name!r}: {names} not among the states: add them")
 
         if not self.states or len(set(self.states)) < len(self.states):
             raise DefinitionError(
                 f"diagram {self.name!r}: give at least one state, and each only once"
             )
-
-    def _named(self) -> Iterator[str | None]:
-        """Yield the states that are named beside the list of states."""
-        for arrow in self.arrows:
-            yield from (arrow.source, arrow.target)
-        yield self.initial
-        yield from (*sorted(self.decision_states), *sorted(self.final_states))
-        yield from (*self.timeouts, *self.boxes)
-        for box in self.boxes.values():
-            yield from (*box.inside, *box.initial)
-        yield from (*self.notes, *self.marks)

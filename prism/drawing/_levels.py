@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
-from typing import TypeVar
 
 from prism.drawing._diagram import Arrow, Diagram
 
 Counts = Mapping[tuple[str, str], int]
-
-_Told = TypeVar("_Told")
+Ends = tuple[str | None, str]
 
 _TOGETHER = "+"
 """Stands between states that an agent is in at once."""
@@ -25,32 +23,33 @@ class Levels:
 
     Attributes:
         diagram: The same.
+        arrows: The arrows of each level by their ends, with their labels.
     """
 
     def __init__(self, diagram: Diagram) -> None:
         self.diagram: Diagram = diagram
+        self.arrows: dict[str | None, dict[Ends, dict[str, None]]] = {}
         self._around = {name: state for state, box in diagram.boxes.items() for name in box.inside}
-        self._arrows: dict[str | None, dict[tuple[str, str], dict[str, None]]] = {}
         for arrow in diagram.arrows:
-            self._add(arrow)
+            self.add(arrow)
 
-    def _add(self, arrow: Arrow) -> None:
-        source, target = arrow.source or arrow.target, arrow.target
-        from_top, to_top = self._path(source), self._path(target)
+    def add(self, arrow: Arrow) -> None:
+        """Put an arrow on the innermost level that has both of its ends."""
+        source, target = arrow.source, arrow.target
+        from_top = [source] if source is None else [*self._path(source)]
+        to_top = self._path(target)
         pairs = zip(from_top[:-1], to_top[:-1], strict=False)
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        level = from_top[depth - 1] if depth else None
-        if level is not None and self.diagram.boxes[level].is_parallel:
+        while depth and self.is_parallel(from_top[depth - 1]):
             # no arrow leads from region to region: it starts at the enclosing state
             depth -= 1
-            level = from_top[depth - 1] if depth else None
 
         ends = from_top[depth], to_top[depth]
-        labels = self._arrows.setdefault(level, {}).setdefault(ends, {})
-        for label in arrow.labels:
-            before = f"{source}: " if ends[0] != source else ""
-            behind = f" → {self._shown(target)}" if ends[1] != target else ""
-            labels[before + label + behind] = None
+        level = self.arrows.setdefault(from_top[depth - 1] if depth else None, {})
+        before = f"{source}: " if ends[0] != source else ""
+        behind = f" → {self.diagram.marks.get(target, target)}" if ends[1] != target else ""
+        labels = {f"{before}{label}{behind}": None for label in arrow.labels}
+        level[ends] = level.get(ends, {}) | labels
 
     def _path(self, state: str) -> list[str]:
         """Return a state and the states around it, outermost first."""
@@ -59,58 +58,43 @@ class Levels:
             found.insert(0, self._around[found[0]])
         return found
 
-    def _shown(self, state: str) -> str:
-        return self.diagram.marks.get(state, state)
-
-    def at(self, state: str | None) -> Diagram:
-        """Return one level as a diagram."""
-        whole = self.diagram
-        if state is None:
-            states = tuple(each for each in whole.states if each not in self._around)
-            initial = None if whole.initial is None else self._path(whole.initial)[0]
-        else:
-            states = whole.boxes[state].inside
-            begins = whole.boxes[state].initial
-            path = self._path(begins[0]) if begins else []
-            initial = path[path.index(state) + 1] if path else None
-
-        return Diagram(
-            states,
-            tuple(
-                Arrow(*ends, tuple(labels)) for ends, labels in self._arrows.get(state, {}).items()
-            ),
-            initial,
-            whole.name,
-            whole.decision_states.intersection(states),
-            _among(whole.timeouts, states),
-            whole.final_states.intersection(states),
-            notes=_among(whole.notes, states),
-            marks=_among(whole.marks, states),
-        )
-
-    def begins_in(self) -> str | None:
-        """Return the initial state, if the dots inside the boxes do not lead to it."""
-        initial = self.diagram.initial
-        if initial is None:
-            return None
-
-        state = self._path(initial)[0]
-        while state != initial and state in self.diagram.boxes:
-            box = self.diagram.boxes[state]
-            state = (*box.initial, *box.inside)[0]
-
-        return None if state == initial else initial
-
-    def histories_of(self, state: str) -> list[str]:
-        """Return the histories of a state with regions, which lie outside its regions."""
-        box, marks = self.diagram.boxes.get(state), self.diagram.marks
-        if box is None or not box.is_parallel:
-            return []
-        return [each for each in box.inside if each in marks]
-
-    def level_of(self, state: str) -> str | None:
+    def level_of(self, state: str | None) -> str | None:
         """Return the state around another one."""
-        return self._around.get(state)
+        return None if state is None else self._around.get(state)
+
+    def is_parallel(self, state: str | None) -> bool:
+        """Return True if regions are inside a state."""
+        box = self.diagram.boxes.get(state or "")
+        return box is not None and box.is_parallel
+
+    def states(self, level: str | None) -> list[str]:
+        """Return the states of a level."""
+        within = self.diagram.states if level is None else self.diagram.boxes[level].inside
+        return [each for each in within if self.level_of(each) == level]
+
+    def histories_of(self, state: str | None) -> list[str]:
+        """Return the histories of a state with regions, which lie outside its regions."""
+        marks = self.diagram.marks if self.is_parallel(state) else ()
+        return [each for each in marks if self.level_of(each) == state]
+
+    def initial(self, level: str | None) -> tuple[str, ...]:
+        """Return what is entered first inside a state, or in the whole diagram."""
+        if level is not None:
+            return self.diagram.boxes[level].initial
+        return () if self.diagram.initial is None else (self.diagram.initial,)
+
+    def beginning(self, level: str | None) -> tuple[str, str] | None:
+        """Return the state of a level that is entered first, and what is entered inside it.
+
+        The second is empty if the dots inside the boxes lead there.
+        """
+        for initial in self.initial(level)[:1]:
+            path = self._path(initial)
+            first = state = path[0 if level is None else path.index(level) + 1]
+            while state != initial and (box := self.diagram.boxes.get(state)):
+                state = (*box.initial, *box.inside)[0]
+            return first, "" if state == initial else initial
+        return None
 
     def active(self, state: str) -> dict[str, None]:
         """Return the states that an agent is in, those around others before them.
@@ -128,9 +112,6 @@ class Levels:
         An agent that changes in several regions takes one arrow in each. If no arrow joins the
         changed states, the self-transition of a state around them is used, if there is one.
         """
-        if not self.diagram.boxes:
-            return {(source, target): None}
-
         before, after = self.active(source), self.active(target)
         left = {self.level_of(state): state for state in before if state not in after}
         entered = {self.level_of(state): state for state in after if state not in before}
@@ -145,24 +126,21 @@ class Levels:
         """Return the innermost self-transition, or the place to draw one."""
         inner = sorted(active, key=lambda state: -len(self._path(state)))
         loops = ((state, state) for state in inner)
-        return next((ends for ends in loops if self.has(ends)), (inner[0], inner[0]))
+        return next(filter(self.has, loops), (inner[0], inner[0]))
 
     def _taken(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
-        level = self.level_of(source)
-        beside = () if level is None else self.diagram.boxes[level].inside
-        marks = (each for each in beside if each in self.diagram.marks)
-        around = self._path(source)[-2::-1]
+        level, marks = self.level_of(source), self.diagram.marks
         ways = [
             (source, target),
-            *((source, mark) for mark in marks),
-            *((state, state) for state in around),
+            *((source, mark) for mark in marks if self.level_of(mark) == level),
+            *((state, state) for state in self._path(source)[-2::-1]),
         ]
         return next(filter(self.has, ways), (source, target))
 
-    def has(self, ends: tuple[str, str]) -> bool:
+    def has(self, ends: Ends) -> bool:
         """Return True if an arrow of the diagram joins two states of one level."""
-        return ends in self._arrows.get(self.level_of(ends[0]), {})
+        return ends in self.arrows.get(self.level_of(ends[0]), {})
 
     def labels(self, source: str, target: str) -> dict[str, None]:
         """Return the labels of the arrows from an agent's state to another state."""
@@ -199,8 +177,3 @@ class Levels:
                 found[each] += count
 
         return found
-
-
-def _among(told: Mapping[str, _Told], states: Collection[str]) -> dict[str, _Told]:
-    """Return the entries for these states."""
-    return {name: each for name, each in told.items() if name in states}

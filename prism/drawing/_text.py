@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from textwrap import wrap
+from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
 UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -30,105 +30,94 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-_FONT_SIZE, _SMALL_FONT_SIZE = 13.0, 11.0
-_LINE_HEIGHT, _SMALL_LINE_HEIGHT = 17.0, 14.0
-_MAX_NAME_CHARACTERS, _MAX_NAME_LINES = 22, 4
-_MAX_LABEL_CHARACTERS, _MAX_LABEL_LINES = 44, 6
+_FONTS = {"name": (13.0, 17.0), "small": (11.0, 14.0), "count": (11.0, 14.0)}
+"""The size of the font and the height of a line of each class of text."""
+
+_NAME_CHARACTERS, _NAME_LINES = 22, 4
+_LABEL_CHARACTERS, _LABEL_LINES = 44, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Lines of text and the room they take.
 
     Args:
-        lines: The lines.
-        classes: The style class of each: ``name``, ``small`` or ``count``.
+        lines: The lines, each with its style class: ``name``, ``small`` or ``count``.
         full: The text in full, for the tooltip.
         room: Least width to reserve for it.
     """
 
-    lines: tuple[str, ...]
-    classes: tuple[str, ...]
+    lines: tuple[tuple[str, str], ...] = ()
     full: str = ""
     room: float = 0.0
-    width: float = field(init=False)
-    height: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        widths = [
-            text_width(line) * (_FONT_SIZE if name == "name" else _SMALL_FONT_SIZE)
-            for line, name in zip(self.lines, self.classes, strict=True)
-        ]
-        object.__setattr__(self, "width", max([*widths, self.room]))
-        object.__setattr__(self, "height", sum(map(_line_height, self.classes)))
+    @property
+    def width(self) -> float:
+        """The width of the longest line."""
+        widths = (text_width(line) * _FONTS[kind][0] for kind, line in self.lines)
+        return max([*widths, self.room])
+
+    @property
+    def height(self) -> float:
+        """The height of all lines."""
+        return sum(_FONTS[kind][1] for kind, _ in self.lines)
 
     def at(self, x: float, y: float, anchor: str = "middle") -> str:
         """Draw the lines with their vertical middle at y, anchored at x."""
-        parts = []
-        top = y - self.height / 2
-
-        for line, name in zip(self.lines, self.classes, strict=True):
-            height = _line_height(name)
-            baseline = top + height * 0.76
+        parts, top = [], y - self.height / 2
+        for kind, line in self.lines:
+            height = _FONTS[kind][1]
             parts.append(
-                f'<text class="{name}" x="{x:.1f}" y="{baseline:.1f}" text-anchor="{anchor}">'
-                f"{escape(line, quote=False)}</text>"
+                f'<text class="{kind}" x="{x:.1f}" y="{top + height * 0.76:.1f}" '
+                f'text-anchor="{anchor}">{escape(line, quote=False)}</text>'
             )
             top += height
 
         return "".join(parts)
 
 
-def state_text(state: str, timeout: int | None, agents: int | None = None) -> Text:
-    """Return the name of a state, wrapped and cut to fit a box.
+def state_text(
+    state: str, timeout: int | None, agents: int | None, notes: Sequence[str] = ()
+) -> Text:
+    """Return the name of a state, wrapped and cut to fit a box, and what stands below it.
 
     Args:
         state: The state.
-        timeout: Its time-out in ticks, shown below the name; None if it has none.
-        agents: The number of agents in it, shown at the end; None shows none.
+        timeout: Its time-out in ticks; None if it has none.
+        agents: The number of agents in it; None shows none.
+        notes: More lines.
     """
     name = " ".join(showable(state).split()) or state
-    lines = wrap(name, _MAX_NAME_CHARACTERS, break_on_hyphens=False) or [" "]
-    if len(lines) > _MAX_NAME_LINES:
-        last = _MAX_NAME_LINES - 1
-        lines[last:] = [_shortened(lines[last] + " …", _MAX_NAME_CHARACTERS)]
-
-    classes = ["name"] * len(lines)
+    wrapped = wrap(
+        name, _NAME_CHARACTERS, break_on_hyphens=False, max_lines=_NAME_LINES, placeholder=" …"
+    )
+    lines = [("name", line) for line in wrapped or [" "]]
     if timeout is not None:
-        lines.append(f"time-out after {timeout} ticks")
-        classes.append("small")
-    if agents is None:
-        return Text(tuple(lines), tuple(classes), state)
-
+        lines.append(("small", f"time-out after {timeout} ticks"))
+    if agents is not None:
+        lines.append(("count", f"{agents:,} {'agent' if agents == 1 else 'agents'}"))
     # room for a million keeps the box as wide in every round
-    counted = f"{agents:,} {'agent' if agents == 1 else 'agents'}"
-    room = text_width("999,999 agents") * _SMALL_FONT_SIZE
-
-    return Text((*lines, counted), (*classes, "count"), state, room)
+    room = 0.0 if agents is None else text_width("999,999 agents") * _FONTS["count"][0]
+    return Text((*lines, *(("small", note) for note in notes)), state, room)
 
 
-def label_text(labels: Sequence[str], counts: Sequence[int | None] | None, full: str) -> Text:
+def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -> Text:
     """Return the label of an arrow, cut to fit, with how often the arrow was used below.
 
     Args:
         labels: The transitions of the arrow.
         counts: How often it was used, in this picture and in those beside it, which all reserve the
-            width of the widest; None shows none. One that is not known is left out.
+            width of the widest. One that is not known is left out.
         full: The text in full.
     """
-    lines = [_shortened(showable(label), _MAX_LABEL_CHARACTERS) for label in labels]
-    if len(lines) > _MAX_LABEL_LINES:
-        last = _MAX_LABEL_LINES - 1
-        lines[last:] = [f"and {len(lines) - last} more"]
-
-    classes = ["small"] * len(lines)
-    if counts is None or set(counts) == {None}:
-        return Text(tuple(lines), tuple(classes), full)
+    lines = [("small", _shortened(showable(label))) for label in labels]
+    if len(lines) > _LABEL_LINES:
+        lines[_LABEL_LINES - 1 :] = [("small", f"and {len(lines) - _LABEL_LINES + 1} more")]
+    if {*counts} <= {None}:
+        return Text(tuple(lines), full)
 
     shown = ["" if count is None else f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
-    room = max(map(text_width, shown)) * _SMALL_FONT_SIZE
-
-    return Text((*lines, shown[0]), (*classes, "count"), full, room)
+    room = max(map(text_width, shown)) * _FONTS["count"][0]
+    return Text((*lines, ("count", shown[0])), full, room)
 
 
 # a page that follows a run writes the same labels again and again
@@ -151,10 +140,6 @@ def _character_width(character: str) -> float:
     return 0.7 if character.isupper() else 0.6
 
 
-def _line_height(name: str) -> float:
-    return _LINE_HEIGHT if name == "name" else _SMALL_LINE_HEIGHT
-
-
-def _shortened(text: str, most: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+def _shortened(label: str) -> str:
+    flat = " ".join(label.split())
+    return flat if len(flat) <= _LABEL_CHARACTERS else flat[: _LABEL_CHARACTERS - 1] + "…"

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from prism.agents import SeedPost, SocialAgent, load_posts
+from prism.agents import SeedPost, SocialAgent, load_population, load_posts, synthetic_population
 from prism.errors import FieldValueError, InputError, PrismError, SimulationError
 from prism.randomness._stream import streams_of
 from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
@@ -19,12 +19,13 @@ from prism.social._dependence import depends_with
 from prism.social._feeds import Feeds, Rank
 from prism.social._networks import code_in, follow_network
 from prism.social._parameters import (
+    LIBRARY,
     SECONDS_PER_HOUR,
     SETTLED,
     Parameters,
     archetypes_of,
-    loaded,
-    made_up,
+    communities_of,
+    refuse_hidden,
 )
 from prism.social._population import (
     NEEDS,
@@ -72,10 +73,6 @@ from prism.worlds._agent_set import AgentSet
 from prism.worlds._fields import derived
 from prism.worlds._guest import passed_on
 from prism.worlds._phase import Phase
-
-DEFAULT_ROUNDS = 10
-DEFAULT_TICKS_PER_ROUND = 12
-
 
 _OWN: Mapping[str, Any] = {
     "first_posts": None,
@@ -157,8 +154,8 @@ class Feed(FeedSteps):
 
     __slots__ = (*_OWN, "_opening")
 
-    rounds = DEFAULT_ROUNDS
-    ticks = DEFAULT_TICKS_PER_ROUND
+    rounds = 10
+    ticks = 12
     overlap: ClassVar[bool] = True
     treatment_classes: ClassVar[Sequence[type]] = (
         Likes,
@@ -319,14 +316,25 @@ class Feed(FeedSteps):
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
-        return made_up(agents, self, self._played().host.seed).agents
+        return synthetic_population(
+            agents,
+            seed=self._played().host.seed,
+            archetypes=archetypes_of(self),
+            communities=communities_of(self),
+        ).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
         """Make the population from any file that `load_population` reads."""
         seed = self._played().host.seed
         hours = (FREQUENCY,) if self.hours == "file" else ()
         try:
-            population = loaded(table.path, self, seed, tuple(dict.fromkeys((*table.keep, *hours))))
+            population = load_population(
+                table.path,
+                seed=seed,
+                keep=tuple(dict.fromkeys((*table.keep, *hours))),
+                archetypes=archetypes_of(self),
+                most_keywords=self.most_keywords,
+            )
         except InputError as error:
             # the column was not requested by that option
             if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
@@ -378,6 +386,7 @@ class Feed(FeedSteps):
 
     def _prism_take(self, own: Mapping[str, Any]) -> Mapping[str, Any]:
         """Store the arguments that are not parameters, and return the parameters of the preset."""
+        refuse_hidden(type(self))
         for name, default in _OWN.items():
             if name in own or not _is_set(self, name):
                 value = own.get(name, default)
@@ -409,8 +418,10 @@ class Feed(FeedSteps):
         """Return the file of posts, and the files of the user's own functions."""
         posts = self.first_posts
         files = {str(posts): posts} if isinstance(posts, Path) else {}
-        functions = self.functions
-        return {**files, **(code_in(functions) if functions else {})}
+        named = (self.feed, self.follow_network)
+        return files | code_in(
+            each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:")
+        )
 
     def _prism_fallback(self) -> tuple[AgentState, str]:
         """Return the act of an agent when a model gives no valid answer, and its chart."""

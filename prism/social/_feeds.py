@@ -48,13 +48,11 @@ class _Refresh:
 
     Args:
         reader: Its reader.
-        parameters: The current parameters.
         stream: Random numbers for this feed only.
         chosen: Numbers of the posts in it.
     """
 
     reader: Reader
-    parameters: Parameters
     stream: RandomStream
     chosen: set[int] = field(default_factory=set)
 
@@ -131,7 +129,7 @@ class Feeds:
 
         clock, name = self._clock, reader.agent.agent_id
         stream = RandomStream(self._seed, "feed", name, clock.round, clock.tick)
-        reader.unread = [*self._fill(_Refresh(reader, now, stream))]
+        reader.unread = [*self._fill(_Refresh(reader, stream))]
         reader.seen_until = len(self._network.posts)
         reader.found_nothing = not reader.unread
 
@@ -151,7 +149,7 @@ class Feeds:
 
     def _fill(self, refresh: _Refresh) -> Iterator[Post]:
         """Yield the posts of a feed, each from the ranking that was drawn for its place."""
-        now, stream = refresh.parameters, refresh.stream
+        now, stream = self._parameters, refresh.stream
         beyond = now.beyond_follows
         kinds, shares = self._taking_part(now)
         sources: dict[tuple[str, bool | None], Iterator[Post]] = {}
@@ -197,12 +195,12 @@ class Feeds:
     def _chronological(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return the newest posts: by followed authors, or else by anybody."""
         if is_followed is False:
-            return self._newest(refresh)
+            return self._newest()
         return reversed(refresh.reader.pool)
 
     def _interests(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return the newest posts by followed authors and on the reader's interests."""
-        most = refresh.parameters.candidates
+        most = self._parameters.candidates
         lists = [
             islice(reversed(posts), most)
             for topic in refresh.reader.topics
@@ -217,7 +215,7 @@ class Feeds:
 
     def _popular(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return the posts with the highest hot score."""
-        hot = self._hot.at(refresh.parameters.hot_half_life)
+        hot = self._hot.at(self._parameters.hot_half_life)
         if is_followed:
             return sorted(refresh.reader.pool, key=hot.key, reverse=True)
         return hot
@@ -226,25 +224,22 @@ class Feeds:
         """Return posts in a random order, all equally likely."""
         if is_followed:
             return refresh.stream.shuffled(refresh.reader.pool)
-        return _at_random(self._network.posts, refresh)
+        draws = _DRAWS * self._parameters.feed_length
+        return _at_random(self._network.posts, refresh.stream, draws)
 
     def _collaborative(self, refresh: _Refresh, _: bool | None) -> Iterable[Post]:
         """Return what similar readers like, then what is popular."""
-        hot = self._hot.at(refresh.parameters.hot_half_life)
-        yield from liked_by_similar(refresh.reader, self._network, refresh.parameters, hot.key)
+        hot = self._hot.at(self._parameters.hot_half_life)
+        yield from liked_by_similar(refresh.reader, self._network, self._parameters, hot.key)
         # a reader whose likes nobody shares gets what is popular
         yield from hot
 
     def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return the newest posts in the order of the user's own ranking."""
         reader = refresh.reader
-        pools = (reversed(reader.pool), self._newest(refresh))
+        pools = (reversed(reader.pool), self._newest())
         candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
-        unseen = list(
-            _Refresh(reader, refresh.parameters, refresh.stream).fitting(
-                candidates.values(), is_followed
-            )
-        )
+        unseen = list(_Refresh(reader, refresh.stream).fitting(candidates.values(), is_followed))
         ranked = list(rank(reader.agent, unseen, refresh.stream))
         wrong = [post for post in ranked if candidates.get(getattr(post, "number", -1)) is not post]
         if wrong:
@@ -255,8 +250,8 @@ class Feeds:
 
         return ranked
 
-    def _newest(self, refresh: _Refresh) -> Iterable[Post]:
-        return islice(reversed(self._network.posts), refresh.parameters.candidates)
+    def _newest(self) -> Iterable[Post]:
+        return islice(reversed(self._network.posts), self._parameters.candidates)
 
 
 def _mix(kind: str) -> str:
@@ -264,11 +259,10 @@ def _mix(kind: str) -> str:
     return f"mix_{kind}"
 
 
-def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:
+def _at_random(posts: Sequence[Post], stream: RandomStream, draws: int) -> Iterator[Post]:
     """Yield all posts in a random order; the reader skips repeated ones."""
-    stream = refresh.stream
     # repeats are rare while few posts have been drawn, and a feed takes few
-    for _ in range(_DRAWS * refresh.parameters.feed_length if posts else 0):
+    for _ in range(draws if posts else 0):
         yield posts[stream.index(len(posts))]
 
     yield from stream.shuffled(posts)

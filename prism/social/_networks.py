@@ -282,7 +282,8 @@ def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
         return node.func.id, [ast.literal_eval(each) for each in node.args], named
     except (SyntaxError, ValueError):
         raise FieldValueError(
-            f"network must be written as in networkx:watts_strogatz_graph(k=6, p=0.1), got {call!r}"
+            "follow_network must be written as in networkx:watts_strogatz_graph(k=6, p=0.1), "
+            f"got {call!r}"
         ) from None
 
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from prism.agents import (
     ARCHETYPES,
     Archetype,
     Communities,
-    Population,
-    load_population,
-    synthetic_population,
 )
 from prism.agents._oasis import MOST_KEYWORDS
-from prism.errors import FieldValueError
+from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import AgentState
 from prism.worlds import World, param
-from prism.worlds._fields import Declared, plain_value
+from prism.worlds._fields import (
+    Declared,
+    check_value,
+    hints_of,
+    plain_value,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -296,12 +297,6 @@ class Parameters(World[Any]):
     shows_activity: bool = False
     logs_follows: bool = _settled(True)
 
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The addresses of the user's own functions, for a feed or a network."""
-        named = (self.feed, self.follow_network)
-        return tuple(each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:"))
-
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that differ from their defaults."""
         return {
@@ -312,6 +307,11 @@ class Parameters(World[Any]):
 
     def _prism_check(self) -> None:
         """Refuse values that no feed can use."""
+        own, hints = type(self).fields, hints_of(Parameters)
+        for name, usual in Parameters.fields.items():
+            if own[name] is not usual:
+                check_value(usual, hints[name], getattr(self, name))
+
         for name, known in (("feed", FEEDS), ("follow_network", NETWORKS)):
             given = getattr(self, name)
             if given not in known and ":" not in given:
@@ -324,6 +324,21 @@ class Parameters(World[Any]):
         _check_shares(self)
         # refuses impossible communities
         communities_of(self)
+
+
+def refuse_hidden(cls: type[Parameters]) -> None:
+    """Refuse a class whose attributes hide parameters of the feed.
+
+    Raises:
+        DefinitionError: If one does.
+    """
+    for name, slot in ((name, vars(Parameters)[name]) for name in Parameters.fields):
+        if getattr(cls, name) is not slot or cls.fields[name].declared.is_state:
+            raise DefinitionError(
+                f"{cls.__name__}.{name} would hide a parameter of the feed: give it another name, "
+                f"or declare a default with its type,  {name}: "
+                f"{Parameters.fields[name].annotation} = ..."
+            )
 
 
 def _check_curve(now: Parameters) -> None:
@@ -378,18 +393,3 @@ SETTLED: tuple[str, ...] = tuple(
     name for name, each in Parameters.fields.items() if isinstance(each.declared, _Settled)
 )
 """Parameters that determine population and chart, so no treatment can change them."""
-
-
-def made_up(size: int, now: Parameters, seed: int) -> Population:
-    """Return a synthetic population by the parameters."""
-    return synthetic_population(
-        size, seed=seed, archetypes=archetypes_of(now), communities=communities_of(now)
-    )
-
-
-def loaded(file: Path, now: Parameters, seed: int, keep: Sequence[str]) -> Population:
-    """Return the population of a file, completed by the parameters."""
-    archetypes = archetypes_of(now)
-    return load_population(
-        file, seed=seed, keep=keep, archetypes=archetypes, most_keywords=now.most_keywords
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -268,15 +268,12 @@ class FeedSteps(Parameters):
             reader.before_idea -= 1
             return False
 
-        self._begin_post(reader, ideas)
-        return True
-
-    def _begin_post(self, reader: Reader, ideas: Iterator[int]) -> None:
         reader.before_idea = next(ideas)
         reader.post = None
         reader.choose(None)
         reader.agent.pending_action = "post"
         reader.fire(HAS_IDEA)
+        return True
 
     def _visits(self, reader: Reader) -> bool:
         """Return whether an idle agent opens its feed."""

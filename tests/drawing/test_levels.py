@@ -1,9 +1,10 @@
 """States in states: where agents are counted, and which arrow each of their moves takes."""
 
+import re
+
 import pytest
 
-from prism.drawing import Arrow, Box, Diagram
-from prism.drawing._levels import Levels
+from prism.drawing import Arrow, Box, Diagram, draw_svg
 
 DAY = Diagram(
     ("awake", "place", "work", "home", "phone", "pocket", "feed", "back", "asleep"),
@@ -23,6 +24,13 @@ DAY = Diagram(
     },
     marks={"back": "H"},
 )
+
+
+def used(diagram: Diagram, source: str, target: str) -> set[tuple[str, str]]:
+    """Return the ends of the arrows that have one move of an agent."""
+    svg = draw_svg(diagram, {(source, target): 1}, agents={})
+    label = r'data-source="([^"]*)" data-target="([^"]*)"(?:(?!</g>).)*>1\u00d7<'
+    return {*re.findall(label, svg)}
 
 
 @pytest.mark.parametrize(
@@ -46,34 +54,48 @@ def test_a_move_takes_the_arrow_between_what_changes(
     source: str, target: str, ends: set[tuple[str, str]]
 ) -> None:
     """Each region has its own; what it takes is its own again when it is read as a move."""
-    levels = Levels(DAY)
-    assert {*levels.used(source, target)} == ends
-    assert {own for each in ends for own in levels.used(*each)} == ends
+    assert used(DAY, source, target) == ends
+    assert {own for each in ends for own in used(DAY, *each)} == ends
+
+
+def agents_of(diagram: Diagram, agents: dict[str, int]) -> dict[str, int]:
+    svg = draw_svg(diagram, agents=agents)
+    found = re.findall(r'data-state="([^"]*)"(?:(?!</g>).)*>(\d+) agents?<', svg)
+    return {state: int(count) for state, count in found}
 
 
 def test_a_box_counts_all_inside_and_regions_count_each_agent() -> None:
     """An agent counts once in each state around it."""
-    counts = Levels(DAY).agents({"work+pocket": 3, "work+feed": 2, "home+feed": 1, "asleep": 4})
+    counts = agents_of(DAY, {"work+pocket": 3, "work+feed": 2, "home+feed": 1, "asleep": 4})
     assert counts == {
         **{"awake": 6, "place": 6, "phone": 6, "asleep": 4},
         **{"work": 5, "home": 1, "pocket": 3, "feed": 3},
     }
 
 
-def test_an_arrow_between_regions_starts_at_the_state_around_both() -> None:
-    """Its label says from where to where it leads."""
-    inside = Diagram(DAY.states, (Arrow("work", "feed", ("looks",)),), boxes=DAY.boxes)
-    whole = Levels(inside)
-    assert whole.at(None).arrows == (Arrow("awake", "awake", ("work: looks → feed",)),)
-    assert whole.at("awake").arrows == ()
-
-    day = Box(("awake",))
-    around = Diagram((*DAY.states, "day"), inside.arrows, boxes={**DAY.boxes, "day": day})
-    assert Levels(around).at("day").arrows == whole.at(None).arrows
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_arrow_between_regions_starts_at_the_state_around_both(depth: int) -> None:
+    """Its label says from where to where it leads, also where regions are inside regions."""
+    boxes = {**DAY.boxes, "all": Box(("awake", "asleep"), is_parallel=depth == 2)}
+    arrows = (Arrow("work", "feed", ("looks",)),)
+    svg = draw_svg(Diagram((*DAY.states, "all"), arrows, boxes=boxes), agents={})
+    ends = re.findall(r'data-source="(\w+)" data-target="(\w+)"', svg)
+    assert ends == [("awake", "awake"), ("all", "all")][depth - 1 : depth]
+    assert ">work: looks → feed<" in svg
 
 
 def test_states_without_boxes_are_what_they_are_called() -> None:
     """A sign that joins regions elsewhere is a part of a name there."""
-    levels = Levels(Diagram(("a+b", "c"), (Arrow("a+b", "c"),)))
-    assert [*levels.active("a+b")] == ["a+b"]
-    assert [*levels.used("a+b", "c")] == [("a+b", "c")]
+    diagram = Diagram(("a+b", "c"), (Arrow("a+b", "c"),))
+    assert agents_of(diagram, {"a+b": 2}) == {"a+b": 2, "c": 0}
+    assert used(diagram, "a+b", "c") == {("a+b", "c")}
+
+
+def test_an_arrow_from_every_other_state_leads_to_the_box_around_its_target() -> None:
+    """As an arrow of any other state outside the box does."""
+    diagram = Diagram(
+        ("in", "one", "out"), (Arrow(None, "one", ("go",)),), boxes={"in": Box(("one",))}
+    )
+    svg = draw_svg(diagram)
+    assert ">every other state<" in svg
+    assert ">go → one<" in svg

@@ -71,6 +71,8 @@ def shown_to(network: Network, readers: list[Reader], **changed: Any) -> list[li
     now = Feed(feed_length=8, hot_half_life=REDDIT, **changed)
     feeds = Feeds(network, 3, SimulatedClock(), now)
     for reader in readers:
+        # as when a treatment changes the parameters
+        reader.found_nothing = False
         feeds.refresh(reader)
 
     return [list(reader.unread) for reader in readers]

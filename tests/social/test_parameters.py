@@ -9,9 +9,9 @@ import pytest
 
 from prism import Run
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError, InputError
 from prism.social import Feed
-from prism.worlds import SetParameters
+from prism.worlds import SetParameters, measure, state
 
 TWITTER = Path(__file__).parents[1] / "data" / "twitter.csv"
 
@@ -224,6 +224,27 @@ def test_a_class_has_a_preset_and_parameters_of_its_own() -> None:
     assert (Quiet().engagement, Quiet().posts_per_tick) == (Feed(preset="classic").engagement, 0.5)
     assert Quiet(preset="twitter", posts_per_tick=0.1).posts_per_tick == 0.1
     assert Quiet(preset="twitter").fading == Feed(preset="twitter").fading
+
+
+def test_a_parameter_cannot_be_hidden() -> None:
+    """A measure or state of its name is refused, and its range holds for another default."""
+
+    class Measured(Feed):
+        @measure
+        def activity(self) -> int:
+            return 1
+
+    class Changing(Feed):
+        fading: float = state(0.5)
+
+    class Wild(Feed):
+        fading: float = 1.5
+
+    for cls, name in ((Measured, "activity"), (Changing, "fading")):
+        with pytest.raises(DefinitionError, match=f"{name} would hide a parameter of the feed"):
+            cls()
+    with pytest.raises(FieldValueError, match=r"fading must be at least 0 and at most 1, got 1\.5"):
+        Wild()
 
 
 @pytest.mark.parametrize(("preset", "minutes"), [("conversation", 5), ("rumour", 10)])

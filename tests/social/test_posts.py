@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from structlog.testing import CapturingLogger
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.social import Draft, Feed, Network, Post, Reader
 from prism.social._feeds import Feeds
-from prism.social._posts import HoldingLogger, Later
 from tests.kit.feeds import network_of_agents
 
 AUTHORS = ("ann", "ben", "cem", "dee")
@@ -100,32 +98,6 @@ def test_who_mutes_nearly_everybody_still_finds_a_post() -> None:
     assert {post.number for post in reader.unread} == {post.number for post in wanted}
 
 
-def test_refresh_tells_whether_there_is_anything_to_read() -> None:
-    """Refreshing says so as long as a post is unread."""
-    network, reader = network_of(following=["ben"])
-    assert not network.refresh(reader)
-    write(network, "ben")
-    assert network.refresh(reader)
-    assert network.refresh(reader)
-    reader.unread.clear()
-    assert not network.refresh(reader)
-
-
-@pytest.mark.parametrize("liking", [{"following": ["ben"]}, {"interests": ["art"]}])
-def test_an_idle_reader_looks_again_only_for_a_post_that_may_be_for_it(
-    liking: dict[str, Any],
-) -> None:
-    """Once a feed has found nothing, posts by others on other topics are no news to its reader."""
-    network, reader = network_of(**liking)
-    write(network, "cem", "bees")
-    assert not network.refresh(reader)
-    assert not reader.has_news
-    write(network, "cem", "bees")
-    assert not reader.has_news
-    write(network, "ben", "art")
-    assert reader.has_news
-
-
 happenings = st.one_of(
     st.tuples(st.just("write"), st.sampled_from(AUTHORS), st.sets(st.sampled_from(TOPICS))),
     st.tuples(st.just("read"), st.integers(0, 3), st.just(frozenset())),
@@ -179,21 +151,6 @@ def test_busy_feeds_keep_their_promises(
         shown += [reader.unread.pop(0) for _ in range(min(detail, len(reader.unread)))]
     assert len({post.post_id for post in shown}) == len(shown)
     assert all(post.author_id != "ann" for post in shown)
-
-
-@pytest.mark.parametrize("kind", ["reply", "reshare"])
-def test_answer_keeps_its_true_parent(kind: str) -> None:
-    """The parent of a reply or reshare is the post it is about, the root where it all began."""
-    network, _ = network_of()
-    root = write(network, "ann")
-    middle = write(network, "ben", kind=kind, about=root)
-    leaf = write(network, "cem", kind=kind, about=middle)
-    assert [(post.parent, post.root, post.depth) for post in (root, middle, leaf)] == [
-        (None, root, 0),
-        (root, root, 1),
-        (middle, root, 2),
-    ]
-    assert leaf.kind == kind
 
 
 @given(st.lists(st.integers(-1, 10), max_size=40))
@@ -258,18 +215,3 @@ def test_seeds_reach_feeds() -> None:
         [SeedPost("ben", "one"), SeedPost("cem", "two", ("art",)), SeedPost("cem", "three")]
     )
     assert read(network, reader) == [seeds[1], seeds[0]]
-
-
-def test_events_wait_behind_one_whose_words_are_not_known() -> None:
-    """The log has them in the order in which they happened, with the words in their place."""
-    log = CapturingLogger()
-    holding, words = HoldingLogger(log, SimulatedClock()), Later()
-    holding.info("first", text="said")
-    holding.info("second", text=words)
-    holding.info("third")
-    assert [call.args for call in log.calls] == [("first",)]
-    words.know("written")
-    assert [(*call.args, call.kwargs) for call in log.calls[1:]] == [
-        ("second", {"text": "written"}),
-        ("third", {}),
-    ]

@@ -84,11 +84,6 @@ def test_five_cascades_are_reported() -> None:
     )
 
 
-def test_single_post_is_no_cascade() -> None:
-    """A post that nobody answered is not reported."""
-    assert largest_cascades(forest_of([-1, -1])) == ()
-
-
 def activity(number: int) -> Activity:
     counts = {name: number * place for place, name in enumerate(COUNTS, start=1)}
     return Activity(
@@ -139,22 +134,6 @@ def test_fallbacks_are_counted_by_kind_and_host(rounds: list[list[tuple[str, int
     ]
     assert totals.fallbacks == Counter(group for group, _ in every)
     assert totals.fallback_examples == dict(reversed(every))
-
-
-@pytest.mark.parametrize(
-    ("reason", "group"),
-    [
-        (None, "other"),
-        ("", "other"),
-        ("no such thing: never", "other"),
-        ("KeyError", "KeyError"),
-        ("KeyError: 'x'", "KeyError"),
-        ("http://a:1 is down", "other"),
-    ],
-)
-def test_the_kind_is_what_the_reason_names(reason: str | None, group: str) -> None:
-    """A reason that begins with the name of an exception is of that kind; others are one kind."""
-    assert fallback_group(reason, None)[0] == group
 
 
 def test_results_are_plain_data() -> None:

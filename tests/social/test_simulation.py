@@ -18,24 +18,22 @@ import structlog
 import prism
 from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.errors import FieldValueError, ReasonerError, SimulationError
+from prism.errors import FieldValueError
 from prism.social import Feed, RoundSummary
 from prism.statechart import (
     AgentState,
-    Decision,
     Reasoner,
 )
 from prism.telemetry.events import (
     DECISION,
-    POST_PUBLISHED,
     POST_WEIGHED,
     ROUND_ENDED,
     RUN_ENDED,
     RUN_STARTED,
     TRANSITION,
 )
-from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
-from tests.kit.social import KindComposer, run_of_feed
+from prism.testing import FailingReasoner, RecordingReasoner
+from tests.kit.social import run_of_feed
 
 S = AgentState
 
@@ -57,29 +55,6 @@ with RunLog(Path(sys.argv[1]), clock) as log:
 
 
 # The same run
-
-
-@pytest.mark.parametrize(
-    ("options", "event"),
-    [
-        ({"composer": KindComposer("reply")}, TRANSITION),
-        ({"reasoner": ScriptedReasoner({"decides": S.COMPOSING})}, POST_PUBLISHED),
-    ],
-)
-@pytest.mark.slow
-def test_another_seed_gives_another_run(
-    options: dict[str, Any], event: str, run_logged: Callable[..., Any]
-) -> None:
-    """The same population decides differently under another seed, and also writes differently."""
-    found = []
-    for seed in (0, 1):
-        population = synthetic_population(60)
-        found.append(
-            run_logged(population.agents, population.posts, seed=seed, rounds=2, **options).events(
-                event
-            )
-        )
-    assert found[0] != found[1]
 
 
 @pytest.mark.slow
@@ -145,27 +120,6 @@ def test_decision_is_asked_only_where_several_moves_are_open(
     assert {question.state for question in questions} == {S.EVALUATING}
     assert all(len(question.options) == len(set(question.options)) > 1 for question in questions)
     assert all(question.agent.should_engage(question.context) for question in questions)
-
-
-@pytest.mark.parametrize("error", [LookupError("no more answers"), ConnectionError("gone")])
-@pytest.mark.sampled(2)
-def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..., Any]) -> None:
-    """What a reasoner raises is what the run raises."""
-    with pytest.raises(type(error)) as raised:
-        run_logged(reasoner=FailingReasoner(error, at=50))
-    assert raised.value is error
-
-
-@pytest.mark.parametrize("chosen", [S.RESTING, None, "nonsense"])
-@pytest.mark.sampled(3)
-def test_choice_outside_the_options_ends_the_run(
-    chosen: Any, run_logged: Callable[..., Any]
-) -> None:
-    """A reasoner that chooses what is not open is named with its choice, never passed over."""
-    with pytest.raises(
-        ReasonerError, match=r"agent '\w+': the reasoner chose .* not one of composing"
-    ):
-        run_logged(reasoner=FailingReasoner(Decision(chosen, "policy")))
 
 
 class DownClient:
@@ -294,15 +248,6 @@ def test_impossible_simulation_is_refused(
     """No agents, shared ids, and rounds or ticks below 1 are refused with the reason."""
     with pytest.raises(FieldValueError, match=message):
         _ = run_of_feed([SocialAgent(name) for name in agents], **options).agents
-
-
-def test_a_simulation_runs_once() -> None:
-    """A second run of the same simulation is refused: agents and posts have changed."""
-    population = synthetic_population(5)
-    simulation = Run(Feed(first_posts=population.posts), population.agents, rounds=1)
-    simulation.run()
-    with pytest.raises(SimulationError, match="make a new one"):
-        simulation.run()
 
 
 def test_posts_of_strangers_are_refused() -> None:

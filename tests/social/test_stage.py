@@ -335,18 +335,6 @@ def test_a_refused_decision_is_logged_as_discarded(
     assert not run.events(POST_LIKED)
 
 
-@pytest.mark.slow
-def test_discarding_does_not_depend_on_which_answer_comes_first(
-    run_logged: Callable[..., Any],
-) -> None:
-    """A run with discarded answers writes the same bytes however long answers take."""
-    reasoners = [PolicyReasoner(), LateReasoner(most_turns=59), LateReasoner(most_turns=7, seed=1)]
-    logs = [
-        run_logged(*fickle_population(), rounds=2, reasoner=reasoner).log for reasoner in reasoners
-    ]
-    assert logs[0] == logs[1] == logs[2]
-
-
 class Meddling(PolicyReasoner):
     """Sends the first agent that it is asked about elsewhere."""
 

@@ -12,7 +12,6 @@ import pytest
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.agents._relevance import relevance, terms_of
-from prism.errors import FieldValueError
 from prism.llm import Model
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Post
 from prism.social._population import opened_by
@@ -21,7 +20,6 @@ from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import treatment
 from tests.kit.feeds import network_of_agents
 from tests.kit.runs import LoggedRun
 from tests.kit.servers import chats_of
@@ -94,43 +92,6 @@ def test_what_is_under_way_goes_on_in_the_next_round() -> None:
     triggers = {each.trigger for agent in simulation.agents for each in agent.state_history}
     assert "round_ends" not in triggers
     assert {"compose_done", "action_done"} <= triggers
-
-
-@pytest.mark.parametrize("stops", [[1], [2, 3]])
-@pytest.mark.sampled(2)
-def test_a_run_that_is_stopped_carries_on(stops: list[int], tmp_path: Path) -> None:
-    """Drafts and posts in hand are part of what is kept: the same bytes in the end."""
-    options = Run(Feed, 25, rounds=4, ticks=3, seed=2, parameters=LIVELY)
-    assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
-
-
-@pytest.mark.slow
-def test_the_order_of_answers_changes_nothing() -> None:
-    """Agents in a random order, whose answers come late, end as with answers at once."""
-    late = LateReasoner(PolicyReasoner(1), most_turns=59)
-    told = [
-        [
-            (post.author_id, post.kind, post.text)
-            for post in ran(LIVELY, 30, rounds=4, **of).world.posts
-        ]
-        for of in ({}, {"reasoner": late})
-    ]
-    assert late.overtaken > 0
-    assert told[0] == told[1]
-
-
-class Restless(Feed):
-    """A feed that changes what cannot change any more."""
-
-    @treatment(round=1)
-    def wake(self) -> None:
-        self.hours = "diurnal"
-
-
-def test_what_made_the_population_cannot_change_later() -> None:
-    """A treatment that would change nothing any more is refused by name."""
-    with pytest.raises(FieldValueError, match="hours cannot change during a run"):
-        Run(Restless(first_posts=()), synthetic_population(5).agents).run()
 
 
 @pytest.mark.long

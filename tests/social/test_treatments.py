@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.agents import synthetic_population
+from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import FieldTypeError, FieldValueError
 from prism.social import (
     Dislikes,
@@ -127,6 +127,21 @@ def test_who_is_removed_takes_no_step_and_is_followed_by_nobody(run_logged: Any)
         readers = {each.agent.agent_id for each in network.readers if post in each.inbox}
         assert not readers & gone
         assert author not in gone or not readers
+
+
+def test_a_treatment_fills_feeds_that_were_empty() -> None:
+    """Readers who found nothing look again as soon as another parameter holds."""
+    agents = [SocialAgent(name) for name in "abc"]
+    feed = Feed(
+        first_posts=[SeedPost("a", "Hello.", ("x",))],
+        feed="chronological",
+        beyond_follows=0.0,
+        posts_per_tick=0.0,
+        common_topics=0,
+    )
+    wider = SetParameters(2, {"beyond_follows": 1.0})
+    results = Run(feed, agents, rounds=2, treatments=[wider]).run()
+    assert [each.activity.transitions for each in results.rounds] == [0, 10]
 
 
 def test_a_seeded_post_can_be_told_from_others(run_logged: Any) -> None:

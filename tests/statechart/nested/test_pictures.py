@@ -36,15 +36,26 @@ def test_a_history_has_a_mark_inside_its_composite() -> None:
 
 
 def test_mermaid_has_states_in_states_and_regions() -> None:
-    """An arrow stands in the innermost state around both of its ends."""
+    """Every arrow is outside all states, since Mermaid draws none of a region within a state."""
     lines = format(day(), "mermaid").splitlines()
     opened = lines.index('    state "awake" as s1 {')
     closed = lines.index("    }")
     assert "        --" in lines[opened:closed]
-    assert "            s3 --> s4 : opens" in lines[opened:closed]
+    assert "            [*] --> s3" in lines[opened:closed]
+    assert "    s3 --> s4 : opens" in lines[closed:]
     assert "    s1 --> s0 : sleeps" in lines[closed:]
-    inner = [line for line in lines if " --> " in line and "[*]" not in line]
-    assert len(inner) == len(to_outline(day().definition).arrows)
+    arrows = [line for line in lines if " --> " in line and "[*]" not in line]
+    assert len(arrows) == len(to_outline(day().definition).arrows)
+    assert not any(line.startswith("     ") for line in arrows)
+
+
+def test_mermaid_begins_in_regions_at_the_state_around_them() -> None:
+    """Mermaid draws no arrow from a composite's dot to a region that lies deeper."""
+    pair = State(Day.AWAKE, [Day.PHONE, Day.BODY], parallel=True)
+    states = [State(Day.IDLE, [pair, Day.ASLEEP], initial=Day.BODY)]
+    sleeps = Transition("sleeps", Day.BODY, Day.ASLEEP)
+    lines = format(Statechart(states, [sleeps], initial=Day.IDLE), "mermaid").splitlines()
+    assert "        [*] --> s1" in lines
 
 
 def test_dot_has_a_cluster_for_each_composite() -> None:
@@ -54,6 +65,29 @@ def test_dot_has_a_cluster_for_each_composite() -> None:
     assert '[label="opens", lhead=cluster_s1];' in text
     assert 'style="rounded,dashed"' in format(day(), "dot")
     assert text.count("{") == text.count("}")
+
+
+INNER = State(Phone.READING, [Phone.SENT])
+INSIDE: list[Phone | State[Phone]] = [State(Phone.ENGAGING, [INNER]), Phone.POCKET]
+
+
+def edges(source: Phone, target: Phone) -> list[str]:
+    """Return the lines of an only transition."""
+    chart = Statechart(INSIDE, [Transition("x", source, target)], initial=source)
+    return [line.strip() for line in format(chart, "dot").splitlines() if 'label="x"' in line]
+
+
+def test_dot_draws_an_arrow_between_a_composite_and_its_inside_at_the_composite() -> None:
+    """It has a node of its own for those; all other arrows end at the border of its cluster."""
+    outer, inner, leaf, beside = Phone.ENGAGING, Phone.READING, Phone.SENT, Phone.POCKET
+    assert edges(outer, leaf) == ['s0_self -> s2 [label="x"];']
+    assert edges(leaf, outer) == ['s2 -> s0_self [label="x"];']
+    assert edges(outer, outer) == ['s0_self -> s0_self [label="x"];']
+    assert edges(outer, inner) == ['s0_self -> s2 [label="x", lhead=cluster_s1];']
+    assert edges(beside, outer) == ['s3 -> s2 [label="x", lhead=cluster_s0];']
+    written = format(Statechart(INSIDE, [Transition("x", outer, leaf)], initial=beside), "dot")
+    assert '        s0_self [label="engaging", style="rounded,dashed"];' in written
+    assert "s1_self" not in written
 
 
 def test_labels_say_when_and_with_which_chance() -> None:
