@@ -224,21 +224,25 @@ class AdoptedEngine(Deciding[Any]):
                     setattr(agent, field, value)
         return agent
 
-    def _adopt_later_model(self, agent: Any) -> None:
-        """Give a model that was added after the Machine was adopted what the others have."""
-        lacks = count_of(agent, "ticks_in_state") is None
-        if lacks and any(each is agent for each in self._machine.models):
-            self.adopt(agent)
+    def _ticks_of(self, agent: Any) -> int | None:
+        """Return the ticks of an agent in its state.
+
+        A model that was added after the Machine was adopted gets what the others have.
+        """
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is None and any(each is agent for each in self._machine.models):
+            ticks = count_of(self.adopt(agent), "ticks_in_state")
+        return ticks
 
     # What the Machine tells
 
     def _begin_event(self, event: Any) -> None:
         agent = event.model
-        self._adopt_later_model(agent)
+        ticks = self._ticks_of(agent)
         around = self._under_way.setdefault(id(agent), [])
         for each in around:
             self._commit_event(each)
-        event.note = _Note(self._value(agent), count_of(agent, "ticks_in_state"))
+        event.note = _Note(self._value(agent), ticks)
         around.append(event)
 
     def _end_event(self, event: Any) -> None:
@@ -405,7 +409,7 @@ class AdoptedEngine(Deciding[Any]):
     def tick(self, agent: Any, context: Any = None) -> Any:
         """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
         state = value_text(self._value(agent))
-        ticks = count_of(agent, "ticks_in_state")
+        ticks = self._ticks_of(agent)
         if ticks is None:
             return None
         ticks = count_tick(agent, ticks)

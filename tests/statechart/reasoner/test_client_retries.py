@@ -238,9 +238,3 @@ def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: C
     """A pool has its own number of attempts, and another one would be ignored."""
     with pytest.raises(FieldValueError, match="attempts must be omitted, got 2"):
         Reasoner(connect(kind=kind), attempts=2)
-
-
-async def test_attempts_are_above_zero(bare: Any) -> None:
-    """No attempt at all is refused."""
-    with pytest.raises(FieldValueError, match="attempts must be above 0, got 0"):
-        Reasoner(bare, model="tiny", attempts=0)

@@ -8,7 +8,7 @@ from typing import Any
 import ollama
 import pytest
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import ReasonerError
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
@@ -123,13 +123,6 @@ def test_a_client_that_cannot_write_is_refused(wrong: Any) -> None:
     """What has no method to ask, or blocks, is refused before the first text."""
     with pytest.raises(ReasonerError):
         Writer(wrong)
-
-
-@pytest.mark.parametrize("limit", ["timeout", "concurrency", "attempts"])
-def test_limits_are_above_zero(limit: str) -> None:
-    """A limit of nothing is a mistake."""
-    with pytest.raises(FieldValueError, match=f"{limit} must be above 0"):
-        Writer(Model(""), **{limit: 0})
 
 
 # Faults
