@@ -141,7 +141,10 @@ class AdoptedEngine(Deciding[Any]):
         self._has_logger = logger is not None
         self._clock = clock
         self._callbacks = {hook: _Callback(self, method) for hook, method in _CALLBACKS.items()}
-        self._forget()
+        self._under_way: dict[int, list[Any]] = {}
+        self._made: dict[int, int] = {}
+        self._edges = {}
+        self._described: Definition[Any] | None = None
         self._attach()
         if not machine.send_event:
             self._machine.callback = _CallbackWithEvent(machine)
@@ -150,20 +153,11 @@ class AdoptedEngine(Deciding[Any]):
         if engine_hooks and not is_hierarchical(machine):
             observe("chart_built", ChartBuilt, self._definition)
 
-    def _forget(self) -> None:
-        """Begin without what is only known while the chart is used."""
-        self._under_way: dict[int, list[Any]] = {}
-        self._made: dict[int, int] = {}
-        self._edges = {}
-        self._described: Definition[Any] | None = None
-        self._built = []
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with the Machine."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self))
-        twin._forget()
-        return object.__new__, (type(self),), vars(twin)
+        """Pickle with the Machine, without what is only known while the chart is used."""
+        unused: dict[str, Any] = {"_under_way": {}, "_made": {}, "_edges": {}}
+        unused |= {"_described": None, "_built": []}
+        return object.__new__, (type(self),), vars(self) | unused
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy with the Machine, which calls its chart."""

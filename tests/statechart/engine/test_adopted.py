@@ -236,6 +236,15 @@ def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook
     assert (len(moves(model)), seen) == (3, [1, 1, 1])
 
 
+def test_a_hook_of_the_application_finds_the_record() -> None:
+    model: Any = Model()
+    seen: list[int] = []
+    hook: Any = lambda: seen.append(len(model.state_history))  # noqa: E731
+    Statechart.from_machine(two_states(model, after_state_change=hook))
+    model.go()
+    assert seen == [1]
+
+
 def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
     """Also what an exception in ``after`` has left changed."""
     model: Any = Model()
@@ -323,6 +332,7 @@ def test_a_copy_keeps_its_own_records(again: Any, sends: bool) -> None:
     model: Any = Model()
     chart = Statechart.from_machine(two_states(model, send_event=sends), timeouts={"b": 1})
     model.go()
+    assert chart.states == {"a", "b"}
     twin, twins_chart = again((model, chart))
     alone = again(model)
     twin.go()
