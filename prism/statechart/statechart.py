@@ -421,9 +421,9 @@ class Statechart(Written[StateT]):
 
         Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
         ``state_history``, ticks and time-outs, the log of transitions and refused events,
-        `explain`, `check`, pictures and coverage. Of a `HierarchicalMachine` or an `AsyncMachine`
-        only records, ticks, time-outs and the log; the events of the latter are fired by ``await
-        chart.afire(model, trigger)``.
+        `explain`, `check`, pictures and coverage. Of a ``HierarchicalMachine`` or an
+        ``AsyncMachine`` only records, ticks, time-outs and the log; the events of the latter are
+        fired by ``await chart.afire(model, trigger)``.
 
         Three callbacks are added to the Machine. If its callbacks get plain arguments
         (``send_event=False``), its attribute ``callback`` is replaced, too. ``chart.release()``
