@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 
 from prism.drawing._text import showable
@@ -68,6 +69,7 @@ def title(text: str) -> str:
     return f"<title>{escape(showable(text), quote=False)}</title>"
 
 
+@cache
 def _style_sheet() -> str:
     """Return the style sheet, with plain colours first for programs without CSS variables."""
 

@@ -69,9 +69,7 @@ class _Dot(_Language):
             yield from self._state(state, "    ")
         if self.has_rest:
             yield '    any [label="every other state", style="rounded,dashed"];'
-        if diagram.initial is not None:
-            yield from self._start("start", 0.12, diagram.initial, "    ")
-
+        yield from self._starts("start", 0.12, None, "    ")
         for arrow in diagram.arrows:
             tail, *leaving = self._end(arrow.source, arrow.target, "ltail")
             head, *entering = self._end(arrow.target, arrow.source, "lhead")
@@ -110,8 +108,7 @@ class _Dot(_Language):
         ends = [(arrow.source, arrow.target) for arrow in diagram.arrows]
         if any(state in pair and self._are_within(pair, state) for pair in ends):
             yield f'{indent}    {node}_self [label={_quoted([state])}, style="rounded,dashed"];'
-        for number, initial in enumerate(diagram.boxes[state].initial):
-            yield from self._start(f"{node}_start{number}", 0.08, initial, indent + "    ")
+        yield from self._starts(f"{node}_start", 0.08, state, indent + "    ")
         yield f"{indent}}}"
 
     def _are_within(self, states: Sequence[str | None], around: str | None) -> bool:
@@ -128,10 +125,13 @@ class _Dot(_Language):
             inner = self.diagram.boxes[inner].inside[0]
         return [self.ids[inner], f"{side}=cluster_{self.ids[state]}"]
 
-    def _start(self, node: str, width: float, initial: str, indent: str) -> Iterator[str]:
-        head, *cluster = self._end(initial, None, "lhead")
-        yield f'{indent}{node} [shape=point, width={width}, label=""];'
-        yield f"{indent}{node} -> {head}{''.join(f' [{each}]' for each in cluster)};"
+    def _starts(self, name: str, size: float, level: str | None, indent: str) -> Iterator[str]:
+        """Yield a dot for each state that is entered first, with an arrow from it."""
+        for number, initial in enumerate(self.levels.initial(level)):
+            dot = f"{name}{number or ''}"
+            head, *cluster = self._end(initial, None, "lhead")
+            yield f'{indent}{dot} [shape=point, width={size}, label=""];'
+            yield f"{indent}{dot} -> {head}{''.join(f' [{each}]' for each in cluster)};"
 
 
 def _quoted(lines: Sequence[str]) -> str:

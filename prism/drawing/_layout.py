@@ -342,18 +342,6 @@ def _spread(
     return [value + offset for value, offset in zip(placed, offsets, strict=False)]
 
 
-def _spread_within(
-    least: float, most: float, wanted: Sequence[float], distance: float
-) -> list[float]:
-    """Place points as `_spread` does, between two bounds, and closer together if necessary."""
-    gaps = len(wanted) - 1
-    distance = min(distance, (most - least) / max(1, gaps))
-    slack = most - least - distance * gaps
-    placed = _spread(wanted, [1.0] * len(wanted), [distance] * gaps)
-    bounds = [least + distance * number for number in range(len(wanted))]
-    return [min(max(x, bound), bound + slack) for x, bound in zip(placed, bounds, strict=True)]
-
-
 def _side_by_side(parts: Sequence[Sequence[_Row]]) -> list[_Row]:
     """Place every part to the right of those before it; return the layers of all together."""
     rows: list[_Row] = [[] for _ in range(max(map(len, parts)))]
@@ -422,9 +410,12 @@ def _ports(chains: Sequence[_Chain], end: int, nearest: int) -> list[float]:
     ports = [0.0] * len(chains)
     for box, wanted in meeting.items():
         wanted.sort()
-        room = max(0.0, box.left - _PORT_MARGIN)
-        placed = _spread_within(box.x - room, box.x + room, [x for x, _ in wanted], _PORT_SPACING)
-        for (_, number), x in zip(wanted, placed, strict=True):
-            ports[number] = x
+        # a box is wide enough for all of its arrows
+        room, gaps = max(0.0, box.left - _PORT_MARGIN), len(wanted) - 1
+        slack = 2 * room - _PORT_SPACING * gaps
+        placed = _spread([x for x, _ in wanted], [1.0] * len(wanted), [_PORT_SPACING] * gaps)
+        for place, (x, (_, number)) in enumerate(zip(placed, wanted, strict=True)):
+            least = box.x - room + _PORT_SPACING * place
+            ports[number] = min(max(x, least), least + slack)
 
     return ports

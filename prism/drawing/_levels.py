@@ -130,11 +130,10 @@ class Levels:
 
     def _taken(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
-        level = self.level_of(source)
-        beside = () if level is None else self.diagram.boxes[level].inside
+        level, marks = self.level_of(source), self.diagram.marks
         ways = [
             (source, target),
-            *((source, mark) for mark in beside if mark in self.diagram.marks),
+            *((source, mark) for mark in marks if self.level_of(mark) == level),
             *((state, state) for state in self._path(source)[-2::-1]),
         ]
         return next(filter(self.has, ways), (source, target))

@@ -105,20 +105,16 @@ class _Picture(Levels):
 
     Args:
         diagram: What is drawn.
-        pictures: The traffic of this picture and of those beside it; None shows none.
+        pictures: The traffic of this picture and of those beside it; empty shows none.
         agents: The agents in each state or set of states; None shows none.
     """
 
     def __init__(
-        self,
-        diagram: Diagram,
-        pictures: Sequence[Counts] | None,
-        agents: Mapping[str, int] | None,
+        self, diagram: Diagram, pictures: Sequence[Counts], agents: Mapping[str, int] | None
     ) -> None:
         super().__init__(diagram)
         self._agents = None if agents is None else self.agents(agents)
-        self._has_traffic = pictures is not None
-        self._counts = [*map(self._by_arrow, pictures or ())]
+        self._counts = [*map(self._by_arrow, pictures)]
         every = [each for counts in self._counts for each in counts.items()]
         self._most = max((count for _, count in every), default=0) or 1
 
@@ -160,7 +156,8 @@ class _Picture(Levels):
     def lines(self, level: str | None) -> Iterator[_Line]:
         """Yield the arrows of a level, and the one from the dot to its initial state."""
         for (source, target), labels in self.arrows.get(level, {}).items():
-            full = f"{source or 'every other state'} → {target}: {', '.join(labels)}"
+            shown = "every other state" if source is None else source
+            full = f"{shown} → {target}: {', '.join(labels)}"
             unknown = None if source == target else 0
             counts = [each.get((source, target), unknown) for each in self._counts]
             count = counts[0] if counts else None
@@ -185,7 +182,7 @@ class _Picture(Levels):
             yield f"◉ final state: an agent{whose} is done"
         if diagram.marks:
             yield "H, H*: the state, or the leaves, in which it was left last"
-        if self._has_traffic:
+        if self._counts:
             yield "number and width of an arrow: how often it was taken"
 
 
@@ -223,24 +220,17 @@ class _Level:
             boxes = {state: Box(box.width, tallest) for state, box in boxes.items()}
 
         numbers = {key: number for number, key in enumerate(boxes)}
-        links = (
-            Link(
-                numbers[line.source],
-                numbers[line.target],
-                line.label.width + 8 if line.label.lines else 0,
-                line.label.height,
-            )
-            for line in self._lines
-        )
+        links = []
+        for line in self._lines:
+            width, height = line.label.width + 8, line.label.height
+            links.append(Link(numbers[line.source], numbers[line.target], width, height))
         layout = _laid_out(tuple(boxes.values()), tuple(links))
         return layout, dict(zip(boxes, layout.boxes, strict=True))
 
     def _box(self, state: str) -> Box:
-        name, label = self._names[state], Text()
-        right_margin = 0.0
-        if state in self._loops:
-            label = self._loops[state].label
-            right_margin = _LOOP_WIDTH + 6 + label.width
+        name, loop = self._names[state], self._loops.get(state)
+        label = loop.label if loop else Text()
+        right_margin = _LOOP_WIDTH + 6 + label.width if loop else 0.0
         if state in self._diagram.marks:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
@@ -272,19 +262,15 @@ class _Level:
         for line, route in routes:
             yield line.along(route)
         for line, route in routes:
-            if line.label.lines:
-                label, (x, y) = line.label, route.label
-                ground = (
-                    f'<rect {self._ground} x="{x - label.width / 2 - 3:.1f}" '
-                    f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" '
-                    f'height="{label.height:.1f}"/>'
-                )
-                yield line.labelled(ground + label.at(x, y))
+            if (label := line.label).lines:
+                ground = _rectangle(self._ground, *route.label, label.width + 6, label.height)
+                yield line.labelled(ground + label.at(*route.label))
 
         if dot := self._places.get(_DOT):
             yield f'<circle class="start" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="5"/>'
         if rest := self._places.get(None):
-            yield _rectangle(rest, "box rest", 12) + _REST.at(rest.x, rest.y)
+            shape = _rectangle('class="box rest"', rest.x, rest.y, 2 * rest.left, rest.height, 12)
+            yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
             box = self._places[state]
             if self._are_regions and number:
@@ -302,8 +288,8 @@ class _Level:
             return
 
         is_decision = state in self._diagram.decision_states
-        classes = ["box", *["inner"] * (state in self._insides), *["decision"] * is_decision]
-        shape = _rectangle(box, " ".join(classes), 7)
+        classes = f"box{' inner' * (state in self._insides)}{' decision' * is_decision}"
+        shape = _rectangle(f'class="{classes}"', box.x, box.y, 2 * box.left, box.height, 7)
         x, y = box.x + (_MARK_SHIFT if self._is_marked(state) else 0), box.y
         if self._has_room(state):
             y += self._padding() + (name.height - box.height) / 2
@@ -337,10 +323,13 @@ class _Level:
         return line.drawn(path, (x, y + 7), (-1, -0.25)) + label
 
 
-def _rectangle(box: Node, classes: str, rounding: int) -> str:
+def _rectangle(
+    attributes: str, x: float, y: float, width: float, height: float, rounding: int = 0
+) -> str:
+    corners = f' rx="{rounding}"' if rounding else ""
     return (
-        f'<rect class="{classes}" x="{box.x - box.left:.1f}" y="{box.y - box.height / 2:.1f}" '
-        f'width="{2 * box.left:.1f}" height="{box.height:.1f}" rx="{rounding}"/>'
+        f'<rect {attributes} x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '
+        f'width="{width:.1f}" height="{height:.1f}"{corners}/>'
     )
 
 
@@ -389,7 +378,7 @@ def draw_svg(
     Raises:
         DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
-    picture = _Picture(diagram, None if traffic is None else [traffic, *beside], agents)
+    picture = _Picture(diagram, [] if traffic is None else [traffic, *beside], agents)
     level = _Level(None, picture)
     lines = [*picture.legend(), *filter(None, [caption])]
     legend = Text(tuple(("small", line) for line in lines))

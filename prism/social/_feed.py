@@ -74,10 +74,6 @@ from prism.worlds._fields import derived
 from prism.worlds._guest import passed_on
 from prism.worlds._phase import Phase
 
-DEFAULT_ROUNDS = 10
-DEFAULT_TICKS_PER_ROUND = 12
-
-
 _OWN: Mapping[str, Any] = {
     "first_posts": None,
     "composer": None,
@@ -158,8 +154,8 @@ class Feed(FeedSteps):
 
     __slots__ = (*_OWN, "_opening")
 
-    rounds = DEFAULT_ROUNDS
-    ticks = DEFAULT_TICKS_PER_ROUND
+    rounds = 10
+    ticks = 12
     overlap: ClassVar[bool] = True
     treatment_classes: ClassVar[Sequence[type]] = (
         Likes,

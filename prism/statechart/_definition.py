@@ -124,6 +124,20 @@ class Definition(Generic[StateT]):
         return type(self.states[0])
 
     @property
+    def hierarchy(self) -> Hierarchy:
+        """The chart as a tree of states; a flat one is a tree of depth one."""
+        if self.tree is not None:
+            return self.tree
+        return Hierarchy(
+            self.states,
+            self.transitions,
+            self.initial,
+            tuple(self.decision_states),
+            self.timeouts,
+            tuple(self.final_states),
+        )
+
+    @property
     def written(self) -> tuple[Transition[StateT], ...]:
         """The transitions as written, with the wildcards of a flat chart replaced."""
         return self.transitions if self.tree is None else self.tree.transitions

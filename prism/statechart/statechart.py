@@ -421,9 +421,9 @@ class Statechart(Written[StateT]):
 
         Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
         ``state_history``, ticks and time-outs, the log of transitions and refused events,
-        `explain`, `check`, pictures and coverage. Of a ``HierarchicalMachine`` or an
-        ``AsyncMachine`` only records, ticks, time-outs and the log; the events of the latter are
-        fired by ``await chart.afire(model, trigger)``.
+        `explain`, `check`, pictures and coverage. A ``HierarchicalMachine`` has only records,
+        ticks, time-outs and the log. The events of an ``AsyncMachine`` are fired by ``await
+        chart.afire(model, trigger)``, time-outs included; nothing explains them.
 
         Three callbacks are added to the Machine. If its callbacks get plain arguments
         (``send_event=False``), its attribute ``callback`` is replaced, too. ``chart.release()``
@@ -438,7 +438,8 @@ class Statechart(Written[StateT]):
             clock: As for the chart itself.
 
         Raises:
-            DefinitionError: If the Machine belongs to a chart already.
+            DefinitionError: If the Machine belongs to a chart already, or lacks a state that has a
+                time-out.
         """
         return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
@@ -624,20 +625,39 @@ class Statechart(Written[StateT]):
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
+    __hash__ = object.__hash__
+
+    @property
+    def name(self) -> str:
+        """Name in logs and messages."""
+        return self._title
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """The events of the Machine, in definition order."""
+        return tuple(self._machine.events)
+
+    @property
+    def _as_it_runs(self) -> Definition[Any]:
+        return self._definition
+
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent: see `Statechart.explain`."""
         from prism.statechart.inspection._explain import explain
 
-        self._require_flat("explanation")
+        self._require_flat("explanation", also_async=True)
         definition, machine = self._as_it_runs, self._machine
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]
         return explain(definition, agent, trigger, context, state=state)
 
-    def check(self) -> list[Finding]:
-        """Return all probable mistakes of the Machine: see `Statechart.check`."""
-        self._require_flat("check")
-        return super().check()
+    def __eq__(self, other: object) -> bool:
+        """Compare as objects: each runs a Machine of its own."""
+        return self is other
+
+    def __repr__(self) -> str:
+        """Show the name and the kind of Machine."""
+        return f"AdoptedChart({self.name!r}, {type(self._machine).__name__})"
 
 
 def _remade(

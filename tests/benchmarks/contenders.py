@@ -9,7 +9,7 @@ in a deque of fifty, and one structlog event if the application has configured s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +23,33 @@ from tests.benchmarks.harness import Column
 DEPTH = 50
 IDLE, SCROLLING = AgentState.IDLE, AgentState.SCROLLING
 
-Contender = Callable[[str, Any], tuple[deque[Any], Column]]
+Contender = Callable[..., tuple[deque[Any], Column]]
 """``contender(name, context)``: gives the history that the column fills, and the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a fire meets besides its guard.
+
+    Args:
+        has_action: Whether the transition has an action.
+        has_hook: Whether the application has set an ``after_state_change`` of the Machine.
+        size: How many transitions the chart has.
+    """
+
+    has_action: bool = False
+    has_hook: bool = False
+    size: int = 2
+
+    def others(self) -> Iterator[tuple[str, AgentState, AgentState]]:
+        """Yield the transitions of a large chart that never fire."""
+        states = list(AgentState)
+        for number in range(self.size - 2):
+            source, target = states[number % 8], states[number // 8 % 8]
+            yield f"other_{number // 64}", source, target
+
+
+USUAL = Situation()
 
 
 @dataclass(slots=True)
@@ -59,6 +84,10 @@ def allowed(agent: Any, context: Any) -> bool:
     return True
 
 
+def nothing(*_: Any) -> None:
+    """The action and the hook of every contender."""
+
+
 def keep_books(agent: Any, source: Any, target: Any, trigger: str, context: Any) -> None:
     """Do the bookkeeping that prism does, for the contenders that set the state themselves."""
     agent.ticks_in_state = 0
@@ -74,27 +103,48 @@ def announce(source: Any, target: Any, trigger: str, context: Any) -> None:
     )
 
 
-def two_state_chart(logger: Any = None) -> Statechart[AgentState]:
+def two_state_chart(logger: Any = None, situation: Situation = USUAL) -> Statechart[AgentState]:
     """Make the chart of prism's contenders: to and fro, with a guard."""
+    action = nothing if situation.has_action else None
     moves = [
-        Transition("go", IDLE, SCROLLING, guard=allowed),
-        Transition("go", SCROLLING, IDLE, guard=allowed),
+        Transition("go", IDLE, SCROLLING, guard=allowed, action=action),
+        Transition("go", SCROLLING, IDLE, guard=allowed, action=action),
+        *(Transition(*each, guard=allowed) for each in situation.others()),
     ]
-    return Statechart(AgentState, moves, IDLE, logger=logger)
+    chart = Statechart(AgentState, moves, IDLE, logger=logger)
+    if situation.has_hook:
+        chart.machine.after_state_change.append(nothing)
+    return chart
 
 
-def prism_on_mixin(name: str, context: Any) -> tuple[deque[Any], Column]:
+def prism_on_mixin(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
     """`Statechart.fire` on an agent built on the mixin."""
-    agent = MixinAgent()
-    names = {"chart": two_state_chart(), "agent": agent, "context": context}
-    return agent.state_history, Column(name, "chart.fire(agent, 'go', context)", names)
+    return _fired(name, MixinAgent(), context, situation)
 
 
-def prism_on_plain(name: str, context: Any) -> tuple[deque[Any], Column]:
+def prism_on_plain(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
     """`Statechart.fire` on an object with slots."""
-    agent = PlainAgent()
-    names = {"chart": two_state_chart(), "agent": agent, "context": context}
+    return _fired(name, PlainAgent(), context, situation)
+
+
+def _fired(name: str, agent: Any, context: Any, situation: Situation) -> tuple[deque[Any], Column]:
+    chart = two_state_chart(situation=situation)
+    names = {"chart": chart, "agent": agent, "context": context}
     return agent.state_history, Column(name, "chart.fire(agent, 'go', context)", names)
+
+
+def prism_by_machine(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
+    """The event of the chart's Machine, on an agent built on the mixin."""
+    agent: Any = MixinAgent()
+    event = two_state_chart(situation=situation).machine.events["go"]
+    names = {"event": event, "agent": agent, "context": context}
+    return agent.state_history, Column(name, "event.trigger(agent, context)", names)
 
 
 def by_hand(name: str, context: Any) -> tuple[deque[Any], Column]:

@@ -28,12 +28,48 @@ CONTENDERS: dict[str, contenders.Contender] = {
     "python-statemachine": libraries.python_statemachine,
     "sismic": libraries.sismic,
 }
+LIVING = {
+    MIXIN: contenders.prism_on_mixin,
+    PLAIN: contenders.prism_on_plain,
+    "prism, event.trigger": contenders.prism_by_machine,
+    "transitions, adopted": libraries.adopted_transitions,
+    STOCK: libraries.stock_transitions,
+}
+SITUATIONS = {
+    "a guard": contenders.USUAL,
+    "a guard and an action": contenders.Situation(has_action=True),
+    "a hook of the application's": contenders.Situation(has_hook=True),
+    "512 transitions": contenders.Situation(size=512),
+}
 CONTEXTS = {"no context": None, "context {'post_id': ...}": {"post_id": "post_1"}}
 
 
 def run(effort: Effort) -> Sequence[Table]:
-    """Compare all contenders, without a context and with one."""
-    return [_table(f"fire, {title}", context, effort) for title, context in CONTEXTS.items()]
+    """Compare all contenders, without a context and with one, and what the Machine may hold."""
+    return [
+        *(_table(f"fire, {title}", context, effort) for title, context in CONTEXTS.items()),
+        *(_living_table(title, each, effort) for title, each in SITUATIONS.items()),
+    ]
+
+
+def _living_table(title: str, situation: contenders.Situation, effort: Effort) -> Table:
+    prepared = [make(name, None, situation) for name, make in LIVING.items()]
+    found = measure([column for _, column in prepared], effort)
+    for history, column in prepared:
+        _check_books(history, column, None)
+    return Table(f"fire with {title}", "µs", STOCK, found, _living_claims(situation, found))
+
+
+def _living_claims(situation: contenders.Situation, found: list[Measurement]) -> list[Claim]:
+    stock, claims = named(STOCK, found), []
+    for name in (MIXIN, PLAIN):
+        prism = named(name, found)
+        if situation.has_hook:
+            claims += ratio(f"{name}: how many times as long as {STOCK}", prism, stock, at_most=2.0)
+        elif not situation.has_action:
+            title = f"{name}: how many times faster than {STOCK}"
+            claims += ratio(title, stock, prism, at_least=10.0)
+    return claims
 
 
 def _table(title: str, context: Any, effort: Effort) -> Table:

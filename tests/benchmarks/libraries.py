@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from prism.statechart import AgentState
-from tests.benchmarks.contenders import IDLE, SCROLLING, PlainAgent, allowed, keep_books
+from prism.statechart import AgentState, Statechart
+from tests.benchmarks.contenders import (
+    IDLE,
+    SCROLLING,
+    USUAL,
+    PlainAgent,
+    Situation,
+    allowed,
+    keep_books,
+    nothing,
+)
 from tests.benchmarks.harness import Column
 
 _SISMIC_CHART = """
@@ -27,24 +36,47 @@ class OpenAgent(PlainAgent):
     """An agent that takes new attributes, as libraries that decorate their models need."""
 
 
-def stock_transitions(name: str, context: Any) -> tuple[deque[Any], Column]:
+def stock_transitions(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
     """``model.trigger`` of ``transitions``, with the bookkeeping in ``after_state_change``."""
-    from transitions import EventData, Machine
-
-    def allowed_event(event: EventData) -> bool:
-        return allowed(event.model, event.kwargs["context"])
+    from transitions import EventData
 
     def after(event: EventData) -> None:
         move: Any = event.transition
         keep_books(event.model, move.source, move.dest, event.event.name, event.kwargs["context"])
 
     agent: Any = OpenAgent()
-    machine = Machine(agent, AgentState, initial=IDLE, auto_transitions=False, send_event=True)
-    machine.after_state_change = after
-    machine.add_transition("go", IDLE, SCROLLING, conditions=allowed_event)
-    machine.add_transition("go", SCROLLING, IDLE, conditions=allowed_event)
+    _stock_machine(agent, situation).after_state_change.insert(0, after)
     names = {"agent": agent, "context": context}
     return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
+
+
+def adopted_transitions(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
+    """``model.trigger`` of a Machine that a chart has adopted, which keeps the books."""
+    agent: Any = OpenAgent()
+    Statechart.from_machine(_stock_machine(agent, situation))
+    names = {"agent": agent, "context": context}
+    return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
+
+
+def _stock_machine(agent: Any, situation: Situation) -> Any:
+    from transitions import EventData, Machine
+
+    def allowed_event(event: EventData) -> bool:
+        return allowed(event.model, event.kwargs["context"])
+
+    machine = Machine(agent, AgentState, initial=IDLE, auto_transitions=False, send_event=True)
+    if situation.has_hook:
+        machine.after_state_change.append(nothing)
+    before = nothing if situation.has_action else None
+    for trigger, source, target in situation.others():
+        machine.add_transition(trigger, source, target, conditions=allowed_event)
+    machine.add_transition("go", IDLE, SCROLLING, conditions=allowed_event, before=before)
+    machine.add_transition("go", SCROLLING, IDLE, conditions=allowed_event, before=before)
+    return machine
 
 
 def python_statemachine(name: str, context: Any) -> tuple[deque[Any], Column]:

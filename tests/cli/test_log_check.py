@@ -106,26 +106,3 @@ def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
     assert (
         "nothing to check: its transitions are by the chart else, mine, not social_feed" in said.err
     )
-
-
-@pytest.mark.parametrize("several", [False, True], ids=["one", "several"])
-@pytest.mark.sampled(2)
-def test_check_of_a_run_without_anything_of_the_chart(several: bool, run: Path, log: Prism) -> None:
-    """A run in which other charts made all transitions is named, and the status is 1."""
-    join = {"event": "agent.joined", "agent_id": "x", "state": "idle"}
-    move = {
-        "event": "statechart.transition",
-        "agent_id": "x",
-        "chart": "else",
-        "from_state": "idle",
-        "to_state": "b",
-        "trigger": "go",
-    }
-    (log.folder / "else.jsonl").write_text(f"{json.dumps(join)}\n{json.dumps(move)}\n")
-    runs = (run, "else.jsonl") if several else ("else.jsonl",)
-
-    said = log("check", *runs, "--chart", "social_feed")
-    assert (said.status, said.out) == (1, "")
-    told, verdict = said.err.splitlines()
-    assert told == "prism: else: nothing belongs to the chart social_feed"
-    assert verdict.endswith(" agree; 1 transitions by the chart else not checked")

@@ -157,25 +157,3 @@ def test_a_missing_archetype_is_told(prism: Prism, servers: tuple[FakeOllama, Fa
     )
     ran = prism("simulate", "--agents", 5, "--rounds", 1, "--models", "models.toml")
     assert (ran.status, ran.err.count("no agent in this run has this archetype")) == (0, 1)
-
-
-def test_texts_are_asked_of_the_model_of_their_agent(
-    prism: Prism, models: Path, servers: tuple[FakeOllama, FakeOpenAI]
-) -> None:
-    """A workflow's agent has the model of the file, by its name or its chart."""
-    workflow = prism.folder / "watch.yaml"
-    workflow.write_text(
-        "state_machine: {states: [looking], transitions: [looking->looking]}\n"
-        "steps:\n"
-        '  - {name: look, type: llm, in_state: looking, prompt: "Look {tick}", output: text}\n'
-    )
-    models.write_text(models.read_text().replace("[archetype.contributor]", "[chart.watch]"))
-    models.write_text(models.read_text().replace("agent_001*", "watch*"))
-    run = ("run", workflow, "--rounds", 1, "--models", models)
-    ran = prism(*run, "--agent-id", "watcher", "--out", "one")
-    assert (ran.status, "line 5, field 'chart.watch': matches no agent" in ran.err) == (2, True)
-    text = models.read_text()
-    models.write_text(text[: text.index("[agent")])
-    assert prism(*run, "--out", "two").status == 0
-    texts = [event for event in events_of(prism.folder / "two") if event["event"] == "text.written"]
-    assert [event["model"] for event in texts] == ["nimble"]

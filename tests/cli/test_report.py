@@ -168,14 +168,3 @@ def test_a_chart_of_ones_own_is_drawn_as_it_is_defined(prism: Prism) -> None:
 
     ran = prism("report", "doors.jsonl", "-o", "without.html")
     assert "pull [is_loose]" not in (prism.folder / "without.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_a_chart_of_no_run_is_an_error(prism: Prism, run: Path) -> None:
-    """A chart that cannot be read, and one that no run follows, end with status 2 and no page."""
-    (prism.folder / "doors.py").write_text(DOORS, encoding="utf-8")
-    for chart, said in (("nothing", "there is no chart"), ("doors:chart", "by the chart doors")):
-        ran = prism("report", "first", "--chart", chart, "-o", "page.html")
-        assert ran.status == 2
-        assert said in ran.err
-        assert not (prism.folder / "page.html").exists()

@@ -18,7 +18,6 @@ from tests.kit.processes import ROOT
 
 # files in use
 
-DOCS = ROOT / "docs" / "workflows"
 AGENTS = ROOT / "tests" / "data" / "agents"
 OF_HOST = {
     "working_memory": {"aim": "a lamp", "step": "light it"},
@@ -62,18 +61,6 @@ def test_files_in_use_go_round_their_states(prism: Prism, reader: FakeOllama, na
     chosen = {state for step in definition.steps for state in step.transition_map.values()}
     assert {*definition.states} - chosen <= {*moved, definition.initial}
     assert len(moved) > 15 or moved[-1] in definition.final_states
-
-
-@pytest.mark.parametrize("name", ["builder", "essay", "support"])
-@pytest.mark.slow
-def test_every_example_moves(prism: Prism, reader: FakeOllama, name: str) -> None:
-    """With the variables beside it, whether or not somebody carries out its actions."""
-    path, context = DOCS / f"{name}.yaml", DOCS / f"{name}.json"
-    model = ("--model", "llama3.2", "--host", reader.url, "--context", context)
-    for number, more in enumerate(([], ["--echo-actions"])):
-        ran = prism("run", path, "--rounds", 12, *model, *more, "--out", f"run{number}")
-        assert (ran.status, ran.err) == (0, "")
-        assert len(events_of(prism.folder / f"run{number}", "statechart.transition")) > 1
 
 
 def events_of(folder: Path, name: str) -> list[dict[str, Any]]:

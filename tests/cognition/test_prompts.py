@@ -130,17 +130,6 @@ def test_thinking_asks_for_the_next_state_and_a_thought() -> None:
     assert all(f"\n{state}: " in text for state in STATES)
 
 
-def test_executing_lists_the_memory_actions() -> None:
-    """Executing shows what it may do, paging by a model likewise, and neither the other's."""
-    executing, paging = text_of("executing"), text_of("paging")
-    for name in ("working_memory_add", "working_memory_remove", "storage_load", "storage_save"):
-        assert f"\n{name}: " in executing
-        assert f"\n{name}: " not in paging
-    for name in ("page_out", "page_in"):
-        assert f"\n{name}: " in paging
-        assert f"\n{name}: " not in executing
-
-
 @pytest.mark.parametrize(
     ("actions", "example", "has_value"),
     [
@@ -171,21 +160,6 @@ async def test_a_goal_that_is_given_replaces_the_configured_one(
     await thinker(writer, config=CONFIG, goal=given).cycle()
     [found] = re.findall("<goal>\n(.*)\n</goal>", prompts[0]) or [None]
     assert found == shown
-
-
-@given(st.dictionaries(KEPT, KEPT, max_size=5), st.sampled_from(STATES))
-def test_tokens_are_those_of_the_counter(working: dict[str, str], state: str) -> None:
-    """A prompt has the tokens that the counter says, and each memory adds its own."""
-
-    def tokens(memories: dict[str, str], thoughts: dict[str, str]) -> int:
-        prompt = build_prompt(CONFIG, state, Seen(memories, thoughts), count=len)
-        assert prompt.tokens == len(prompt.text)
-        return prompt.tokens
-
-    bare = tokens({}, {})
-    memories = sum(tokens({tag: value}, {}) - bare for tag, value in working.items())
-    thought = len('<thought key="thinking_log_001">hm</thought>\n')
-    assert tokens(working, {"thinking_log_001": "hm"}) == bare + memories + thought
 
 
 @pytest.mark.parametrize(

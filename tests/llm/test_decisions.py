@@ -7,14 +7,12 @@ import pytest
 from prism.errors import (
     CircuitOpenError,
     DecisionsUnsupportedError,
-    OverloadedError,
     UnreachableError,
 )
 from prism.statechart.reasoner import Cost
 from prism.testing import Fault
 from tests.kit.pools import FAILURES_TO_OPEN, ask, impatient, open_at_once
 from tests.kit.servers import HELLO, QUESTION, SHOW, Connect, Serve
-from tests.kit.waiting import until
 
 
 async def attempts(pool: Any) -> int:
@@ -59,48 +57,6 @@ async def test_a_pool_in_which_no_server_decides_says_so(serve: Serve, connect: 
     assert cost.attempts == 4
     servers[1].decides = True
     assert [await attempts(pool) for _ in range(2)] == [2, 1]
-
-
-async def test_only_servers_that_did_not_answer_are_looked_at_again(
-    serve: Serve, connect: Connect
-) -> None:
-    """If none decides and some do not answer it is an error; only those are looked at again."""
-    chats, gone = serve(models=["nimble"], decision_models=[]), serve()
-    gone.stop()
-    pool = connect(chats, gone, model="nimble")
-    with pytest.raises(UnreachableError):
-        await pool.offers_decisions()
-    gone.start()
-    chats.stop()
-    assert await pool.offers_decisions() is True
-
-
-@pytest.mark.usefixtures("loop_clock")
-async def test_the_first_server_that_decides_settles_the_look(
-    serve: Serve, connect: Connect
-) -> None:
-    """A silent server is neither waited for nor blamed once another has said that it decides."""
-    good, silent = serve(), serve()
-    silent.fail_always(Fault.hang(), path=SHOW)
-    pool = connect(good, silent, model="nimble", timeout=60)
-    for _ in range(FAILURES_TO_OPEN + 1):
-        assert await pool.offers_decisions() is True
-    assert pool.servers[1].trouble == ""
-    await until(lambda: silent.open_connections == 0)
-
-
-async def test_failed_looks_open_the_circuit(serve: Serve, connect: Connect) -> None:
-    """Failed looks count as failures: after five in a row nobody looks until the circuit closes."""
-    server = serve()
-    pool = connect(server, model="nimble")
-    server.fail(*[Fault.status(502)] * FAILURES_TO_OPEN, path=SHOW)
-    for _ in range(FAILURES_TO_OPEN):
-        with pytest.raises(OverloadedError):
-            await pool.offers_decisions()
-    with pytest.raises(CircuitOpenError, match="answered 502"):
-        await pool.offers_decisions()
-    pool.servers[0].breaker.succeeded()
-    assert await pool.offers_decisions() is True
 
 
 async def test_a_server_without_api_show_is_taken_to_decide(serve: Serve, connect: Connect) -> None:

@@ -98,21 +98,6 @@ def test_who_mutes_nearly_everybody_still_finds_a_post() -> None:
     assert {post.number for post in reader.unread} == {post.number for post in wanted}
 
 
-@pytest.mark.parametrize("liking", [{"following": ["ben"]}, {"interests": ["art"]}])
-def test_an_idle_reader_looks_again_only_for_a_post_that_may_be_for_it(
-    liking: dict[str, Any],
-) -> None:
-    """Once a feed has found nothing, posts by others on other topics are no news to its reader."""
-    network, reader = network_of(**liking)
-    write(network, "cem", "bees")
-    assert not network.refresh(reader)
-    assert not reader.has_news
-    write(network, "cem", "bees")
-    assert not reader.has_news
-    write(network, "ben", "art")
-    assert reader.has_news
-
-
 happenings = st.one_of(
     st.tuples(st.just("write"), st.sampled_from(AUTHORS), st.sets(st.sampled_from(TOPICS))),
     st.tuples(st.just("read"), st.integers(0, 3), st.just(frozenset())),

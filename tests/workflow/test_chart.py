@@ -91,19 +91,6 @@ async def test_pieces_refuse_what_the_whole_chart_refuses() -> None:
     assert refused.reason == "no transition from 's1' to 's2'"
 
 
-def test_a_chart_keeps_the_order_of_the_list() -> None:
-    """Transitions from one state stand in the order of the file, wildcards in their place."""
-    text = written(['    - {from: "*", to: c}', "    - a->b", "    - b->a"], ["a", "b", "c"])
-    chart = Workflow.from_text(text).chart
-    assert [(item.source, item.target) for item in chart.transitions] == [
-        ("a", "c"),
-        ("b", "c"),
-        ("c", "c"),
-        ("a", "b"),
-        ("b", "a"),
-    ]
-
-
 async def test_an_agents_history_is_timed_by_its_clock() -> None:
     """A clock that is given times the agent's history."""
     clock = SimulatedClock()

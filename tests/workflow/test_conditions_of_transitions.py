@@ -69,25 +69,6 @@ async def test_one_that_does_not_hold_is_refused(condition: str, reason: str) ->
     assert event["reason"] == run.reason
 
 
-async def test_every_condition_that_refuses_is_named() -> None:
-    """Where several transitions lead to the target, the log says why each was not made."""
-    agent = agent_of(
-        """
-state_machine:
-  states: [a, b]
-  transitions:
-    - {from: a, to: b, condition: x > 1}
-    - {from: "*", to: b, condition: y}
-steps: [{name: s, code: '', transition_to: b}]
-""",
-        context={"x": 0},
-    )
-    (run,) = (await agent.turn()).steps
-    assert run.reason == (
-        "the condition 'x > 1' is false; the condition 'y' failed: there is no variable 'y'"
-    )
-
-
 class Alive:
     """A host's object with a method that must not be called."""
 

@@ -239,14 +239,6 @@ async def test_plain_callbacks_run_one_after_another() -> None:
     assert most == 1
 
 
-async def test_without_a_callback_an_action_is_only_a_result() -> None:
-    """It stands in the context, and there is no history."""
-    agent = agent_of(ACTION)
-    await agent.turn()
-    assert list(agent.action_history) == []
-    assert agent.context["s"]["action"] == {"kind": "wait"}
-
-
 async def test_data_of_a_schema_may_hold_an_action() -> None:
     """An object under `action` is carried out there, too; anything else there is data."""
     done: list[Action] = []

@@ -118,17 +118,6 @@ async def test_doubled_braces_are_single_ones(written: str, asked: str) -> None:
     assert prompts_of(writer) == [asked]
 
 
-async def test_each_part_of_a_prompt_has_its_own_braces() -> None:
-    """A component that doubles its braces changes nothing of a prompt that does not."""
-    writer = writer_of()
-    text = (
-        'steps: [{name: s, type: llm, prompt: \'{"a": {"b": {x}}}\'}]\n'
-        "components: {traits: {t: {inject_into: [s], prompt_fragment: '{{\"c\": {x}}}'}}}\n"
-    )
-    await agent_of(text, writer, {"x": 1}).turn()
-    assert prompts_of(writer) == ['{"a": {"b": 1}}\n{"c": 1}']
-
-
 async def test_an_unknown_variable_stays_and_is_logged() -> None:
     """Its name stands in the step's event and in what the turn returns, in components too."""
     writer = writer_of()

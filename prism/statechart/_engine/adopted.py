@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from itertools import chain
+from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._engine.deciding import Deciding
+from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._engine.deciding import Deciding, distinct
 from prism.statechart._engine.machine import (
+    ChartMachine,
     EventData,
     Machine,
     MachineError,
@@ -67,37 +71,25 @@ class _Note:
 
 
 class _Callback:
-    """A callback of an adopted Machine that belongs to its chart."""
+    """A callback of an adopted Machine that belongs to its chart.
 
-    def __init__(self, chart: AdoptedEngine) -> None:
-        self.chart = chart
+    Args:
+        chart: The chart.
+        method: The name of the chart's method to call.
+    """
+
+    def __init__(self, chart: AdoptedEngine, method: str) -> None:
+        self.chart, self.method = chart, method
 
     def __call__(self, event: Any) -> None:
         """Tell the chart."""
+        getattr(self.chart, self.method)(event)
 
 
-class _Before(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Note where the agent is, and close what an event around this one has already done."""
-        self.chart._begin_event(event)
-
-
-class _After(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Write what the transition leaves behind."""
-        self.chart._end_event(event)
-
-
-class _Final(_Callback):
-    def __call__(self, event: Any) -> None:
-        """Write what failed after its state had changed, and tell of an event that was refused."""
-        self.chart._close_event(event)
-
-
-_CALLBACKS: dict[str, type[_Callback]] = {
-    "before_state_change": _Before,
-    "after_state_change": _After,
-    "finalize_event": _Final,
+_CALLBACKS = {
+    "before_state_change": "_begin_event",
+    "after_state_change": "_end_event",
+    "finalize_event": "_close_event",
 }
 
 
@@ -136,34 +128,62 @@ class AdoptedEngine(Deciding[Any]):
         logger: EventLogger | None,
         clock: Callable[[], float],
     ) -> None:
-        if any(isinstance(each, _Callback) for each in machine.after_state_change):
-            raise DefinitionError("the Machine belongs to a chart already: use that one")
-
-        title = name or (machine.name or "").removesuffix(": ") or "machine"
-        definition = definition_of(machine, title, None)
-        limits = {value_text(state): ticks for state, ticks in timeouts.items()}
+        _require_free(machine)
         # past the constructor of a chart, which would make a Machine of its own
-        self._set_up(definition)
-        self._begin_anew(Reporter(title, logger, strict=False), clock)
+        self._title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._machine = machine
         self._attribute: str = machine.model_attribute
-        self._built = snapshot_of(machine)
-        self._state_limits = limits
+        self._state_limits = {
+            value_text(_state_of(machine, state).value): ticks for state, ticks in timeouts.items()
+        }
         self._timeout_trigger = timeout_trigger
-        self._under_way: dict[int, list[Any]] = {}
-        self._made = 0
-        self._callbacks = {name: kind(self) for name, kind in _CALLBACKS.items()}
+        self._reporter = Reporter(self._title, logger, strict=False)
+        self._has_logger = logger is not None
+        self._clock = clock
+        self._callbacks = {hook: _Callback(self, method) for hook, method in _CALLBACKS.items()}
+        self._forget()
         self._attach()
         if not machine.send_event:
             self._machine.callback = _CallbackWithEvent(machine)
         for model in machine.models:
             self.adopt(model)
-        if engine_hooks:
+        if engine_hooks and not is_hierarchical(machine):
             observe("chart_built", ChartBuilt, self._definition)
+
+    def _forget(self) -> None:
+        """Begin without what is only known while the chart is used."""
+        self._under_way: dict[int, list[Any]] = {}
+        self._made: dict[int, int] = {}
+        self._edges = {}
+        self._described: Definition[Any] | None = None
+        self._built = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the Machine."""
-        return object.__new__, (type(self),), vars(self) | {"_under_way": {}}
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        twin._forget()
+        return object.__new__, (type(self),), vars(twin)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy with the Machine, which calls its chart."""
+        make, arguments, state = self.__reduce__()
+        twin: Self = memo.setdefault(id(self), make(*arguments))
+        own = {name: deepcopy(state[name], memo) for name in ("_machine", "_callbacks")}
+        vars(twin).update(state | own)
+        return twin
+
+    @property
+    def _definition(self) -> Definition[Any]:  # type: ignore[override]
+        """The Machine as it is now, as a definition."""
+        self._require_flat("definition")
+        built = snapshot_of(self._machine)
+        if self._described is None or built != self._built:
+            # a definition has limits for the trigger of that name alone
+            limits = self._state_limits if self._timeout_trigger == TIMEOUT else {}
+            self._described = definition_of(self._machine, self._title, None, limits)
+            self._built = built
+        return self._described
 
     def _attach(self) -> None:
         for name, callback in self._callbacks.items():
@@ -192,26 +212,41 @@ class AdoptedEngine(Deciding[Any]):
                     setattr(agent, field, value)
         return agent
 
+    def _ticks_of(self, agent: Any) -> int | None:
+        """Return the ticks of an agent in its state.
+
+        A model that was added after the Machine was adopted gets what the others have.
+        """
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is None and any(each is agent for each in self._machine.models):
+            ticks = count_of(self.adopt(agent), "ticks_in_state")
+        return ticks
+
     # What the Machine tells
 
     def _begin_event(self, event: Any) -> None:
+        """Note where the agent is, and close what an event around this one has already done."""
         agent = event.model
+        ticks = self._ticks_of(agent)
         around = self._under_way.setdefault(id(agent), [])
         for each in around:
             self._commit_event(each)
-        event.note = _Note(self._value(agent), count_of(agent, "ticks_in_state"))
+        event.note = _Note(self._value(agent), ticks)
         around.append(event)
 
     def _end_event(self, event: Any) -> None:
-        self._made += 1
+        """Write what the transition leaves behind."""
         if not hasattr(event, "note"):  # the first callback was replaced
             source = event.machine.get_state(event.transition.source).value
             event.note = _Note(source, count_of(event.model, "ticks_in_state"))
         self._finish_event(event)
-        if engine_hooks:
+        if engine_hooks and not is_hierarchical(self._machine):
             self._observe_made(event)
 
     def _close_event(self, event: Any) -> None:
+        """Write what failed after its state had changed, and tell of an event that was refused."""
+        if event.result and id(event.model) in self._made:
+            self._made[id(event.model)] += 1
         if hasattr(event, "note"):
             self._finish_event(event)
         elif event.error is None or isinstance(event.error, MachineError):
@@ -259,7 +294,7 @@ class AdoptedEngine(Deciding[Any]):
 
     def _tell_refused(self, event: Any) -> None:
         arcs = _arcs_from(event)
-        if engine_hooks:
+        if engine_hooks and not is_hierarchical(self._machine):
             self._observe_guards(event, arcs, "failed")
         logger = self._reporter.debug_logger()
         if logger is not None:
@@ -278,7 +313,8 @@ class AdoptedEngine(Deciding[Any]):
         self._observe_guards(event, arcs[:at], "failed")
         self._observe_guards(event, arcs[at : at + 1], "passed")
         number = self._number_of(event.transition)
-        for hook in ("transition_began", "transition"):
+        # no definition has the transitions to any state that a Machine adds by itself
+        for hook in () if number is None else ("transition_began", "transition"):
             observe(
                 hook, TransitionDetails, self._definition, number, event.model, context_of(event)
             )
@@ -308,20 +344,20 @@ class AdoptedEngine(Deciding[Any]):
         """
         if is_async(self._machine):
             raise AgentError(
-                f"chart {self._definition.name!r} runs an AsyncMachine: write "
+                f"chart {self._title!r} runs an AsyncMachine: write "
                 "await chart.afire(agent, trigger)"
             )
-        before, made = self._value(agent), self._made
-        self._run()(agent, trigger, *args, **kwargs)
-        return self._moved(agent, before, made)
+        with self._watching(agent) as moved:
+            self._run()(agent, trigger, *args, **kwargs)
+        return moved()
 
     async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
         """Trigger an event of an `AsyncMachine`, as `fire` of any other."""
         if not is_async(self._machine):
             return self.fire(agent, trigger, *args, **kwargs)
-        before, made = self._value(agent), self._made
-        await self._run()(agent, trigger, *args, **kwargs)
-        return self._moved(agent, before, made)
+        with self._watching(agent) as moved:
+            await self._run()(agent, trigger, *args, **kwargs)
+        return moved()
 
     def _run(self) -> Callable[..., Any]:
         self._attach()
@@ -331,24 +367,40 @@ class AdoptedEngine(Deciding[Any]):
         )
         return run
 
-    def _moved(self, agent: Any, before: Any, made: int) -> Any:
-        # a queued Machine always answers that it has made a transition
-        now = self._value(agent)
-        return now if now != before or self._made != made else None
+    @contextmanager
+    def _watching(self, agent: Any) -> Iterator[Callable[[], Any]]:
+        """Count the transitions that an agent makes; yield what returns its state if there are any.
+
+        The Machine's own answer would not do: a queued one always says that it has made one.
+        """
+        key, before = id(agent), self._value(agent)
+        around = self._made.get(key)
+        self._made[key] = made = 0
+
+        def moved() -> Any:
+            now = self._value(agent)
+            return now if made or now != before else None
+
+        try:
+            yield moved
+        finally:
+            made = self._made.pop(key, 0)
+            if around is not None:
+                self._made[key] = around + made
 
     def _value(self, agent: Any) -> Any:
         try:
             return getattr(agent, self._attribute)
         except AttributeError:
             raise AgentError(
-                f"chart {self._definition.name!r} cannot drive {type(agent).__name__!r}: it has no "
+                f"chart {self._title!r} cannot drive {type(agent).__name__!r}: it has no "
                 f"{self._attribute!r}"
             ) from None
 
     def tick(self, agent: Any, context: Any = None) -> Any:
         """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
         state = value_text(self._value(agent))
-        ticks = count_of(agent, "ticks_in_state")
+        ticks = self._ticks_of(agent)
         if ticks is None:
             return None
         ticks = count_tick(agent, ticks)
@@ -367,7 +419,7 @@ class AdoptedEngine(Deciding[Any]):
     # Looking
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
-        self._require_flat("enabled transitions")
+        self._require_flat("enabled transitions", also_async=True)
         machine = self._machine
         source = machine.get_model_state(agent)
         event = machine.events.get(trigger)
@@ -383,13 +435,84 @@ class AdoptedEngine(Deciding[Any]):
         """Return the events that would cause a transition now."""
         return [each for each in self._machine.events if any(self._enabled(agent, each, context))]
 
-    def _require_flat(self, what: str) -> None:
-        if is_hierarchical(self._machine) or is_async(self._machine):
+    def is_in(self, agent: Any, state: Any) -> bool:
+        """Return whether an agent is in a state; of a `HierarchicalMachine`, exactly in it."""
+        now = self._value(agent)
+        return bool(now == state or value_text(now) == value_text(state))
+
+    def active(self, state: Any) -> tuple[Any, ...]:
+        """Return the state."""
+        return (state,)
+
+    def valid_targets(self, state: Any, trigger: str) -> list[Any]:
+        """Return the distinct targets of a state and an event, conditions ignored."""
+        return distinct(
+            item.source if item.target is None else item.target
+            for item in self._leaving(state)
+            if item.trigger == trigger
+        )
+
+    def valid_triggers(self, state: Any) -> list[str]:
+        """Return the events that a state reacts to, conditions ignored."""
+        return distinct(item.trigger for item in self._leaving(state))
+
+    def _leaving(self, state: Any) -> Iterator[Any]:
+        source = self.state_of(value_text(state))
+        return (item for item in self._definition.transitions if item.source == source)
+
+    def state_of(self, text: str) -> Any:
+        """Return the member of the chart's states that a text stands for."""
+        states = {value_text(state): state for state in self._definition.states}
+        if text not in states:
+            raise self._unknown_state(f"state {text!r}")
+        return states[text]
+
+    def _require_flat(self, what: str, *, also_async: bool = False) -> None:
+        if is_hierarchical(self._machine) or (also_async and is_async(self._machine)):
             kind = type(self._machine).__name__
             raise DefinitionError(
-                f"chart {self._definition.name!r} runs a {kind}, which has no {what}: history, "
-                "ticks and log work; write it as a chart of State(...) for the rest"
+                f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
+                "log work; for the rest, write it as a Statechart"
             )
+
+
+def _refused(name: str, instead: str) -> Any:
+    """Return a method that an adopted Machine has no use for."""
+
+    def refuse(self: AdoptedEngine, *_: Any, **__: Any) -> Any:
+        raise DefinitionError(
+            f"chart {self._title!r} runs an application's own Machine, which has no {name}: "
+            f"{instead}"
+        )
+
+    return refuse
+
+
+for _name, _instead in {
+    "begin": "its models are in the initial state already",
+    "bound": "build the Machine anew for each run",
+    "extended": "use the Machine's own add_states and add_transition",
+    "fire_to": "fire the event",
+}.items():
+    setattr(AdoptedEngine, _name, _refused(_name, _instead))
+
+
+def _require_free(machine: Any) -> None:
+    """Refuse what cannot be adopted."""
+    if not isinstance(machine, Machine):
+        kind = type(machine).__name__
+        raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
+    hooks = machine.before_state_change, machine.after_state_change, machine.finalize_event
+    is_taken = any(isinstance(each, _Callback) for each in chain(*hooks))
+    if is_taken or isinstance(machine, ChartMachine):
+        raise DefinitionError("the Machine belongs to a chart already: use that one")
+
+
+def _state_of(machine: Machine, state: Any) -> Any:
+    try:
+        return machine.get_state(state)
+    except ValueError as error:
+        raise DefinitionError(f"timeouts: {error}") from None
 
 
 def _recorded(value: Any) -> Any:

@@ -9,7 +9,7 @@ to the Machine leave the same agent, history and log.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -449,13 +449,15 @@ def value_text(value: Any) -> str:
 def arcs_of(machine: Machine) -> Iterator[tuple[str, Any]]:
     """Yield triggers and transitions, without the ``to_x`` that a Machine adds by itself.
 
-    A Machine that has no others moves by those.
+    A Machine that has no others moves by those. A transition from or to a state that the Machine
+    does not have never moves anybody.
     """
     every = [
         (trigger, arc)
         for trigger, event in machine.events.items()
         for arcs in event.transitions.values()
         for arc in arcs
+        if arc.source in machine.states and (arc.dest is None or arc.dest in machine.states)
     ]
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
     own = [
@@ -477,13 +479,22 @@ def snapshot_of(machine: Machine) -> list[Any]:
     ]
 
 
-def definition_of(machine: Machine, name: str, written: Definition[Any] | None) -> Definition[Any]:
+def definition_of(
+    machine: Machine,
+    name: str,
+    written: Definition[Any] | None,
+    timeouts: Mapping[str, int] | None = None,
+) -> Definition[Any]:
     """Return a Machine's states and transitions as a definition.
+
+    A final state of a Machine can be left, which one of a definition cannot; such a state counts as
+    any other.
 
     Args:
         machine: The Machine.
         name: Name of the chart.
         written: The definition that it was made from, if there is one; of it the rest is taken.
+        timeouts: The time-outs by the texts of states, if there is no such definition.
     """
     values = [each.value for each in machine.states.values()]
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
@@ -491,22 +502,25 @@ def definition_of(machine: Machine, name: str, written: Definition[Any] | None) 
         texts = [*map(value_text, values)]
         members = dict(zip(machine.states, state_enum(name, texts), strict=True))
 
-    made: list[Written[Any]] = []
-    for trigger, arc in arcs_of(machine):
-        if arc.source not in members or (arc.dest is not None and arc.dest not in members):
-            continue
-        made.append(
-            Written(
-                trigger,
-                members[arc.source],
-                None if arc.dest is None else members[arc.dest],
-                _guard_of(machine, trigger, arc),
-                _action_of(arc),
-            )
+    arcs = [*arcs_of(machine)]
+    made = [
+        Written(
+            trigger,
+            members[arc.source],
+            None if arc.dest is None else members[arc.dest],
+            _guard_of(machine, trigger, arc),
+            _action_of(arc),
         )
-
-    ends = [members[name] for name, each in machine.states.items() if each.final]
-    rest: dict[str, Any] = {"name": name} if written is None else arguments_of(written)
+        for trigger, arc in arcs
+    ]
+    left = {arc.source for _, arc in arcs}
+    ends = [members[at] for at, each in machine.states.items() if each.final and at not in left]
+    if written is None:
+        named = {value_text(each.value): members[at] for at, each in machine.states.items()}
+        limits = {named[text]: ticks for text, ticks in (timeouts or {}).items()}
+        rest: dict[str, Any] = {"name": name, "timeouts": limits}
+    else:
+        rest = arguments_of(written)
     rest |= {"states": [*members.values()], "transitions": made, "final_states": ends}
     rest["initial"] = members[machine.initial] if machine.initial else next(iter(members.values()))
     return Definition(**rest)

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
-from prism.statechart._asking import told
 from prism.statechart._definition import Definition
 from prism.statechart._engine.checks import cannot_drive, is_foreign
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
+from prism.statechart._engine.rows import NestedRows
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
-from prism.statechart.transitions import Guard, Transition
-
-
-class _Asked(NamedTuple):
-    """A transition of a flat chart; one with composites has its `Arc` instead."""
-
-    number: int
-    source: Any
-    written: Transition[Any]
-    guard: Guard | None
-
 
 Groups = Sequence[Sequence[Any]]
 """The transitions that may react, for each region the inner ones first."""
@@ -33,48 +22,21 @@ class _ChanceError(Exception):
     """Several transitions share an event, weighted by probability."""
 
 
-class _Flat:
-    """A state of a flat chart: what reacts there, and where that leads."""
-
-    def __init__(self, chart: Definition[Any], state: Any) -> None:
-        self.state = state
-        self.leaves = (state,)
-        self.reactions: dict[str, list[list[Any]]] = {}
-        for number, item in enumerate(chart.transitions):
-            if item.source == state:
-                asked = _Asked(number, state, item, told(item.guard, item, item.source))
-                self.reactions.setdefault(item.trigger, [[]])[0].append(asked)
-
-        self.triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
-        self.reacts_to = tuple(self.reactions)
-
-    def knows(self, trigger: object) -> bool:
-        """Return whether the chart has a trigger."""
-        return trigger in self.triggers
-
-    def targets(self, groups: Groups, passes: Callable[[Any], bool], _agent: Any) -> list[Any]:
-        """Return where the transitions that pass lead, that of a fire first."""
-        return [each.written.target for group in groups for each in group if passes(each)]
-
-
-class _Nested:
-    """A state of a chart with composites, alike."""
+class _Reacting:
+    """A state of a chart: what reacts there, and where that leads."""
 
     def __init__(self, chart: Definition[Any], state: Any, trigger: str) -> None:
-        # loaded only where there are composites
-        from prism.statechart._engine.rows import NestedRows
-
-        assert chart.tree is not None
-        self._rows = NestedRows(chart.tree)
+        hierarchy = chart.hierarchy
+        self._rows = NestedRows(hierarchy)
         self._place = self._rows.place(state)
         self.state = self._place.state
         self.leaves = tuple(self._rows.tree.nodes[each].state for each in self._place.leaves)
         self.reactions = self._rows.groups(self._place.leaves, trigger)
-        self.triggers = tuple(chart.tree.triggers)
+        self.triggers = tuple(hierarchy.triggers)
         self.reacts_to = tuple(
             each for each in self.triggers if self._rows.groups(self._place.leaves, each).get(each)
         )
-        self.knows = chart.tree.reacts_to
+        self.knows = hierarchy.reacts_to
 
     def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
         """Return where the transitions that pass lead, that of a fire first."""
@@ -147,18 +109,16 @@ def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
         raise cannot_drive(chart.name, agent, error) from None
 
 
-def _found(chart: Definition[Any], state: Any, trigger: str) -> _Flat | _Nested | None:
+def _found(chart: Definition[Any], state: Any, trigger: str) -> _Reacting | None:
     """Return what is known of a state; None if no agent of the chart can be in it."""
-    if chart.tree is None:
-        return _Flat(chart, state) if state in chart.states else None
     try:
-        return _Nested(chart, state, trigger)
+        return _Reacting(chart, state, trigger)
     except (KeyError, TypeError):
         return None
 
 
 def _fired(
-    found: _Flat | _Nested,
+    found: _Reacting,
     groups: Groups,
     tried: dict[int, Candidate],
     agent: Any,

@@ -68,7 +68,7 @@ class _Outline:
 
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
-    outline = _flat_outline(chart) if chart.tree is None else _nested_outline(chart.tree)
+    outline = _outline_of(chart.hierarchy)
 
     return [
         *_unreachable(chart, outline),
@@ -76,34 +76,6 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
         *_shadowed(outline),
         *_without_timeout(chart, outline),
     ]
-
-
-def _flat_outline(chart: Definition[Any]) -> _Outline:
-    leaving = [item for item in chart.transitions if item.source != item.target]
-    return _Outline(
-        {chart.initial},
-        {item.source for item in leaving},
-        {item.source for item in leaving if item.trigger == TIMEOUT},
-        chart.timeouts.keys(),
-        chart.final_states,
-        [*_shadowed_in(chart)],
-    )
-
-
-def _shadowed_in(
-    chart: Definition[Any],
-) -> Iterator[tuple[Any, Transition[Any], Transition[Any]]]:
-    unguarded: dict[tuple[Any, str], Transition[Any]] = {}
-    for item in chart.transitions:
-        if item.source in chart.decision_states:
-            # a reasoner may choose any of them
-            continue
-
-        earlier = unguarded.get((item.source, item.trigger))
-        if earlier is not None:
-            yield item.source, item, earlier
-        elif item.guard is None:
-            unguarded[item.source, item.trigger] = item
 
 
 def _unreachable(chart: Definition[Any], outline: _Outline) -> list[Finding]:
@@ -171,11 +143,11 @@ def _without_timeout(chart: Definition[Any], outline: _Outline) -> list[Finding]
     ]
 
 
-# Charts with composites: their transitions as written, since one to a history is several of leaves
+# Transitions as written, since one to a history is several of leaves
 
 
-def _nested_outline(tree: Hierarchy) -> _Outline:
-    """Return what a lint looks at in a chart with composites."""
+def _outline_of(tree: Hierarchy) -> _Outline:
+    """Return what a lint looks at."""
     left = _left_by_any(tree.arcs, tree)
     timed = _left_by_any(filter(_is_timed, tree.arcs), tree)
     if TIMEOUT not in tree.triggers and not tree.timeouts:

@@ -294,18 +294,6 @@ def test_a_limit_that_the_fixed_part_passes_is_refused_at_load(limit: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("action", "state"), [("storage_load", "executing"), ("page_out", "paging")]
-)
-def test_every_state_must_fit(action: str, state: str) -> None:
-    """Long actions make only the prompt of one state too large: that is refused, too."""
-    document: dict[str, Any] = {"hard_limit": 1500, "paging_limit": 1000}
-    assert loaded(document)
-
-    (problem,) = told({**document, "available_actions": {action: "word " * 2000}})
-    assert f"in state {state}" in problem
-
-
-@pytest.mark.parametrize(
     "make",
     [
         lambda: Limit(max_tokens=0),

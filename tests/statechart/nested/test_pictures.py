@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Any
 from xml.etree import ElementTree
 
 from prism.drawing import Box
@@ -52,11 +51,10 @@ def test_mermaid_has_states_in_states_and_regions() -> None:
 
 def test_mermaid_begins_in_regions_at_the_state_around_them() -> None:
     """Mermaid draws no arrow from a composite's dot to a region that lies deeper."""
-    names = StrEnum("Names", "ALL PAIR LEFT RIGHT OUT")
-    pair = State(names.PAIR, [names.LEFT, names.RIGHT], parallel=True)
-    inside = State(names.ALL, [pair, names.OUT], initial=names.RIGHT)
-    go = Transition("go", names.RIGHT, names.OUT)
-    lines = format(Statechart([inside], [go], initial=names.ALL), "mermaid").splitlines()
+    pair = State(Day.AWAKE, [Day.PHONE, Day.BODY], parallel=True)
+    states = [State(Day.IDLE, [pair, Day.ASLEEP], initial=Day.BODY)]
+    sleeps = Transition("sleeps", Day.BODY, Day.ASLEEP)
+    lines = format(Statechart(states, [sleeps], initial=Day.IDLE), "mermaid").splitlines()
     assert "        [*] --> s1" in lines
 
 
@@ -69,23 +67,26 @@ def test_dot_has_a_cluster_for_each_composite() -> None:
     assert text.count("{") == text.count("}")
 
 
-def edges(states: list[Any], source: StrEnum, target: StrEnum) -> list[str]:
-    chart = Statechart(states, [Transition("x", source, target)], initial=source)
+INNER = State(Phone.READING, [Phone.SENT])
+INSIDE: list[Phone | State[Phone]] = [State(Phone.ENGAGING, [INNER]), Phone.POCKET]
+
+
+def edges(source: Phone, target: Phone) -> list[str]:
+    """Return the lines of an only transition."""
+    chart = Statechart(INSIDE, [Transition("x", source, target)], initial=source)
     return [line.strip() for line in format(chart, "dot").splitlines() if 'label="x"' in line]
 
 
 def test_dot_draws_an_arrow_between_a_composite_and_its_inside_at_the_composite() -> None:
     """It has a node of its own for those; all other arrows end at the border of its cluster."""
-    names = StrEnum("Names", "A B C D")
-    a, b, c, d = names
-    states = [State(a, [State(b, [c])]), d]
-    assert edges(states, a, c) == ['s0_self -> s2 [label="x"];']
-    assert edges(states, c, a) == ['s2 -> s0_self [label="x"];']
-    assert edges(states, a, a) == ['s0_self -> s0_self [label="x"];']
-    assert edges(states, a, b) == ['s0_self -> s2 [label="x", lhead=cluster_s1];']
-    assert edges(states, d, a) == ['s3 -> s2 [label="x", lhead=cluster_s0];']
-    written = format(Statechart(states, [Transition("x", a, c)], initial=d), "dot")
-    assert '        s0_self [label="a", style="rounded,dashed"];' in written
+    outer, inner, leaf, beside = Phone.ENGAGING, Phone.READING, Phone.SENT, Phone.POCKET
+    assert edges(outer, leaf) == ['s0_self -> s2 [label="x"];']
+    assert edges(leaf, outer) == ['s2 -> s0_self [label="x"];']
+    assert edges(outer, outer) == ['s0_self -> s0_self [label="x"];']
+    assert edges(outer, inner) == ['s0_self -> s2 [label="x", lhead=cluster_s1];']
+    assert edges(beside, outer) == ['s3 -> s2 [label="x", lhead=cluster_s0];']
+    written = format(Statechart(INSIDE, [Transition("x", outer, leaf)], initial=beside), "dot")
+    assert '        s0_self [label="engaging", style="rounded,dashed"];' in written
     assert "s1_self" not in written
 
 

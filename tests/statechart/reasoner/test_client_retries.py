@@ -17,7 +17,7 @@ from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
 from tests.kit.pools import FAILURES_TO_OPEN, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
-from tests.kit.servers import CHAT, DECISIONS, Connect, watched
+from tests.kit.servers import CHAT, Connect, watched
 from tests.kit.waiting import MOST_SECONDS
 
 PASSING = [
@@ -126,12 +126,6 @@ async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: Fake
     assert len(server.questions) == 1
 
 
-async def test_decision_questions_are_retried(server: FakeOllama, bare: Any) -> None:
-    """Decision questions of a bare client are retried like chats."""
-    server.fail(Fault.status(503), Fault.drop(), path=DECISIONS)
-    assert result(await decide(bare, mode="decision")) == ("model", 3)
-
-
 async def test_a_time_out_of_the_client_is_retried(
     server: FakeOllama, client: Any, loop_clock: Clock
 ) -> None:
@@ -238,9 +232,3 @@ def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: C
     """A pool has its own number of attempts, and another one would be ignored."""
     with pytest.raises(FieldValueError, match="attempts must be omitted, got 2"):
         Reasoner(connect(kind=kind), attempts=2)
-
-
-async def test_attempts_are_above_zero(bare: Any) -> None:
-    """No attempt at all is refused."""
-    with pytest.raises(FieldValueError, match="attempts must be above 0, got 0"):
-        Reasoner(bare, model="tiny", attempts=0)

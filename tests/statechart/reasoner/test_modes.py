@@ -1,7 +1,6 @@
 """Which way a model is asked: chat or decision questions."""
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Counting, bare
 from tests.kit.clocks import Clock
 from tests.kit.pools import impatient, unpaused
-from tests.kit.reasoners import OPTIONS, S, ask, asked, crowd, decide, mixed, outcomes
+from tests.kit.reasoners import OPTIONS, S, ask, asked, crowd, mixed, outcomes
 from tests.kit.servers import CHAT, DECISIONS, Connect, watched
-from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -101,19 +99,6 @@ async def test_a_failed_capability_look_backs_off(
     ]
 
 
-async def test_a_capability_look_has_its_own_time_limit(
-    server: FakeOllama, loop_clock: Clock
-) -> None:
-    """However long an answer may take, a look at what a server offers takes seconds at most."""
-    looks: list[str] = []
-    server.fail_always(watched(Fault.hang(), looks), path="/api/show")
-    client = bare(server.host, Counting)
-    deciding = asyncio.create_task(decide(client, model="nimble", timeout=600))
-    await loop_clock.passes(10, when=lambda: looks)
-    assert (await deciding).source == "model"
-    await client.close()
-
-
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
 async def test_a_refused_decision_request_is_remembered(
     kind: str, server: FakeOllama, connect: Connect
@@ -186,21 +171,6 @@ async def test_while_the_deciding_server_is_down_others_chat(
                 await reasoner.decide_many([ask()])
         await pool.close()
     assert set(asked(decides)) == {DECISIONS}
-
-
-@pytest.mark.slow
-async def test_questions_wait_for_the_probe_of_a_recovered_server(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """While one question finds out whether the server works again the others wait for it."""
-    client = unpaused(impatient(connect(concurrency=8)))
-    reasoner = Reasoner(client, mode="chat")
-    server.stop()
-    await reasoner.decide_many(crowd(20))
-    server.start()
-    server.latency = 0.01
-    await until(client.servers[0].breaker.allows)
-    assert Counter(d.source for d in await reasoner.decide_many(crowd(40))) == {"model": 40}
 
 
 async def test_a_hanging_capability_look_means_chat(

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from prism.errors import FieldValueError, ReasonerError, TooManyFallbacksError
 from prism.llm._pool import ModelPool
 from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
 from prism.statechart.reasoner import Cost, Decision, EarlierAnswers, Router
-from prism.statechart.reasoner._router import CostsByModel, costs_told, models_told
 from prism.testing import FakeOllama
 from tests.kit.reasoners import S, answer, ask, crowd, outcomes
 from tests.kit.waiting import until
@@ -208,24 +206,6 @@ async def test_agents_are_switched_in_mid_run() -> None:
     decisions = await router.decide_many(crowd(3))
     assert [each.chosen for each in decisions] == [S.COMPOSING, S.COMPOSING, S.SCROLLING]
     assert [router.can_switch_to(name) for name in ("odd", "neither")] == [True, False]
-
-
-def test_one_who_answers_for_all_is_not_told_of() -> None:
-    """A log has nothing to tell of models where agents have none of their own."""
-    router = Router({"all": Reasoner(Says(""))})
-    assert models_told(["n1"], router) == costs_told(router) == {}
-
-
-def test_only_what_a_model_gave_is_an_answer() -> None:
-    """Costs by model count the requests of a fallback, and no answer for it; so do events."""
-    given, logged = CostsByModel(), CostsByModel()
-    for source, attempts in (("model", 1), ("fallback", 3), ("cache", 0)):
-        cost = Cost(model="m1", attempts=attempts, input_tokens=2)
-        said = {each.name: getattr(cost, each.name) for each in fields(Cost) if each.compare}
-        given.add(Decision(S.IDLE, cast("Any", source), cost=cost))
-        logged.add_event({"source": source, **said})
-    expected = {"m1": {"answers": 2, "calls": 4, "input_tokens": 6, "output_tokens": 0}}
-    assert given.to_dict() == logged.to_dict() == expected
 
 
 @pytest.mark.slow

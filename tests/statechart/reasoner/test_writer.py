@@ -8,7 +8,7 @@ from typing import Any
 import ollama
 import pytest
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import ReasonerError
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
@@ -123,13 +123,6 @@ def test_a_client_that_cannot_write_is_refused(wrong: Any) -> None:
     """What has no method to ask, or blocks, is refused before the first text."""
     with pytest.raises(ReasonerError):
         Writer(wrong)
-
-
-@pytest.mark.parametrize("limit", ["timeout", "concurrency", "attempts"])
-def test_limits_are_above_zero(limit: str) -> None:
-    """A limit of nothing is a mistake."""
-    with pytest.raises(FieldValueError, match=f"{limit} must be above 0"):
-        Writer(Model(""), **{limit: 0})
 
 
 # Faults
@@ -389,16 +382,6 @@ async def test_a_kept_text_is_not_asked_for_again(counting: FakeOllama, connect:
     assert (counting.asked, len(store)) == (1, 1)
 
 
-@pytest.mark.parametrize("change", [{"prompt": "Else?"}, {"schema": None, "read": str}])
-async def test_another_call_is_asked(
-    change: dict[str, Any], counting: FakeOllama, connect: Connect
-) -> None:
-    """Another prompt or schema is another text."""
-    writer = Writer(connect(counting), cache=Store())  # type: ignore[arg-type]
-    sources = [(await writer.write(each)).source for each in (call(), call(**change))]
-    assert (sources, counting.asked) == (["model", "model"], 2)
-
-
 async def test_a_failed_text_is_not_kept(counting: FakeOllama, connect: Connect) -> None:
     """What could not be used is asked for again; so is a kept text that cannot be any more."""
     store: Any = Store()
@@ -419,9 +402,3 @@ async def test_decisions_and_texts_do_not_share_a_key(server: FakeOllama, connec
     same = TextCall("ada", "k", body["messages"][0]["content"], body["format"])
     assert (await Writer(pool, cache=store).write(same)).source == "model"
     assert len(store) == 2
-
-
-async def test_a_cache_needs_to_know_the_model() -> None:
-    """Texts of nobody knows which model are not kept."""
-    with pytest.raises(ReasonerError, match="a cache keeps answers by model"):
-        Writer(Model(""), cache=Store())  # type: ignore[arg-type]

@@ -1,0 +1,468 @@
+"""An application's own Machine as a chart: it runs as before, and keeps records, ticks, a log."""
+
+import asyncio
+import copy
+import itertools
+import json
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from transitions import EventData, Machine, MachineError, State
+from transitions.extensions import GraphMachine, HierarchicalMachine, LockedMachine
+from transitions.extensions.asyncio import AsyncMachine
+from transitions.extensions.states import Tags, Timeout, add_state_features
+
+from prism.errors import AgentError, DefinitionError, UnknownStateError
+from prism.statechart import Statechart, Transition
+from prism.telemetry import GuardEvaluated, Instrument, TransitionDetails, instrumented
+
+
+class Phase(Enum):
+    """States of an application that are no text."""
+
+    WAITING = 1
+    RUNNING = 2
+
+
+class Model:
+    """A model whose callbacks take whatever a Machine hands them, and note their calls."""
+
+    agent_id = "m"
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        self.ok = True
+
+    def is_ok(self, *_: Any, **__: Any) -> bool:
+        return self.ok
+
+    def is_bad(self, *_: Any, **__: Any) -> bool:
+        return not self.ok
+
+    def on_enter_b(self, *_: Any, **__: Any) -> None:
+        self.seen.append(("enters b", self.state))
+
+    def note(self, *_: Any, **__: Any) -> None:
+        self.seen.append(("note", self.state))
+
+    state: str
+    back: Callable[..., bool]
+
+
+def steps_of(records: Any) -> list[tuple[Any, ...]]:
+    return [(each.from_state, each.to_state, each.trigger) for each in records]
+
+
+def moves(model: Any) -> list[tuple[Any, ...]]:
+    return steps_of(model.state_history)
+
+
+def two_states(model: Any = None, cls: type[Machine] = Machine, **more: Any) -> Machine:
+    return cls(
+        model,
+        states=["a", "b"],
+        initial="a",
+        transitions=[["go", "a", "b"], ["go", "b", "a"]],
+        **more,
+    )
+
+
+def everything(model: Model, cls: type[Machine], **more: Any) -> Any:
+    """A Machine with about all that one can have."""
+    drawn: Any = {"graph_engine": "mermaid"} if cls is GraphMachine else {}
+    machine: Any = cls(
+        model,
+        states=["a", "b", State("c", on_enter="note", on_exit=["note"])],
+        initial="a",
+        after_state_change="note",
+        **drawn,
+        **more,
+    )
+    machine.add_transition(
+        *("go", "a", "b"),
+        conditions=["is_ok", lambda *_, **__: True],
+        unless=["is_bad"],
+        prepare="note",
+        before="note",
+        after="note",
+    )
+    machine.add_transition("go", "b", "=", after=model.note)
+    machine.add_transition("inner", "*", None, after="note")
+    machine.add_transition("on", "b", "c", after=lambda *_, **__: model.back())
+    machine.add_transition("back", ["b", "c"], "a")
+    machine.add_transition("timeout", "*", "a")
+    machine.add_ordered_transitions(["a", "b", "c"])
+    return machine
+
+
+EVENTS = ["go", "inner", "on", "back", "next_state", "to_c", "to_a"]
+
+
+def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except MachineError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+@pytest.mark.parametrize("sends", [False, True])
+@pytest.mark.parametrize("queued", [False, True])
+@pytest.mark.parametrize("cls", [Machine, GraphMachine, LockedMachine])
+def test_a_machine_behaves_as_before(
+    cls: type[Machine], queued: bool, sends: bool, ignores: bool, logger: Any, capture: Any
+) -> None:
+    """With any settings: results, errors, states, order of callbacks; also by ``chart.fire``."""
+    models = [Model(), Model(), Model()]
+    options = {"queued": queued, "send_event": sends, "ignore_invalid_triggers": ignores}
+    machines = [everything(model, cls, **options) for model in models]
+    Statechart.from_machine(machines[1], logger=logger)
+    chart = Statechart.from_machine(machines[2])
+    drawn = random.Random(3)
+    for number in range(300):
+        event = drawn.choice(EVENTS)
+        for model in models:
+            model.ok = number % 5 > 0
+        results = [outcome(getattr(model, event), number) for model in models[:2]]
+        fired = outcome(chart.fire, models[2], event, number)
+        assert results[0] == results[1]
+        assert isinstance(fired, str) is bool(results[0]) or queued or fired == results[0]
+        assert models[0].state == models[1].state == models[2].state
+    assert models[0].seen == models[1].seen == models[2].seen
+    records = moves(models[1])
+    assert records == moves(models[2])
+    assert len(records) == 50
+    assert records[-1][1] == models[1].state
+    assert all(one[1] == two[0] for one, two in itertools.pairwise(records))
+    refused = [each for each in capture.entries if each["event"] == "statechart.event_refused"]
+    assert {each["reason"] for each in refused} == {"guards", "no_transition"}
+
+
+def test_fire_hands_on_the_arguments_and_tells_whether_a_transition_was_made() -> None:
+    """Of a queued Machine, too, which itself always says that it has made one."""
+    got: list[Any] = []
+    model = Model()
+    machine = Machine(model, states=["a", "b"], initial="a", queued=True)
+    machine.add_transition(
+        "go", "a", "b", conditions="is_ok", before=lambda one, two=0: got.append((one, two))
+    )
+    machine.add_transition("stay", "b", "=")
+    machine.add_transition("inner", "b", None)
+    chart = Statechart.from_machine(machine)
+    model.ok = False
+    assert chart.fire(model, "go", 1, two=2) is None
+    model.ok = True
+    assert chart.fire(model, "go", 1, two=2) == "b"
+    assert got == [(1, 2)]
+    assert [chart.fire(model, each) for each in ("stay", "inner")] == ["b", "b"]
+    assert moves(model) == [("a", "b", "go")]
+    with pytest.raises(AttributeError, match="nowhere"):
+        chart.fire(model, "nowhere")
+
+
+def test_ticks_and_time_outs() -> None:
+    """Ticks are counted in the state, begin anew on entry, and fire the time-out."""
+    model = Model()
+    machine = everything(model, Machine)
+    chart = Statechart.from_machine(machine, timeouts={"b": 2})
+    model.to_b()  # type: ignore[attr-defined]
+    assert [chart.tick(model) for _ in range(3)] == [None, None, "a"]
+    assert moves(model)[-1] == ("b", "a", "timeout")
+    chart.tick(model)
+    model.go()  # type: ignore[attr-defined]
+    chart.tick(model)
+    model.go()  # type: ignore[attr-defined]
+    assert (model.state, model.ticks_in_state) == ("b", 0)  # type: ignore[attr-defined]
+    with pytest.raises(DefinitionError, match="nowhere"):
+        Statechart.from_machine(two_states(), timeouts={"nowhere": 2})
+
+
+def test_what_can_be_asked_of_the_chart() -> None:
+    """Explanations, checks, pictures and queries read the Machine as it is now."""
+    model = Model()
+    machine = everything(model, Machine)
+    chart = Statechart.from_machine(machine, name="mine", timeouts={"b": 2})
+    assert (chart.name, {*chart.states}, chart.initial) == ("mine", {"a", "b", "c"}, "a")
+    assert dict(chart.timeouts) == {"b": 2}
+    assert chart.enabled_targets(model, "go") == ["b"]
+    assert "go" in chart.enabled_triggers(model)
+    model.ok = False
+    assert "is_ok" in str(chart.explain(model, "go"))
+    assert chart.enabled_targets(model, "go") == []
+    assert not chart.check()
+    assert chart.valid_targets("a", "inner") == ["a"]
+    assert chart.is_in(model, "a")
+    assert not chart.is_in(model, "b")
+    with pytest.raises(UnknownStateError):
+        chart.valid_triggers("nowhere")
+
+    machine.add_state("d")
+    machine.add_transition("dig", "a", "d")
+    assert "d" in chart.states
+    assert "dig" in chart.triggers
+    assert chart.valid_targets("a", "dig") == ["d"]
+    assert "dig" in f"{chart:mermaid}"
+    assert {(each.kind, each.state) for each in chart.check()} == {
+        ("no_way_out", "d"),
+        ("no_timeout", "d"),
+    }
+
+
+def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
+    machine = Machine(
+        Model(), states=["a", State("b", final=True), State("c", final=True)], initial="a"
+    )
+    machine.add_transition("go", "a", "b")
+    machine.add_transition("go", "b", "c")
+    assert Statechart.from_machine(machine).final_states == {"c"}
+
+
+@pytest.mark.parametrize("hook", ["before_state_change", "after_state_change", "finalize_event"])
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook: str) -> None:
+    model, seen = Model(), []
+    machine = two_states(model, send_event=sends)
+    chart = Statechart.from_machine(machine)
+    setattr(machine, hook, lambda *_: seen.append(1))
+    model.trigger("go")  # type: ignore[attr-defined]
+    model.trigger("go")  # type: ignore[attr-defined]
+    assert chart.fire(model, "go") == "b"
+    assert (len(moves(model)), seen) == (3, [1, 1, 1])
+
+
+def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
+    """Also what an exception in ``after`` has left changed."""
+    model: Any = Model()
+    machine = Machine(model, states=["a", "b", "c", "d"], initial="a")
+    machine.add_transition("go", "a", "b", after=lambda: model.further())
+    machine.add_transition("further", "b", "c")
+    machine.add_transition("back", "c", "a", before=lambda: model.to_d())
+    machine.add_transition("fail", "a", "b", after=lambda: bool(1 / 0))
+    Statechart.from_machine(machine)
+    model.go()
+    model.back()
+    with pytest.raises(ZeroDivisionError):
+        model.fail()
+    states = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a"), ("a", "b")]
+    assert [each[:2] for each in moves(model)] == states
+
+
+def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, capture: Any) -> None:
+    """The state is where the application keeps it, and what it is."""
+
+    @add_state_features(Tags, Timeout)
+    class Extended(Machine):
+        pass
+
+    model: Any = SimpleNamespace()
+    states = [
+        {"name": Phase.WAITING, "tags": ["first"]},
+        {"name": Phase.RUNNING, "timeout": 5, "on_timeout": lambda: None},
+    ]
+    machine = Extended(model, states=states, initial=Phase.WAITING, model_attribute="phase")
+    machine.add_transition("go", Phase.WAITING, Phase.RUNNING)
+    chart = Statechart.from_machine(machine, timeouts={Phase.RUNNING: 3}, logger=logger)
+    assert chart.fire(model, "go") is Phase.RUNNING
+    assert model.phase is Phase.RUNNING
+    assert not hasattr(model, "state")
+    assert moves(model) == [(Phase.WAITING, Phase.RUNNING, "go")]
+    assert (capture.entries[0]["from_state"], capture.entries[0]["to_state"]) == (
+        "WAITING",
+        "RUNNING",
+    )
+    assert chart.is_in(model, Phase.RUNNING)
+    assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
+    model.to_phase_WAITING()
+    assert chart.enabled_targets(model, "go") == [Phase.RUNNING]
+
+
+def test_a_machine_that_is_its_own_model_and_moves_by_its_states_alone() -> None:
+    class Own(Machine):
+        def __init__(self) -> None:
+            super().__init__(states=["a", "b"], initial="a")
+
+    own: Any = Own()
+    chart = Statechart.from_machine(own)
+    own.to_b()
+    assert moves(own) == [("a", "b", "to_b")]
+    assert {each.trigger for each in chart.transitions} == {"to_a", "to_b"}
+
+
+def test_models_that_join_later_and_objects_that_are_none() -> None:
+    """The Machine's models get an agent's fields; of other objects only the state is written."""
+    machine = two_states()
+    chart = Statechart.from_machine(machine)
+    joined: Any = Model()
+    machine.add_model(joined)
+    joined.go()
+    assert (moves(joined), joined.ticks_in_state) == ([("a", "b", "go")], 0)
+
+    @dataclass
+    class Order:
+        state: str = "a"
+        state_history: list[str] = field(default_factory=lambda: ["paid"])
+
+    order = Order()
+    chart = Statechart.from_machine(two_states())
+    assert chart.fire(order, "go") == "b"
+    assert vars(order) == {"state": "b", "state_history": ["paid"]}
+    assert json.dumps(vars(order))
+    assert steps_of(chart.history(order)) == [("a", "b", "go")]
+
+
+@pytest.mark.parametrize("sends", [False, True])
+@pytest.mark.parametrize("again", [lambda it: pickle.loads(pickle.dumps(it)), copy.deepcopy])
+def test_a_copy_keeps_its_own_records(again: Any, sends: bool) -> None:
+    """By pickle and by deepcopy, with the chart or without."""
+    model: Any = Model()
+    chart = Statechart.from_machine(two_states(model, send_event=sends), timeouts={"b": 1})
+    model.go()
+    twin, twins_chart = again((model, chart))
+    alone = again(model)
+    twin.go()
+    alone.go()
+    assert moves(model) == [("a", "b", "go")]
+    assert moves(twin) == moves(alone) == [("a", "b", "go"), ("b", "a", "go")]
+    assert twins_chart.fire(twin, "go") == "b"
+    assert [twins_chart.tick(twin) for _ in range(2)] == [None, None]
+    assert twins_chart.machine is not chart.machine
+    assert twins_chart.states == chart.states
+
+
+@pytest.mark.parametrize("sends", [False, True])
+def test_released_it_is_the_application_s_alone(sends: bool) -> None:
+    """Nothing of prism is left in the Machine, and it can be adopted again."""
+    model: Any = Model()
+    machine = two_states(model, send_event=sends)
+    chart = Statechart.from_machine(machine)
+    with pytest.raises(DefinitionError, match="belongs to a chart"):
+        Statechart.from_machine(machine)
+    chart.release()
+    assert "callback" not in vars(machine)
+    assert not machine.before_state_change + machine.after_state_change + machine.finalize_event
+    model.go()
+    assert not moves(model)
+    assert Statechart.from_machine(machine).fire(model, "go") == "a"
+
+
+def test_an_asynchronous_machine() -> None:
+    """Records, ticks and log; its events are awaited, and nobody but it evaluates conditions."""
+
+    async def run() -> None:
+        model: Any = Model()
+
+        async def slow(*_: Any) -> bool:
+            await asyncio.sleep(0)
+            return True
+
+        machine = AsyncMachine(model, states=["a", "b"], initial="a")
+        machine.add_transition("go", "a", "b", conditions=slow, after=slow)
+        machine.add_transition("go", "b", "a", unless=slow)
+        chart: Any = Statechart.from_machine(machine)
+        assert await chart.afire(model, "go", {"post_id": 1}) == "b"
+        assert await chart.afire(model, "go") is None
+        await model.to_a()
+        assert moves(model) == [("a", "b", "go"), ("b", "a", "to_a")]
+        assert model.state_history[0].context == {"post_id": 1}
+        assert chart.states == {"a", "b"}
+        assert "go" in f"{chart:mermaid}"
+        with pytest.raises(AgentError, match="await"):
+            chart.fire(model, "go")
+        for ask in (chart.explain, chart.enabled_targets):
+            with pytest.raises(DefinitionError, match="AsyncMachine"):
+                ask(model, "go")
+
+    asyncio.run(run())
+
+
+def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, capture: Any) -> None:
+    model: Any = Model()
+    region = {"name": "x", "children": ["1", "2"], "initial": "1"}
+    machine = HierarchicalMachine(
+        model, states=["a", {"name": "p", "parallel": [region, "y"]}], initial="a"
+    )
+    machine.add_transition("go", "a", "p")
+    machine.add_transition("on", "p_x_1", "p_x_2")
+    machine.add_transition("back", "p", "a")
+    chart = Statechart.from_machine(machine, logger=logger)
+    model.go()
+    assert chart.fire(model, "on") == ["p_x_2", "p_y"]
+    model.back()
+    assert [each[:2] for each in moves(model)] == [
+        ("a", "p_x_1+p_y"),
+        ("p_x_1+p_y", "p_x_2+p_y"),
+        ("p_x_2+p_y", "a"),
+    ]
+    assert [each["trigger"] for each in capture.entries] == ["go", "on", "back"]
+    assert "HierarchicalMachine" in repr(chart)
+    asked: list[Callable[[], Any]] = [
+        lambda: chart.states,
+        chart.check,
+        lambda: chart.explain(model, "go"),
+        lambda: f"{chart:mermaid}",
+    ]
+    for ask in asked:
+        with pytest.raises(DefinitionError, match="HierarchicalMachine"):
+            ask()
+
+
+def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
+    chart = Statechart.from_machine(two_states())
+    for name in ("begin", "bound", "extended", "fire_to"):
+        with pytest.raises(DefinitionError, match=f"no {name}"):
+            getattr(chart, name)(Model())
+    own = Statechart(
+        chart.definition.states, [Transition("go", *chart.definition.states)], chart.initial
+    )
+    with pytest.raises(DefinitionError, match="belongs to a chart"):
+        Statechart.from_machine(own.machine)
+    with pytest.raises(DefinitionError, match="got str"):
+        Statechart.from_machine("machine")  # type: ignore[arg-type]
+    with pytest.raises(AgentError, match="no 'state'"):
+        chart.fire(SimpleNamespace(), "go")
+
+
+class Watching(Instrument):
+    """Keeps the numbers of transitions and the outcomes of guards."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.asked: list[Any] = []
+
+    def transition(self, details: TransitionDetails) -> None:
+        self.made.append(details.chart.transitions[details.number].trigger)
+
+    def guard(self, details: GuardEvaluated) -> None:
+        self.asked.append((details.number, details.outcome))
+
+
+def test_instruments_see_what_a_machine_does() -> None:
+    """So coverage does; transitions that are added meanwhile are seen, too."""
+
+    def only(event: EventData) -> bool:
+        model: Any = event.model
+        return bool(model.ok)
+
+    model: Any = Model()
+    machine = Machine(model, states=["a", "b"], initial="a", send_event=True)
+    machine.add_transition("go", "a", "b", conditions=only)
+    machine.add_transition("go", "a", "nowhere", conditions=only)
+    machine.add_transition("back", "b", "a")
+    Statechart.from_machine(machine)
+    watching = Watching()
+    with instrumented(watching):
+        model.ok = False
+        model.go()
+        model.ok = True
+        model.go()
+        machine.add_transition("home", "b", "a")
+        model.home()
+        model.to_b()
+    assert watching.made == ["go", "home"]
+    assert watching.asked == [(0, "failed"), (0, "passed")]
