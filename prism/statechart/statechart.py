@@ -421,8 +421,8 @@ class Statechart(Written[StateT]):
 
         Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
         ``state_history``, ticks and time-outs, the log of transitions and refused events,
-        `explain`, `check`, pictures and coverage. A `HierarchicalMachine` has only records, ticks,
-        time-outs and the log. The events of an `AsyncMachine` are fired by ``await
+        `explain`, `check`, pictures and coverage. A ``HierarchicalMachine`` has only records,
+        ticks, time-outs and the log. The events of an ``AsyncMachine`` are fired by ``await
         chart.afire(model, trigger)``, time-outs included; nothing explains them.
 
         Three callbacks are added to the Machine. If its callbacks get plain arguments

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from prism.errors import DefinitionError
 from prism.statechart import Statechart
+from prism.statechart._engine.machine import MachineError
 from prism.statechart.states import state_text
 
 Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
@@ -114,7 +115,7 @@ class Exploration(RuleBasedStateMachine):
     def _make(self, step: _Step) -> Any:
         if self.agent.state not in self.chart.decision_states:
             # elsewhere a reasoner would not be asked
-            return self.chart.fire(self.agent, step.trigger, step.context)
+            return self._fire(step)
 
         options = self.chart.enabled_targets(self.agent, step.trigger, step.context)
         if not options:
@@ -123,6 +124,16 @@ class Exploration(RuleBasedStateMachine):
         target = options[step.choice % len(options)]
 
         return self.chart.fire_to(self.agent, step.trigger, target, step.context)
+
+    def _fire(self, step: _Step) -> Any:
+        state = self.agent.state
+        try:
+            return self.chart.fire(self.agent, step.trigger, step.context)
+        except MachineError:
+            # so a strict chart, and most Machines, refuse what a state does not react to
+            if step.trigger in self.chart.valid_triggers(state):
+                raise
+            return None
 
     @invariant()
     def holds(self) -> None:

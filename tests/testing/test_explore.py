@@ -2,6 +2,7 @@
 
 import unittest
 from collections.abc import Callable
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 
 from prism.agents import SocialAgent
 from prism.errors import DefinitionError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.statechart import AgentState, State, Statechart, Transition, social_media_chart
 from prism.testing import Exploration, explore
 
 CHART = social_media_chart()
@@ -169,6 +170,21 @@ def test_faults_of_the_engine_show_the_path() -> None:
     ]
     chart = Statechart(S, moves, S.IDLE, strict=True)
     assert path_of(short(chart, ada)) == "idle --go--> scrolling --look--> ?"
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_strict_chart_may_refuse_events(is_nested: bool) -> None:
+    """What a state of a strict chart does not react to is no failure."""
+    states = StrEnum("states", ["OFF", "LOW", "HIGH", "ON"])
+    inner = [states.LOW, states.HIGH]
+    parts = [State(states.ON, states=inner)] if is_nested else inner
+    moves = [
+        Transition("on", states.OFF, states.LOW),
+        Transition("more", states.LOW, states.HIGH),
+        Transition("off", states.HIGH, states.OFF),
+    ]
+    chart = Statechart([states.OFF, *parts], moves, states.OFF, strict=True)
+    short(chart, lambda: SimpleNamespace(state=states.OFF)).run()
 
 
 def test_contexts_may_be_one_strategy_for_all() -> None:

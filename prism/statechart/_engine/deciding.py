@@ -149,7 +149,7 @@ class Deciding(Engine[StateT]):
             state = agent.state
             arcs = self._rows[state][trigger][0] if self._look_up(state, trigger) else ()
             self._refuse(agent, trigger, context, arcs)
-            if not arcs and trigger in self._triggers:
+            if not arcs and isinstance(trigger, str) and trigger in self._triggers:
                 self._require_reaction(state, trigger)
 
     def fire_to(
