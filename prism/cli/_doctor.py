@@ -12,7 +12,6 @@ from prism.cli._screen import Screen, plain
 if TYPE_CHECKING:
     from prism.llm import Model
 
-_LOAD_SECONDS = 600.0
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
 
 
@@ -33,7 +32,7 @@ def doctor(
         reasoner: Kind of server: ollama (the default), or openai for any server with OpenAI's API
             (vLLM, llama.cpp, LM Studio).
         key_variable: Environment variable that holds the server's key.
-        timeout: Seconds to wait for one answer.
+        timeout: Seconds to wait for one answer, and for the model to be loaded.
 
     [bold]Examples[/bold]
 
@@ -55,7 +54,7 @@ def doctor(
             hosts=host,
             key=key_variable,
             timeout=timeout,
-            load_timeout=max(timeout, _LOAD_SECONDS),
+            load_timeout=timeout,
         )
         asked.as_client()
     if not asyncio.run(_is_well(asked, Screen())):

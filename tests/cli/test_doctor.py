@@ -48,6 +48,6 @@ def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: Fak
         ["ok", "decisions"],
         ["...", "load"],
     ]
-    assert told[-1] == "...   load: can take up to 600 s\n"
+    assert told[-1] == "...   load: can take up to 60 s\n"
     assert rest == ""
     assert process.returncode != 0
