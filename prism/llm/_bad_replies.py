@@ -38,9 +38,6 @@ from prism.statechart.reasoner._spending import first
 SEE_ADDRESS = "check that this is the address of a model server"
 """Advice if a web page comes back, for example from a proxy or another server."""
 
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
-"""OpenSSL's error for an unencrypted answer."""
-
 _STATUSES = frozenset(str(status) for status in range(400, 600))
 
 _BEGINNINGS_OF_EVENTS = (b"data:", b"event:", b": ")
@@ -210,8 +207,7 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
         return TimedOutError(f"no complete reply from {model} at {host} within {seconds:g} s")
     if isinstance(error, NoConnectionError):
         why = _first_line(error)
-        what_to_do = _of_tls(why) or advice.unreachable
-        unreachable = UnreachableError(f"cannot reach {host} ({why}): {what_to_do}")
+        unreachable = UnreachableError(f"cannot reach {host} ({why}): {advice.unreachable}")
         unreachable.is_refused = True
         return unreachable
     if isinstance(error, BrokenConnectionError):
@@ -225,16 +221,6 @@ def _translate(error: Exception, advice: Advice, host: str, model: str, seconds:
         return BadReplyError(f"{model} at {host} sent an invalid reply ({why})")
 
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
-
-
-def _of_tls(why: str) -> str:
-    """Return what to do if a connection failed because of TLS, or an empty text."""
-    if any(word in why for word in _NO_TLS):
-        return "it does not use TLS, so write http:// instead of https://"
-    if "CERTIFICATE_VERIFY_FAILED" in why:
-        return "set the environment variable SSL_CERT_FILE to a file with its certificate"
-
-    return ""
 
 
 def said_in(body: str) -> str:

@@ -66,11 +66,7 @@ START = "check that 'ollama serve' is running there"
     [
         ("http://127.0.0.1:{closed}", "All connection attempts failed", START),
         ("http://nowhere.invalid", r"\[Errno -?\d+\] [^(]+", START),
-        (
-            "https://127.0.0.1:{server}",
-            r"\[SSL.*",
-            "it does not use TLS, so write http:// instead of https://",
-        ),
+        ("https://127.0.0.1:{server}", r"\[SSL.*", START),
     ],
     ids=["refused", "no such name", "no TLS"],
 )
