@@ -625,8 +625,6 @@ class Statechart(Written[StateT]):
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
-    __hash__ = object.__hash__
-
     @property
     def name(self) -> str:
         """Name in logs and messages."""
@@ -654,6 +652,9 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
     def __eq__(self, other: object) -> bool:
         """Compare as objects: each runs a Machine of its own."""
         return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __repr__(self) -> str:
         """Show the name and the kind of Machine."""
