@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
 from typing import Any, Protocol
 
+from prism.errors import DefinitionError
 from prism.telemetry._instrument import Level, event_hooks, observe_event
 
 LOGGER_NAME = "prism.statechart"
@@ -215,6 +217,33 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
     return _ObservedLogger(logger or _standard_logger)
 
 
+def synchronous(logger: Any) -> Any:
+    """Return a logger whose methods log at once: of a coroutine, nobody would await the event.
+
+    Raises:
+        DefinitionError: If it has coroutines only.
+    """
+    kind = type(logger)
+    if "structlog" in modules and not hasattr(kind, "info"):
+        # structlog makes the logger itself when it is first used
+        kind = modules["structlog"].get_config()["wrapper_class"]
+    if logger is None or not _is_asynchronous(kind):
+        return logger
+
+    try:
+        # structlog's asynchronous logger keeps the other one for such uses
+        return logger.sync_bl
+    except (AttributeError, RuntimeError):
+        raise DefinitionError(
+            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
+            "synchronous methods, or none, so that events go to the processors of structlog"
+        ) from None
+
+
+def _is_asynchronous(kind: type) -> bool:
+    return iscoroutinefunction(getattr(kind, "info", None))
+
+
 def _own_logger() -> EventLogger | None:
     if (_is_configured or _look_for_structlog)():
         return _configured_logger()
@@ -344,7 +373,10 @@ def _configured_logger() -> EventLogger:
     if known is not None and config == known[0]:
         return known[1]
 
-    logger = structlog.get_logger(LOGGER_NAME)
+    # an asynchronous logger would have to be awaited
+    kind = config["wrapper_class"]
+    kind = structlog.stdlib.BoundLogger if _is_asynchronous(kind) else None
+    logger = structlog.wrap_logger(None, wrapper_class=kind, logger_factory_args=(LOGGER_NAME,))
     # assemble it for good only if the application lets structlog cache its own loggers, or if
     # `prism.runlog.configure` has set structlog up
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:

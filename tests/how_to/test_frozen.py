@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart import AgentState, social_media_chart
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 
 Load = Callable[..., ModuleType]
 
@@ -86,6 +86,20 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
         social_media_chart().fire(agent, "feed_ready")
     assert isinstance(caught.value.__cause__, AttributeError)
     assert agent.state is AgentState.IDLE
+
+
+@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed(), Rock(), Granite()])
+@pytest.mark.parametrize("by_machine", [False, True])
+def test_a_frozen_object_is_refused_before_an_action_runs(agent: Any, by_machine: bool) -> None:
+    """What cannot be recorded is not begun."""
+    ran: list[Any] = []
+    go = Transition(
+        "go", AgentState.IDLE, AgentState.RESTING, action=lambda agent, context: ran.append(1)
+    )
+    chart = Statechart(AgentState, [go], AgentState.IDLE)
+    with pytest.raises((AgentError, ValidationError)):
+        chart.machine.events["go"].trigger(agent) if by_machine else chart.fire(agent, "go")
+    assert (ran, agent.state) == ([], AgentState.IDLE)
 
 
 def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:

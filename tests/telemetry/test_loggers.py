@@ -1,5 +1,6 @@
 """How the engine speaks."""
 
+import asyncio
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ import structlog
 from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 
 import prism
+from prism.errors import DefinitionError
 from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import StandardLogger
 from prism.telemetry._loggers import (
@@ -241,6 +243,43 @@ def to_wrapper(heard: list[Any]) -> None:
             heard.append(event)
 
     structlog.configure(wrapper_class=Heard)
+
+
+def resting(logger: Any = None) -> None:
+    chart = Statechart(
+        AgentState,
+        [Transition("go", AgentState.IDLE, AgentState.RESTING)],
+        AgentState.IDLE,
+        logger=logger,
+    )
+    chart.fire(SimpleNamespace(state=AgentState.IDLE, agent_id="ada"), "go")
+
+
+async def test_an_asynchronous_logger_loses_nothing() -> None:
+    """Its events are logged at once, since nobody would await them; a program may have no loop."""
+    heard = LogCapture()
+    structlog.configure(processors=[heard], wrapper_class=structlog.stdlib.AsyncBoundLogger)
+    resting()
+    await asyncio.to_thread(resting)
+    resting(structlog.get_logger())
+    resting(structlog.get_logger().bind(user="u1"))
+    assert [each["event"] for each in heard.entries] == [TRANSITION] * 4
+    assert heard.entries[3]["user"] == "u1"
+
+
+def test_a_logger_of_coroutines_alone_is_refused() -> None:
+    """A chart with it would log nothing."""
+
+    class Slow:
+        async def info(self, event: str, **keys: Any) -> None:
+            """Log an event when somebody awaits it."""
+
+    slow: Any = Slow()
+    with pytest.raises(DefinitionError, match=r"Slow.info is a coroutine, which nobody would"):
+        resting(slow)
+    structlog.configure(wrapper_class=structlog.stdlib.AsyncBoundLogger)
+    with pytest.raises(DefinitionError, match=r"AsyncBoundLogger.info is a coroutine"):
+        resting(structlog.get_logger())
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -41,9 +41,12 @@ from prism.statechart._engine.writing import (
     Writer,
     count_of,
     count_tick,
+    may_be_frozen,
+    require_writable,
     restart_time,
     set_state,
     write_kept,
+    write_plain,
     writer_of,
     writes_quietly,
 )
@@ -562,12 +565,17 @@ class Engine(Checks[StateT]):
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _writer_of(self, agent: Any) -> Writer:
+    def _writer_of(self, agent: Any, *, is_moving: bool = True) -> Writer:
         cls = type(agent)
         writer = self._writers.get(cls)
         if writer is None:
             self._require_own_state_type(agent)
-            writer = self._writers[cls] = writer_of(cls)
+            writer = writer_of(cls)
+            if writer is write_plain and may_be_frozen(cls):
+                if not is_moving:
+                    return writer
+                require_writable(agent)
+            self._writers[cls] = writer
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
 
@@ -644,7 +652,7 @@ class Engine(Checks[StateT]):
                 f"chart {self._definition.name!r}: begin inside an action of the same agent would "
                 "leave the transition half made: fire an event there instead"
             )
-        self._writer_of(agent)
+        self._writer_of(agent, is_moving=False)
         set_state(agent, self._definition.initial)
 
         return self._begin_where_it_is(agent, context)
@@ -707,7 +715,7 @@ class Engine(Checks[StateT]):
         state = self._require_known_state(agent)
         ticks = count_of(agent, "ticks_in_state")
         if ticks is not None:
-            self._writer_of(agent)
+            self._writer_of(agent, is_moving=False)
             ticks = count_tick(agent, ticks)
         elif self._definition.timeouts:
             kind = type(agent).__name__

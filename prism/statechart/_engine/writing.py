@@ -41,6 +41,7 @@ from prism.telemetry._loggers import (
     pass_over,
     report_fault,
     report_warning,
+    synchronous,
     tell_whole,
     warn_standard,
 )
@@ -387,6 +388,31 @@ def writer_of(cls: type) -> Writer:
     return write_own
 
 
+def may_be_frozen(cls: type) -> bool:
+    """Return whether objects of a class may refuse a new state; `require_writable` tells."""
+    state = inspect.getattr_static(cls, "state", None)
+    return (
+        (isinstance(state, property) and state.fset is None)
+        or issubclass(cls, tuple)
+        # a frozen class refuses both, and so do models
+        or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
+    )
+
+
+def require_writable(agent: Any) -> None:
+    """Refuse an object that takes no new state, by giving it the one that it has.
+
+    Raises:
+        AgentError: If it is frozen.
+        Exception: Whatever else its own code raises.
+    """
+    try:
+        agent.state = agent.state
+    except Exception as error:
+        _undo(agent, "state", error)
+        raise
+
+
 def _require_arguments(cls: type) -> None:
     own = inspect.getattr_static(cls, "transition_to")
     if not inspect.isfunction(own):
@@ -496,7 +522,7 @@ class Reporter:
             )
 
         self._chart = chart
-        self.logger: EventLogger | None = logger
+        self.logger: EventLogger | None = synchronous(logger)
         self._strict = strict
         self.has_logger: bool = logger is not None
 
@@ -507,7 +533,6 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
-        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
