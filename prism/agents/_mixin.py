@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from copy import copy, deepcopy
 from enum import Enum
 from operator import attrgetter
 from time import time
@@ -17,6 +18,7 @@ from prism.statechart._engine.writing import (
     is_pydantic,
     make_record,
 )
+from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 
 _STORED = (
@@ -67,11 +69,16 @@ class StatechartMixin:
     state_type: ClassVar[type[Enum]] = AgentState
 
     # True if the engine may write the underscored fields directly, past the properties, which is
-    # faster. A class that overrides one of the properties turns this off (`__init_subclass__`).
+    # faster. A class that overrides one of the properties turns this off (`__new__`).
     _prism_kept: ClassVar[bool] = True
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create the object with its fields set."""
+        # with the first object, since Django adds a model's fields when the class has been made
+        if "_prism_kept" not in cls.__dict__:
+            cls._prism_kept = all(
+                getattr(cls, name) is getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
+            )
         # `object.__new__` refuses the arguments of ``__init__``, which another base may need.
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
@@ -93,7 +100,7 @@ class StatechartMixin:
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Check the class, and detect whether it overrides a field that the engine writes."""
+        """Refuse a pydantic model."""
         super().__init_subclass__(**kwargs)
         if is_pydantic(cls):
             raise AgentError(
@@ -102,26 +109,23 @@ class StatechartMixin:
                 "as needed, as fields of the model"
             )
 
-        cls._prism_kept = all(
-            getattr(cls, name) is getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
-        )
-
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """Include the fields in copies and pickles."""
         reduced: Any = super().__reduce_ex__(protocol)
-
-        # Only a ``__getstate__`` of the class, such as that of attrs with slots, may omit them.
-        cls = type(self)
-        if cls.__getstate__ is object.__getstate__ or cls.__reduce__ is not object.__reduce__:
+        if isinstance(reduced, str):
             return reduced
 
         make, args, *rest = reduced
-        if rest and isinstance(rest[0], dict) and "_prism_state" in rest[0]:
-            return reduced
+        if rest:
+            rest[0] = _with_own_records(rest[0])
+        has_fields = bool(rest) and isinstance(rest[0], dict) and "_prism_state" in rest[0]
+        if has_fields or type(self).__reduce__ is not object.__reduce__:
+            return make, args, *rest
 
+        # A ``__getstate__`` of the class, such as that of attrs with slots, may omit them.
         fields = {name: value for name, value in vars(self).items() if name in _STORED}
 
-        return _restore, (make, args, fields), *rest
+        return _restore, (make, args, _with_own_records(fields)), *rest
 
     def _set_state(self, value: Any) -> None:
         if not _is_state_of(value, self.state_type):
@@ -262,13 +266,25 @@ class StatechartMixin:
             return
 
         record = make_record(shared_edge(previous, new_state, trigger), time(), context)
-        self.state, self.ticks_in_state = new_state, 0
+        # a class may keep its state as text, in a column
+        self.state = state_text(new_state) if type(previous) is str else new_state
+        self.ticks_in_state = 0
         append_record(self.state_history, record, self.max_history_depth)
 
 
 def _is_state_of(value: object, state_type: type[Enum]) -> bool:
     leaves = value.leaves if isinstance(value, Configuration) else (value,)
     return all(isinstance(leaf, state_type) for leaf in leaves)
+
+
+def _with_own_records(saved: Any) -> Any:
+    """Return what a copy is made of, so that it shares neither history nor memory."""
+    if not isinstance(saved, dict) or "_prism_history" not in saved:
+        return saved
+    own = {**saved, "_prism_history": copy(saved["_prism_history"])}
+    if "_prism_memory" in own:
+        own["_prism_memory"] = deepcopy(own["_prism_memory"])
+    return own
 
 
 def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

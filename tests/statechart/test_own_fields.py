@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, Mock
 
 import pytest
+from transitions import Machine
 
-from prism.agents import StatechartMixin
+from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import FieldTypeError
 from prism.statechart import (
     AgentState,
@@ -102,6 +103,33 @@ def test_a_memory_keeps_what_others_keep_in_it() -> None:
     chart.begin(agent)
     assert agent.state_memory == {"mine": 1}
     assert chart.fire(agent, "go") is S.EVALUATING
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        MagicMock(state=S.IDLE),
+        Mock(spec=SocialAgent, state=S.IDLE),
+        MagicMock(spec=SocialAgent("ada", interests=["tea"]), state=S.IDLE),
+    ],
+    ids=["magic", "class", "object"],
+)
+def test_a_mock_is_an_object_with_a_state(agent: Any) -> None:
+    """Its other attributes, which are mocks, are no fields and no ``transition_to``."""
+    ran: list[Any] = []
+    go = Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: ran.append(1))
+    chart = Statechart(S, [go], S.IDLE)
+    assert chart.fire(agent, "go") is agent.state is S.RESTING
+    assert chart.tick(agent) is None
+    assert (len(ran), len(chart.history(agent)), agent.transition_to.called) == (1, 1, False)
+
+
+def test_text_stays_text_beside_a_live_machine() -> None:
+    """The Machine of the application finds its state after a chart has moved the object."""
+    door = SimpleNamespace()
+    Machine(door, ["idle", "resting"], "idle", [["wake", "resting", "idle"]])
+    Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE).fire(door, "go")
+    assert (door.state, type(door.state), door.wake(), door.state) == ("resting", str, True, "idle")
 
 
 def test_the_mixins_history_takes_records_only() -> None:
