@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
@@ -227,8 +227,12 @@ class RunLog:
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
-        mode = "xb" if keep is None else "r+b"
-        self._file = cast(BinaryIO, self.path.open(mode, buffering=_BUFFER_BYTES))
+        # the program may change its folder
+        self._name = str(self.path.absolute())
+        if keep is None:
+            self.path.touch(exist_ok=False)
+        # appending: after somebody has emptied the file, the next line is its first
+        self._file = self._open("ab" if keep is None else "r+b")
         try:
             lock(self._file)
             if keep is not None:
@@ -281,8 +285,33 @@ class RunLog:
 
     def _write_at_once(self, line: bytes) -> None:
         with _handing_over:
+            if not self._is_in_place():
+                self._reopen()
             self._file.write(line)
             self._file.flush()
+
+    def _open(self, mode: str) -> BinaryIO:
+        file = cast(BinaryIO, Path(self._name).open(mode, _BUFFER_BYTES))  # noqa: SIM115
+        now = os.fstat(file.fileno())
+        self._identity = now.st_ino, now.st_dev
+        return file
+
+    def _is_in_place(self) -> bool:
+        try:
+            # not by `Path`, which takes twice as long, for each line
+            now = os.stat(self._name)  # noqa: PTH116
+        except OSError:
+            return False
+        return (now.st_ino, now.st_dev) == self._identity
+
+    def _reopen(self) -> None:
+        """Continue in a new file after the log was renamed; in the old one if there can be none."""
+        with suppress(OSError):
+            file = self._open("ab")
+            self._file.close()
+            self._file = file
+            # held by a process forked from this one, perhaps
+            lock(file)
 
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event or "stack_info" in event:

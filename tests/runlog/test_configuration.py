@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -116,6 +117,23 @@ def test_lines_can_be_read_at_once(path: Path) -> None:
     with configure(path):
         move()
         assert names(path) == ["run.started", MOVE]
+
+
+def test_a_log_that_is_emptied_or_renamed_goes_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that rotate logs copy and empty a file, or rename it and expect a new one."""
+    monkeypatch.chdir(path.parent)
+    with configure(path.name):
+        move("ada")
+        os.truncate(path, 0)
+        move("bo")
+        assert [line["agent_id"] for line in lines(path)] == ["bo"]
+        monkeypatch.chdir("/")
+        path.rename(path.with_suffix(".1"))
+        move("cy")
+    assert [line["agent_id"] for line in lines(path.with_suffix(".1"))] == ["bo"]
+    assert names(path) == [MOVE, "run.ended"]
 
 
 # Beginning and end
