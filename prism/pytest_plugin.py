@@ -58,10 +58,14 @@ def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
     """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it."""
     from prism.statechart import social_media_chart
 
-    is_frozen = "frozen_clock" in request.fixturenames
-    clock = request.getfixturevalue("frozen_clock") if is_frozen else time.time
+    if "frozen_clock" not in request.fixturenames:
+        return social_media_chart()
 
-    return social_media_chart(clock=clock)
+    from prism.testing import FrozenClock
+
+    # the project may have a fixture of its own with this name
+    clock = request.getfixturevalue("frozen_clock")
+    return social_media_chart(clock=clock if isinstance(clock, FrozenClock) else time.time)
 
 
 @pytest.fixture

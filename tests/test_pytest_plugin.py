@@ -77,6 +77,26 @@ def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> No
     result.stdout.no_fnmatch_line("*coverage*")
 
 
+def test_fixtures_of_the_project_are_not_called(pytester: pytest.Pytester) -> None:
+    """A project may have fixtures of its own with these names, for something else."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from prism.agents import SocialAgent
+
+        @pytest.fixture
+        def frozen_clock():
+            return "2026-01-01"
+
+        def test_own(frozen_clock, social_chart):
+            ada = SocialAgent("ada", interests=["x"])
+            social_chart.fire(ada, "feed_ready")
+            assert ada.state_history[0].timestamp.year >= 2026
+        """
+    )
+    pytester.runpytest(*QUIET).assert_outcomes(passed=1)
+
+
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     """The fixtures drive agents, script decisions, log events, stop time and serve a model."""
     pytester.makepyfile(

@@ -14,11 +14,9 @@ import typer
 from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._output import write_bytes
 from prism.cli._screen import note, pour_json, print_findings, print_table, say
-from prism.errors import InputError, PrismError
+from prism.errors import InputError, PrismError, UnknownStateError
 
 if TYPE_CHECKING:
-    from enum import Enum
-
     from prism.agents import SocialAgent
     from prism.drawing import Diagram
     from prism.statechart import Statechart, Transition
@@ -235,9 +233,11 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
     from prism.statechart.states import state_text
 
     states = {state_text(member): member for member in chart.definition.states}
-    if state not in states:
+    try:
+        member = chart.state_of(state)
+    except UnknownStateError:
         problem = f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}"
-        raise InputError(f"--state: {problem}")
+        raise InputError(f"--state: {problem}") from None
 
     if not isinstance(fields, Mapping):
         raise InputError(f"--agent must be a JSON object of fields, got {fields!r}")
@@ -246,16 +246,16 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
 
     named = {"agent_id": "agent", **fields}
     if set(states) <= set(AgentState) or set(AgentState) <= set(states):
-        return _social_agent(states[state], named)
+        return _social_agent(chart, member, named)
 
-    return SimpleNamespace(**named, state=states[state])
+    return SimpleNamespace(**named, state=member)
 
 
-def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
+def _social_agent(chart: Statechart[Any], state: Any, fields: dict[str, Any]) -> SocialAgent:
     from prism.agents import SocialAgent
 
     class Agent(SocialAgent):
-        state_type = type(state)
+        state_type = chart.state_type
 
     pending = fields.pop("pending_action", None)
     try:

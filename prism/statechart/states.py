@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import Enum, StrEnum
 from functools import lru_cache
+from operator import call
 from typing import Any, Self, cast
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from prism.errors import DefinitionError
 
@@ -66,9 +67,7 @@ class _MadeState(StrEnum):
     """A state of an enum made at run time; pickled by the texts that the enum was made from."""
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        kind = type(self)
-        texts = tuple(member.value for member in kind)
-        return _member, (kind.__name__, texts, self.value, tuple(kind.__members__))
+        return call, (_recipes[type(self)], self.value)
 
     def __copy__(self) -> Self:
         return self
@@ -76,6 +75,18 @@ class _MadeState(StrEnum):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
+
+class _Recipe:
+    """What an enum was made from: one object for each, so that a pickle contains it once."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_enum, self._arguments
+
+
+_recipes: WeakKeyDictionary[type[Enum], _Recipe] = WeakKeyDictionary()
 
 _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDictionary()
 """The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
@@ -94,6 +105,7 @@ def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) ->
     if enum is None:
         members = list(zip(names, texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
+        _recipes[enum] = _Recipe(name, texts, names)
         # another thread may have been faster
         enum = _enums_made.setdefault((name, texts, names), enum)
 
@@ -113,10 +125,6 @@ def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
         else f"S{place}"
         for place, name in enumerate(wished)
     )
-
-
-def _member(name: str, texts: tuple[str, ...], value: str, names: tuple[str, ...] = ()) -> StrEnum:
-    return made_enum(name, texts, names)(value)
 
 
 def is_made(state: object) -> bool:

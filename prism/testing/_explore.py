@@ -11,7 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import Statechart
 from prism.statechart._engine.machine import MachineError
 from prism.statechart.states import state_text
@@ -51,11 +51,12 @@ def _steps(draw: st.DrawFn) -> _Step:
     # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
     # step, those after it stay the same events, and loops can be cut out one step at a time
     is_steered = draw(_STEERED) > 0
-    of_state = machine.steered.get(state, machine.any_trigger)
-    trigger = draw(of_state if is_steered else machine.any_trigger)
+    reactions = machine.reactions_of(state)
+    of_state = machine.any_trigger.filter(reactions.__contains__)
+    trigger = draw(of_state if is_steered and reactions else machine.any_trigger)
 
     # it deletes only steps of few draws, so nothing is drawn that makes no difference
-    if trigger not in machine.reactions.get(state, ()):
+    if trigger not in reactions:
         return _Step(trigger)
 
     context = draw(machine.contexts_of(trigger))
@@ -79,13 +80,15 @@ class Exploration(RuleBasedStateMachine):
     contexts: ClassVar[Contexts | None]
     invariants_of_agent: ClassVar[tuple[Invariant, ...]]
     any_trigger: ClassVar[st.SearchStrategy[str]]
-    reactions: ClassVar[Mapping[Any, frozenset[str]]]
-    steered: ClassVar[Mapping[Any, st.SearchStrategy[str]]]
     choices: ClassVar[st.SearchStrategy[int]]
 
     def __init__(self) -> None:
         super().__init__()
         self.agent: Any = type(self).agent_factory()
+        state = self.agent.state
+        if state == self.chart.initial and not _is_place(self.chart, state):
+            # it has not entered the regions yet
+            self.chart.begin(self.agent)
         self.path: str = state_text(self.agent.state)
 
     @classmethod
@@ -94,6 +97,11 @@ class Exploration(RuleBasedStateMachine):
         if isinstance(cls.contexts, Mapping):
             return cls.contexts.get(trigger, _NO_CONTEXT)
         return _NO_CONTEXT if cls.contexts is None else cls.contexts
+
+    @classmethod
+    def reactions_of(cls, state: Any) -> list[str]:
+        """Return the events that a state or configuration reacts to."""
+        return cls.chart.valid_triggers(state) if _is_place(cls.chart, state) else []
 
     @classmethod
     def run(cls) -> None:
@@ -181,20 +189,12 @@ def explore(
     triggers = chart.triggers
     _require_triggers(chart, triggers, contexts)
 
-    any_trigger = st.sampled_from(triggers)
-    reactions = {state: frozenset(chart.valid_triggers(state)) for state in chart.states}
     attributes = {
         "chart": chart,
         "agent_factory": staticmethod(agent_factory),
         "contexts": contexts,
         "invariants_of_agent": tuple(invariants),
-        "any_trigger": any_trigger,
-        "reactions": reactions,
-        "steered": {
-            state: any_trigger.filter(those.__contains__)
-            for state, those in reactions.items()
-            if those
-        },
+        "any_trigger": st.sampled_from(triggers),
         "choices": st.integers(0, max(0, _most_options(chart) - 1)),
     }
     machine: Any = type("Exploration", (Exploration,), attributes)
@@ -224,11 +224,21 @@ def _require_triggers(
     )
 
 
+def _is_place(chart: Statechart[Any], state: Any) -> bool:
+    """Return whether an agent can be in a state: not in one region alone."""
+    try:
+        chart.state_of(state)
+    except UnknownStateError:
+        return False
+    return True
+
+
 def _most_options(chart: Statechart[Any]) -> int:
     """Return the largest number of targets that one decision can have."""
     targets = (
         chart.valid_targets(state, trigger)
         for state in chart.decision_states
+        if _is_place(chart, state)
         for trigger in chart.valid_triggers(state)
     )
     return max(map(len, targets), default=0)

@@ -76,7 +76,10 @@ def _read_expected(agent: Any, path: str | Sequence[Any]) -> Expected:
 def _require_known(agent: Any, states: tuple[str, ...]) -> None:
     state = getattr(agent, "state", None)
     known = [state_text(member) for member in type(state)] if isinstance(state, Enum) else states
-    unknown = [repr(text) for text in states if text not in known]
+    # a configuration is written as its states, joined
+    unknown = [
+        repr(text) for text in states if text not in known and not {*text.split("+")} <= {*known}
+    ]
     if unknown or not states:
         problem = f"names {', '.join(unknown)}" if unknown else "is empty"
         raise FieldValueError(

@@ -93,6 +93,14 @@ def test_agent_of_another_chart_has_the_fields_given(
     )
 
 
+def test_the_state_may_be_a_configuration(prism: Prism, explain: Explain) -> None:
+    """An agent of a chart with regions is in a leaf of each."""
+    module = "from tests.testing.paths import regions\nchart = regions()\n"
+    (prism.folder / "regions_for_explain.py").write_text(module, encoding="utf-8")
+    status, shown = explain("regions_for_explain:chart", "x", "--state", "a+c")
+    assert (status, shown.splitlines()[-1]) == (0, "  fire moves the agent to 'b+c'")
+
+
 LIKE_A_FEED = """
 from prism.statechart import AgentState, Statechart, Transition, state_enum
 

@@ -66,6 +66,15 @@ def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
     assert all(copy.deepcopy(mood) is mood and copy.copy(mood) is mood for mood in Mood)
 
 
+def test_a_pickle_contains_the_texts_of_an_enum_once() -> None:
+    """It grows with the states, not with their square."""
+    sizes = [
+        len(pickle.dumps([*state_enum("Many", [f"s{each}" for each in range(number)])]))
+        for number in (100, 1000)
+    ]
+    assert sizes[1] < 20 * sizes[0]
+
+
 @pytest.mark.slow
 def test_states_made_at_run_time_reach_another_process() -> None:
     """A process that never made the enum reads a pickled member with its siblings."""

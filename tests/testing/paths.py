@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
-from prism.statechart import Statechart, Transition, social_media_chart
+from prism.statechart import State, Statechart, Transition, social_media_chart, state_enum
 
 CHART = social_media_chart()
 
@@ -28,6 +28,17 @@ class Mood(StrEnum):
     CALM = "calm"
     ANGRY = "angry"
     GONE = "gone"
+
+
+def regions() -> Statechart[Any]:
+    """Make a chart of two regions, one of which never moves."""
+    states = state_enum("Regions", ["p", "q", "r", "a", "b", "c", "out"])
+    p, q, r, a, b, c, out = states
+    return Statechart(
+        [State(p, [State(q, [a, b]), State(r, [c])], parallel=True), out],
+        [Transition("x", a, b), Transition("o", p, out)],
+        p,
+    )
 
 
 @dataclass

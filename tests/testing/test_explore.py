@@ -14,7 +14,9 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import AgentState, State, Statechart, Transition, social_media_chart
+from prism.statechart.states import state_text
 from prism.testing import Exploration, explore
+from tests.testing.paths import regions
 
 CHART = social_media_chart()
 S = AgentState
@@ -314,3 +316,16 @@ def test_exploration_is_collected(
     result.stdout.fnmatch_lines(
         ["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"]
     )
+
+
+def test_a_chart_with_regions_is_explored() -> None:
+    """An agent that is in no configuration yet is begun, and all configurations are reached."""
+    chart = regions()
+    seen: set[str] = set()
+    machine = short(
+        chart,
+        lambda: SimpleNamespace(state=chart.initial),
+        invariants=[lambda agent: seen.add(state_text(agent.state))],
+    )
+    machine.run()
+    assert seen == {"a+c", "b+c", "out"}

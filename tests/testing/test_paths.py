@@ -11,7 +11,7 @@ from prism.agents import SocialAgent
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import AgentState
 from prism.testing import assert_path
-from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, moods, sent
+from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, moods, regions, sent
 
 
 @pytest.mark.parametrize(
@@ -226,3 +226,13 @@ def test_transition_that_no_event_causes_is_reported() -> None:
     """A path with a move that the chart does not have says so."""
     shown = complaint(lambda: assert_path(SocialAgent("ada"), "idle > resting", chart=CHART))
     assert "'idle' leads to 'resting' by no event: the chart has no such transition" in shown
+
+
+def test_a_path_may_go_through_regions() -> None:
+    """A configuration is a step of the path, also once the agent has left it."""
+    chart = regions()
+    agent = chart.adopt(SimpleNamespace())
+    chart.begin(agent)
+    for event, path in (("x", "a+c > b+c"), ("o", "a+c > b+c > out")):
+        chart.fire(agent, event)
+        assert_path(agent, path, chart=chart)
