@@ -470,7 +470,7 @@ class Statechart(Written[StateT]):
         tree = self._definition.tree
         remembers = tree is not None and tree.remembers
         add_missing_fields(agent, self.initial, **{FIELD: None} if remembers else {})
-        self._require_known_state(agent)
+        self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
     def extended(

@@ -14,7 +14,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from inspect import iscoroutinefunction
-from sys import modules
+from pathlib import Path
+from sys import _getframe, modules
 from traceback import walk_tb
 from typing import Any, Protocol
 
@@ -26,8 +27,8 @@ LOGGER_NAME = "prism.statechart"
 
 _DEBUG, _INFO = logging.DEBUG, logging.INFO
 _standard = logging.getLogger(LOGGER_NAME)
-_is_configured: Callable[[], bool] | None = None
 _configured: tuple[dict[str, Any], EventLogger] | None = None
+_defaults: dict[str, Any] | None = None
 
 
 class EventLogger(Protocol):
@@ -190,7 +191,7 @@ class _ObservedLogger:
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    if event_hooks or ("structlog" in modules and (_is_configured or _look_for_structlog)()):
+    if event_hooks or ("structlog" in modules and structlog_is_configured()):
         return True
     return _standard.isEnabledFor(_INFO)
 
@@ -245,9 +246,9 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def _own_logger() -> EventLogger | None:
-    if (_is_configured or _look_for_structlog)():
+    if structlog_is_configured():
         return _configured_logger()
-    return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
+    return _standard_logger if _standard.isEnabledFor(_INFO) else None
 
 
 def debug_logger(given: EventLogger | None) -> Any:
@@ -258,17 +259,16 @@ def debug_logger(given: EventLogger | None) -> Any:
     """
     logger: Any = given.opened if type(given) is LateLogger else given
     if logger is None:
-        if (_is_configured or _look_for_structlog)():
-            logger = _configured_logger()
-        else:
-            return _standard_logger if _standard.isEnabledFor(logging.DEBUG) else None
+        if not structlog_is_configured():
+            return _standard_logger if _standard.isEnabledFor(_DEBUG) else None
+        logger = _configured_logger()
 
     # those of runs have no details
     if not hasattr(logger, "debug"):
         return None
     # a logger of structlog's that filters says for which levels it does
     is_enabled = getattr(logger, "is_enabled_for", None)
-    return None if is_enabled is not None and not is_enabled(logging.DEBUG) else logger
+    return None if is_enabled is not None and not is_enabled(_DEBUG) else logger
 
 
 def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
@@ -298,6 +298,11 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
 def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
     """Log something that went wrong and was dealt with."""
     _report_anyhow(given, "warning", event, keys)
+
+
+def report_info(given: EventLogger | None, event: str, **keys: Any) -> None:
+    """Log something that happened, whatever a processor of structlog does with it."""
+    _report_anyhow(given, "info", event, keys)
 
 
 def _report_anyhow(
@@ -354,34 +359,98 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 _told_places: set[str] = set()
 
 
-def _look_for_structlog() -> bool:
-    """Return whether structlog is configured, and remember its own function for the next time."""
-    global _is_configured
-    if "structlog" not in modules:
-        return False
+def structlog_is_configured() -> bool:
+    """Return whether the application has configured structlog.
 
+    After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
+    """
+    global _defaults
     # structlog lacks the function while it is being imported
-    _is_configured = getattr(modules["structlog"], "is_configured", None)
-    return _is_configured is not None and _is_configured()
+    is_configured = getattr(modules.get("structlog"), "is_configured", None)
+    if is_configured is None:
+        return False
+    if not is_configured():
+        _defaults = _defaults or _configuration()
+        return False
+    return _defaults is None or _configuration() != _defaults
+
+
+def _configuration() -> dict[str, Any]:
+    """Return structlog's configuration, with a copy of its processors, which change in place."""
+    config: dict[str, Any] = modules["structlog"].get_config()
+    return {**config, "processors": [*config["processors"]]}
 
 
 def _configured_logger() -> EventLogger:
     """Return structlog's logger, made anew when the application has reconfigured structlog."""
-    global _configured
+    global _configured, _defaults
     structlog = modules["structlog"]
-    config, known = structlog.get_config(), _configured
+    config, known = _configuration(), _configured
     if known is not None and config == known[0]:
         return known[1]
+
+    testing = modules.get("structlog.testing")
+    capture = () if _defaults or testing is None else testing.LogCapture
+    if any(isinstance(each, capture) for each in config["processors"]):
+        # what `capture_logs` will leave behind, if nothing was configured before it
+        own = structlog.get_config()
+        structlog.reset_defaults()
+        _defaults = _configuration()
+        structlog.configure(**own)
 
     # an asynchronous logger would have to be awaited
     kind = config["wrapper_class"]
     kind = structlog.stdlib.BoundLogger if _is_asynchronous(kind) else None
-    logger = structlog.wrap_logger(None, wrapper_class=kind, logger_factory_args=(LOGGER_NAME,))
+    adder = structlog.processors.CallsiteParameterAdder
+    processors = [
+        _CallerAdder(each) if isinstance(each, adder) else each for each in config["processors"]
+    ]
+    logger = structlog.wrap_logger(
+        None,
+        processors=None if processors == config["processors"] else processors,
+        wrapper_class=kind,
+        logger_factory_args=(LOGGER_NAME,),
+    )
     # assemble it for good only if the application lets structlog cache its own loggers, or if
     # `prism.runlog.configure` has set structlog up
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
 
-    _configured = known = config, logger
+    _configured = config, logger
 
-    return known[1]
+    return logger
+
+
+class _CallerAdder:
+    """structlog's `CallsiteParameterAdder`, with the place of whoever called prism.
+
+    Args:
+        add: What adds prism's own place.
+    """
+
+    def __init__(self, add: Any) -> None:
+        self._add = add
+
+    def __call__(self, logger: Any, method: str, event: Any) -> Any:
+        """Add the place to an event."""
+        before = {*event}
+        event = self._add(logger, method, event)
+        frame: Any = _getframe()
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
+            frame = frame.f_back
+        code, module = frame.f_code, frame.f_globals.get("__name__", "?")
+        place = {
+            "pathname": code.co_filename,
+            "filename": Path(code.co_filename).name,
+            "module": Path(code.co_filename).stem,
+            "func_name": code.co_name,
+            "lineno": frame.f_lineno,
+            "qual_name": f"{module}.{code.co_qualname}",
+            "qual_module": module,
+        }
+        event.update((key, place[key]) for key in place.keys() & event.keys() - before)
+        return event
+
+
+_BETWEEN = ("prism.", "structlog", "transitions.")
+"""The packages between an event and whoever caused it."""

@@ -80,10 +80,19 @@ def failure() -> LookupError:
     raise AssertionError
 
 
+CAPTURED = """
+from structlog.testing import capture_logs
+with capture_logs() as events:
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    chart.fire(SimpleNamespace(state=S.IDLE, agent_id="ada"), "go")
+assert [each["event"] for each in events] == ["statechart.transition"]
+"""
+
+
 @pytest.mark.parametrize(
-    "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
+    "setup", ["", "import structlog", "import structlog; structlog.get_logger()", CAPTURED]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """Nothing is printed to stdout or stderr unless the application configures structlog."""
     # importing structlog takes most of the time
@@ -280,6 +289,17 @@ def test_a_logger_of_coroutines_alone_is_refused() -> None:
     structlog.configure(wrapper_class=structlog.stdlib.AsyncBoundLogger)
     with pytest.raises(DefinitionError, match=r"AsyncBoundLogger.info is a coroutine"):
         resting(structlog.get_logger())
+
+
+def test_the_place_of_an_event_is_that_of_the_programs_code() -> None:
+    """structlog would name a line of prism, which says nothing to who searches a log."""
+    heard = LogCapture()
+    add = structlog.processors.CallsiteParameterAdder()
+    structlog.configure(processors=[add, heard])
+    resting()
+    (event,) = heard.entries
+    assert (event["func_name"], event["pathname"]) == ("resting", __file__)
+    assert event["lineno"] == resting.__code__.co_firstlineno + 7
 
 
 @pytest.mark.parametrize("cached", [True, False])

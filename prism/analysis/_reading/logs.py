@@ -30,7 +30,7 @@ from prism.analysis._reading.scanning import (
     query_of,
     values_of,
 )
-from prism.analysis._reading.survey import SURVEYED, FileSurvey
+from prism.analysis._reading.survey import SURVEYED, FileSurvey, LastRun, last_run
 from prism.errors import InputError
 from prism.files._records import TemporaryCopy, distinct_ends
 from prism.runlog._events import EVENTS
@@ -69,6 +69,9 @@ COLUMNS |= {
 
 STAMP = ("timestamp", "round", "tick")
 
+_LAST_SECOND = 253_402_300_799
+"""The end of the year 9999, in seconds since the epoch."""
+
 _AHEAD = 2
 """Number of blocks that are parsed while another is in use."""
 
@@ -102,6 +105,7 @@ class RunLogs:
         self._runs: tuple[Run, ...] | None = None
         self._notes: tuple[Note, ...] | None = None
         self._foreign: set[str] = set()
+        self._last_runs: dict[Path, LastRun] = {}
         self._remarks: dict[tuple[NoteKind, str], Note] = {}
 
     @property
@@ -242,10 +246,14 @@ class RunLogs:
         notes = list(self._unreadable)
         foreign = set[str]()
         for path, label in self._paths:
+            copy = self._copies.get(path)
+            file = copy.path if copy else path
             survey = FileSurvey(path, label, len(runs), own)
             try:
-                copy = self._copies.get(path)
-                for block, frame in _read(copy.path if copy else path, columns, survey):
+                if path not in self._last_runs:
+                    self._last_runs[path] = last_run(file)
+                survey = FileSurvey(path, label, len(runs), own, self._last_runs[path])
+                for block, frame in _read(file, columns, survey):
                     yield block, frame, path
             except InputError as error:
                 notes.append(Note("unreadable", str(path), error.line, error.problem))
@@ -344,8 +352,21 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
 
 def parse_time(name: str) -> pl.Expr:
-    """Return a column of ISO 8601 texts as UTC times with microseconds; null if invalid."""
-    return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    """Return a column of times as UTC times with microseconds; null if invalid.
+
+    They are ISO 8601 texts, in UTC where they name no time zone, or seconds since the epoch.
+    """
+    text = pl.col(name)
+    as_utc = (text, pl.concat_str(text.str.replace(" ", "T", literal=True), pl.lit("Z")))
+    seconds = text.cast(pl.Float64, strict=False)
+    epoch = pl.when(seconds.is_between(0, _LAST_SECOND)).then(seconds * 1_000_000).cast(pl.Int64)
+    return pl.coalesce(
+        *(
+            each.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+            for each in as_utc
+        ),
+        pl.from_epoch(epoch, "us").dt.replace_time_zone("UTC"),
+    )
 
 
 def _read(

@@ -583,10 +583,9 @@ class Engine(Checks[StateT]):
 
     def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        logger = self._reporter.debug_logger()
-        if logger is not None and isinstance(trigger, str) and trigger in self._triggers:
-            guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
-            self._reporter.refused(logger, agent, trigger, guards, context)
+        if isinstance(trigger, str) and trigger in self._triggers:
+            guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
+            self._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
 
     def _report_guard(
         self, verdict: Verdict, arc: Any, trigger: str, agent: Any, context: Any

@@ -96,17 +96,17 @@ class Steps:
     def _refused(
         self, agent: Any, trigger: str, context: Any, candidates: Sequence[Candidate]
     ) -> None:
-        chart = self._chart
-        logger = chart._reporter.debug_logger()
-        if logger is not None:
-            arcs = self._rows.arcs(agent.state, trigger)
-            guards = [name for arc in arcs if (name := shown_name(arc.guard, "guard"))]
-            chart._reporter.refused(logger, agent, trigger, guards, context)
+        guards = self._guard_names(agent.state, trigger)
+        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
         if self._definition.strict and not candidates:
             raise MachineError(
                 f"{self._definition.name}: Can't trigger event {trigger} from state "
                 f"{state_text(agent.state)}!"
             )
+
+    def _guard_names(self, state: Any, trigger: str) -> Iterator[str]:
+        for arc in self._rows.arcs(state, trigger):
+            yield shown_name(arc.guard, "guard") or ""
 
     # Choosing
 

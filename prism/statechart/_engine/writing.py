@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakSet, ref
@@ -33,6 +33,7 @@ from prism.statechart._identity import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
+from prism.telemetry._instrument import join_hooks
 from prism.telemetry._loggers import (
     EventLogger,
     Frame,
@@ -533,6 +534,8 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
+        if join_hooks:
+            self.met(agent, edge.from_text)
         frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
@@ -569,38 +572,38 @@ class Reporter:
             reason=reason,
         )
 
-    def debug_logger(self) -> Any:
-        """Return the logger for details, or None if nobody listens to them."""
-        return debug_logger(self.logger)
+    def met(self, agent: Any, state: str) -> None:
+        """Tell who counts the agents of charts that have no logger of their own."""
+        for join in join_hooks if self.logger is None else ():
+            join(self._chart, agent_name(agent), state)
 
     def refused(
-        self,
-        logger: Any,
-        agent: Any,
-        trigger: str,
-        guards: list[str],
-        context: Any,
-        state: str | None = None,
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
     ) -> None:
-        """Report an event that made no transition, and the guards in its way.
+        """Report an event that made no transition, if anybody listens to details.
 
         Args:
-            logger: The logger for details.
             agent: The agent.
+            state: The text of its state.
             trigger: Name of the event.
             guards: The names of the guards that did not pass; none where nothing reacts to it.
             context: The event's context.
-            state: The text of its state, where it is not in ``agent.state``.
         """
+        self.met(agent, state)
+        logger = debug_logger(self.logger)
+        if logger is None:
+            return
+
+        names = [name for name in guards if name]
         try:
             logger.debug(
                 EVENT_REFUSED,
                 chart=self._chart,
                 agent_id=agent_name(agent),
-                state=state_text(agent.state) if state is None else state,
+                state=state,
                 trigger=trigger,
-                reason="guards" if guards else "no_transition",
-                guards=guards,
+                reason="guards" if names else "no_transition",
+                guards=names,
                 ticks_in_state=count_of(agent, "ticks_in_state"),
                 context=identify(context),
             )
