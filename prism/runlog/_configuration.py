@@ -192,9 +192,9 @@ class _ConfiguredLog(RunLog):
         if (self._details or name != EVENT_REFUSED) and not self._file.closed:
             self._write(self._render(logger, method, event))
             self._has_begun = True
-            if name in (AGENT_JOINED, TRANSITION):
-                state = event.get("state" if name == AGENT_JOINED else "to_state")
-                self._states[event.get("chart"), event.get("agent_id")] = state
+            if name in (AGENT_JOINED, TRANSITION) and "chart" in event:
+                state = event["state" if name == AGENT_JOINED else "to_state"]
+                self._states[event["chart"], event["agent_id"]] = state
         return event
 
 

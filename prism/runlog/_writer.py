@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
 from threading import RLock
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import orjson
 
@@ -295,7 +295,7 @@ class RunLog:
 
     def _open(self) -> BinaryIO:
         # appending: after somebody has emptied the file, the next line is its first
-        file = cast(BinaryIO, Path(self._name).open("ab", _BUFFER_BYTES))  # noqa: SIM115
+        file: BinaryIO = Path(self._name).open("ab", _BUFFER_BYTES)  # noqa: SIM115
         now = os.fstat(file.fileno())
         self._identity = now.st_ino, now.st_dev
         return file

@@ -405,7 +405,7 @@ def _configured_logger() -> EventLogger:
     processors = [
         _CallerAdder(each) if isinstance(each, adder) else each for each in config["processors"]
     ]
-    logger = structlog.wrap_logger(
+    logger: Any = structlog.wrap_logger(
         None,
         processors=None if processors == config["processors"] else processors,
         wrapper_class=kind,
@@ -416,9 +416,9 @@ def _configured_logger() -> EventLogger:
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
 
-    _configured = config, logger
+    _configured = known = config, logger
 
-    return logger
+    return known[1]
 
 
 class _CallerAdder:

@@ -7,9 +7,11 @@ member it would cost every fire one more call.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from prism.errors import AgentError, DefinitionError
@@ -27,6 +29,7 @@ from prism.statechart._engine.machine import (
     callback_name,
     context_of,
     is_usual,
+    refuse_coroutine,
     snapshot_of,
 )
 from prism.statechart._engine.pending import (
@@ -139,6 +142,7 @@ class Engine(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
         self._questions: OpenQuestions = {}
+        self._waiting: dict[int, deque[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
         self._is_slow = True
         self._is_usual = False
         self._rows: Any = self._nested
@@ -344,7 +348,10 @@ class Engine(Checks[StateT]):
             if condition.__class__ is not GuardCondition or len(conditions) > 1:
                 return self._through(agent, trigger, context, arc)
             try:
-                if condition.func(agent, context):  # type: ignore[operator]
+                passes = condition.func(agent, context)  # type: ignore[operator]
+                if passes:
+                    if passes.__class__ is CoroutineType:
+                        refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
@@ -494,16 +501,48 @@ class Engine(Checks[StateT]):
     def _make(self, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any) -> None:
         """Run the actions of a transition, and commit it."""
         for each in arc.before:
+            result = None
             try:
-                each.func(agent, context)
+                result = each.func(agent, context)
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
+            if result is not None:
+                self._wait_for(result, agent, edge)
 
         if agent.state is not edge.from_state:
             edge = self._edge_after_action(agent, edge)
         # an internal transition leaves no state
         if arc.dest is not None:
             self._commit(agent, edge, write, context)
+
+    def _wait_for(self, result: object, agent: Any, edge: Edge) -> None:
+        """Leave a coroutine that an action has returned to `afire`; refuse it in `fire`."""
+        if isinstance(result, CoroutineType):
+            waiting = self._waiting.get(id(agent))
+            if waiting is None:
+                refuse_coroutine(result, f"the action of {edge.trigger!r}")
+            waiting.append((result, edge))
+
+    async def _finish(
+        self, agent: Any, make: Callable[..., StateT | None], *arguments: Any
+    ) -> StateT | None:
+        """Make a transition, and then await what its actions have returned."""
+        waiting = self._waiting[id(agent)] = deque()
+        try:
+            try:
+                made = make(*arguments)
+            finally:
+                del self._waiting[id(agent)]
+            while waiting:
+                result, edge = waiting.popleft()
+                try:
+                    await result
+                except Exception as error:
+                    self._reporter.action_failed(error, agent, edge)
+            return made
+        finally:
+            for result, _ in waiting:
+                result.close()
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         if edge.leaves is None:

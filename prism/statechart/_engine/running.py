@@ -19,7 +19,7 @@ from prism.statechart._engine.writing import Writer, restart_time
 from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc, Plan
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge
+from prism.statechart.transitions import Action, Edge
 from prism.telemetry._instrument import GuardEvaluated, TransitionDetails, engine_hooks, observe
 
 
@@ -281,11 +281,7 @@ class Steps:
             self._observe("transition_began", agent, edge, context)
 
         for action, active in plan.before:
-            run.active = active
-            try:
-                action(agent, context)
-            except Exception as error:
-                self._chart._reporter.action_failed(error, agent, edge)
+            self._act(run, active, action, agent, edge, context)
 
         run.active, made = None, edge
         if agent.state is not edge.from_state:
@@ -293,6 +289,18 @@ class Steps:
         self._enter(run, agent, edge, made, write, context)
         if engine_hooks:
             self._observe("transition", agent, edge, context)
+
+    def _act(
+        self, run: Run, active: Any, action: Action, agent: Any, edge: Edge, context: Any
+    ) -> None:
+        """Run an action while its states are active."""
+        run.active, result = active, None
+        try:
+            result = action(agent, context)
+        except Exception as error:
+            self._chart._reporter.action_failed(error, agent, edge)
+        if result is not None:
+            self._chart._wait_for(result, agent, edge)
 
     def _enter(
         self, run: Run, agent: Any, edge: Edge, made: Edge, write: Writer, context: Any
@@ -310,11 +318,7 @@ class Steps:
         entries = iter(plan.after)
         try:
             for action, active in entries:
-                run.active = active
-                try:
-                    action(agent, context)
-                except Exception as error:
-                    self._chart._reporter.action_failed(error, agent, edge)
+                self._act(run, active, action, agent, edge, context)
         except Exception as error:
             error.add_note(
                 f"the agent is in {edge.to_text!r} nevertheless; "
