@@ -72,6 +72,8 @@ STAMP = ("timestamp", "round", "tick")
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999, in seconds since the epoch."""
 
+_TIME = pl.Datetime("us", "UTC")
+
 _AHEAD = 2
 """Number of blocks that are parsed while another is in use."""
 
@@ -356,17 +358,22 @@ def parse_time(name: str) -> pl.Expr:
 
     They are ISO 8601 texts, in UTC where they name no time zone, or seconds since the epoch.
     """
-    text = pl.col(name)
-    as_utc = (text, pl.concat_str(text.str.replace(" ", "T", literal=True), pl.lit("Z")))
-    seconds = text.cast(pl.Float64, strict=False)
-    epoch = pl.when(seconds.is_between(0, _LAST_SECOND)).then(seconds * 1_000_000).cast(pl.Int64)
-    return pl.coalesce(
-        *(
-            each.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-            for each in as_utc
-        ),
-        pl.from_epoch(epoch, "us").dt.replace_time_zone("UTC"),
+    return pl.col(name).map_batches(_times, _TIME, is_elementwise=True)
+
+
+def _times(texts: pl.Series) -> pl.Series:
+    zoned = texts.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    # nearly always, and the rest takes ten times as long
+    if zoned.null_count() == texts.null_count():
+        return zoned
+
+    local = (texts.str.replace(" ", "T", literal=True) + "Z").str.to_datetime(
+        "%+", time_unit="us", time_zone="UTC", strict=False
     )
+    seconds = texts.cast(pl.Float64, strict=False)
+    whole = seconds.set(~seconds.is_between(0, _LAST_SECOND), None) * 1_000_000
+    epoch = whole.cast(pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    return zoned.fill_null(local).fill_null(epoch)
 
 
 def _read(

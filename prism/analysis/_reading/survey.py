@@ -61,13 +61,18 @@ class LastRun(NamedTuple):
 
 
 def last_run(path: Path) -> LastRun:
-    """Find the last of the runs that follow each other in a log.
+    """Find the last of the runs of an application that follow each other in a log.
 
-    A simulation inside the run of an application belongs to it.
+    A simulation inside such a run belongs to it. A log that begins with that of a simulation has no
+    other, and need not be searched.
 
     Raises:
         InputError: If the log cannot be read.
     """
+    first = next(_starts_and_ends(path), (0, {"agents": 0}))
+    if "agents" in first[1]:
+        return LastRun(1, 0)
+
     begin, runs, is_bare = 1, 0, False
     for number, event in _starts_and_ends(path):
         if event["event"] == events.RUN_STARTED:
@@ -95,10 +100,9 @@ def _starts_and_ends(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 class FileSurvey:
     """The run of one file, and its faults.
 
-    Of several runs that follow each other, the last is read. In the log of an application, which
-    begins with a ``run.started`` that names no agents, that of a simulation takes its place unless
-    something has happened before. A second run then, and everything after its first line, is left
-    out.
+    Of several runs of an application, which begin with a ``run.started`` that names no agents, the
+    last is read. In it, that of a simulation takes its place unless something has happened before.
+    A second run then, and everything after its first line, is left out.
 
     Args:
         path: The file.

@@ -159,6 +159,7 @@ def test_own_events_belong_to_the_run_of_their_file(
     run = [own, make.started(), own, make.event("run.ended"), own]
     both = read_log(write_log(run, "a.jsonl"), write_log([own], "b.jsonl"))
     assert both.scan("my.own").collect()["run"].to_list() == ["a", "a", "a", "b"]
+    run[1] = make.event("run.started", schema=1)
     twice = read_log(write_log([*run, *run], "twice.jsonl"))
     assert twice.scan("my.own").collect()["line"].to_list() == [8, 10]
     assert [each.label for each in both.runs] == ["a"]
