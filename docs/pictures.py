@@ -21,8 +21,6 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from polars import selectors as cs
-
 from prism import Agent, Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
@@ -46,7 +44,7 @@ from prism.examples.vaccination import Parent
 from prism.report import make_report
 from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
-from prism.science import compare, fit, sensitivity
+from prism.science import compare, sensitivity
 from prism.social import Feed
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
@@ -110,33 +108,6 @@ def comparison(folder: Path) -> str:
     found.save_figures(folder)
 
     return _shown(folder / "rounds-1.svg", found.rounds().write_csv().encode())
-
-
-_TARGETS = """world = "rumour"
-agents = 60
-rounds = 12
-seeds = 2
-
-[bounds]
-tiring = [0.05, 0.95]
-
-[[target]]
-measure = "reached"
-value = 0.25
-spread = 0.02
-"""
-
-
-def fitted(folder: Path) -> str:
-    """Draw which values of a parameter bring a rumour as far as it is to come."""
-    plan = folder / "targets.toml"
-    plan.write_text(_TARGETS, encoding="utf-8")
-    found = fit(plan, folder / "fit", samples=40, generations=3, workers=1)
-    found.save_figures(folder=folder)
-
-    # the last digits differ between versions of numpy and scipy
-    estimates = found.estimates().with_columns(cs.float().round_sig_figs(9))
-    return _shown(folder / "posterior.svg", estimates.write_csv().encode())
 
 
 def _figure(log: Path, name: str) -> str:
@@ -371,7 +342,6 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/council.svg": council,
     "pictures/epidemic-chart.svg": chart_of(Patient),
     "pictures/epidemic.svg": _EPIDEMIC,
-    "pictures/fit.svg": fitted,
     "pictures/day-chart.svg": chart_of(Person),
     "pictures/day.svg": _DAY,
     "pictures/lake.svg": _LAKE,

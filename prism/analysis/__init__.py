@@ -13,7 +13,6 @@ with their labels.
 `participation`       who is silent, writes or creates, and the top 1 %'s share of all writing
 `run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              the attributes of every agent, and how much it did
-`states_entered`      how often each agent entered each state
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `agent_story`         everything that one agent did, in order
 `faults`              guards and actions that raised, answers that were not used
@@ -47,7 +46,7 @@ from prism.analysis._conformance import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.runs import Note, Run
 from prism.analysis._tables.agent_story import agent_story
-from prism.analysis._tables.agents import agents, states_entered
+from prism.analysis._tables.agents import agents
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_times
@@ -84,7 +83,6 @@ __all__ = [
     "read_log",
     "run_measures",
     "state_counts",
-    "states_entered",
     "transition_counts",
     "world_event_counts",
     "world_events",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._batch import PLANNED, Figures, Keep, PlannedRuns
+from prism.cli._batch import PLANNED, Keep, PlannedRuns
 from prism.cli._screen import note, pour_json, print_heading, print_table, say
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ def fit(
     generations: Annotated[int, typer.Option(min=1, metavar="N")] = 8,
     seed: int = 0,
     keep: Keep = "tables",
-    figures: Figures = "svg",
     planned: Annotated[PlannedRuns, PLANNED],
 ) -> None:
     """Find the parameters that reproduce given figures, and how certain they are.
@@ -39,7 +38,7 @@ def fit(
 
     prism fit plan.toml --out runs/fitted
 
-    prism fit plan.toml --samples 400 --generations 5 --figures pdf --out runs/fitted
+    prism fit plan.toml --samples 400 --generations 5 --out runs/fitted
 
     prism fit --resume runs/fitted
     """
@@ -47,8 +46,6 @@ def fit(
 
     begin = partial(science.fit, samples=samples, generations=generations, seed=seed, keep=keep)
     done = planned.carry_out("prism fit", begin, science.resume_fit)
-    if figures is not None:
-        done.save_figures(figures)
     if done.batch.failed:
         note(
             f"{len(done.batch.failed)} runs failed, so their samples count as far from every target"

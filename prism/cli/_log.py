@@ -78,18 +78,10 @@ def _flag(name: str) -> Any:
 
 
 @_table(_STATES, "state_counts", drawn="side_by_side")
-def states(
-    depth: Depth = None,
-    round_: Annotated[
-        int | None, typer.Option("--round", metavar="N", min=0, show_default=False)
-    ] = None,
-) -> None:
+def states(depth: Depth = None) -> None:
     """Count the agents in each state at the end of every tick.
 
     The printed table shows some rounds; the other formats have every tick.
-
-    Options:
-        round_: Count in this round only, and print its ticks.
 
     [bold]Examples[/bold]
 
@@ -123,7 +115,11 @@ def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
     """
 
 
-@_table(_DECISIONS, shown_by="columns_of_decisions")
+@_table(
+    _DECISIONS,
+    shown="state model source trigger host reason chosen round "
+    "asked fallback_share latency_p50 latency_p99 latency_max entropy",
+)
 def decisions(by: By = "state,model") -> None:
     """Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.
 
@@ -185,25 +181,13 @@ def faults() -> None:
 
 @_table(
     _STATES,
-    instead={"entered": "states_entered"},
-    drawn="fields_at_first",
-    shown_by="columns_of_agents",
+    hidden="display_name interests following",
+    below="Fields of an agent are as it joined.",
 )
-def agents(
-    entered: Annotated[bool, _flag("entered")] = False,
-    sort: Annotated[str | None, typer.Option(metavar="COLUMN", show_default=False)] = None,
-) -> None:
+def agents() -> None:
     """Describe every agent: its attributes, and how much it did.
 
     The columns of counts tell which were active; prism log agent has the story of one.
-
-    Options:
-        entered: Count how often each agent entered each state.
-        sort: Sort by this column, the largest first.
-
-    [bold]Example[/bold]
-
-    prism log agents runs/first --entered --sort composing
     """
 
 

@@ -31,14 +31,11 @@ class LogTable:
             table has in addition to those of every table, and the agent that it may be about.
         made_by: The function of `prism.analysis` that makes the table from the logs and the
             options; by default the function with the command's name.
-        instead: By option, the function that makes the table if the option is given. A flag is not
-            passed on to it.
-        shown: Names of the columns to draw, with blanks between them; by default all. A table that
-            another function has made is drawn as a whole.
-        shown_by: The function of `prism.cli._log_forms` that returns them instead, from the table
-            and the options.
-        drawn: The function there that makes the drawn table, and a line below it, from the table
-            and the options.
+        instead: By option, the function that makes the table if the option is given.
+        shown: Names of the columns to draw, with blanks between them; by default all.
+        hidden: Names of columns that are not drawn.
+        drawn: The function of `prism.cli._log_forms` that makes the drawn table, and a line below
+            it, from the table and the options.
         below: How to read the drawn table.
         after: Called with the runs after the table is drawn on the screen.
     """
@@ -47,7 +44,7 @@ class LogTable:
     made_by: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
     shown: str = ""
-    shown_by: str = ""
+    hidden: str = ""
     drawn: str = ""
     below: str = ""
     after: Callable[[Sequence[Path]], None] | None = None
@@ -81,54 +78,23 @@ class LogTable:
         if "agent_id" in given:
             given["agent_id"], runs = in_order(given["agent_id"], runs)
         chosen = choose_format(as_format, out)
-        by, round_ = given.pop("sort", None), given.pop("round_", None)
-        table, is_other = self._made(runs, given)
-        if round_ is not None:
-            table = forms.of_round(table, round_)
-        if by is not None:
-            usual = {**given, **dict.fromkeys(self.instead, False)}
-            table = forms.sorted_by(table, by, lambda: self._made(runs, usual)[0])
-        columns = () if is_other else self._columns(table, given)
-        if chosen is TableFormat.TABLE:
-            self._draw(table, columns, runs, out, given)
-        else:
-            write(table, chosen, out, columns or table.columns, reads=runs)
-
-    def _columns(self, table: Any, given: Given) -> Sequence[str]:
-        """Return the columns to draw of a table of its own; none for all."""
-        from prism.cli import _log_forms as forms
-
-        found: Sequence[str] = self.shown.split()
-        if self.shown_by:
-            found = getattr(forms, self.shown_by)(table, given)
-        return found
-
-    def _draw(
-        self,
-        table: Any,
-        columns: Sequence[str],
-        runs: list[Path],
-        out: Path | None,
-        given: Given,
-    ) -> None:
-        from prism.cli import _log_forms as forms
-
-        table, hint = getattr(forms, self.drawn)(table, given) if self.drawn else (table, None)
-        table = forms.in_chart_order(table, runs)
-        columns = columns or table.columns
-        write(table, TableFormat.TABLE, out, columns, hint, below=self.below, reads=runs)
-        if self.after is not None and out is None:
+        table = self._made(runs, given)
+        hidden, hint = self.hidden.split(), None
+        columns = self.shown.split() or [name for name in table.columns if name not in hidden]
+        if self.drawn and chosen is TableFormat.TABLE:
+            table, hint = getattr(forms, self.drawn)(table, given)
+            columns = table.columns
+        write(table, chosen, out, columns, hint, below=self.below, reads=runs)
+        if self.after is not None and chosen is TableFormat.TABLE and out is None:
             self.after(runs)
 
-    def _made(self, runs: list[Path], given: Given) -> tuple[Any, bool]:
-        """Return the table, and whether an option's own function has made it."""
-        function = usual = self.made_by or self.declared.__name__
+    def _made(self, runs: list[Path], given: Given) -> Any:
+        """Return the table."""
+        function = self.made_by or self.declared.__name__
         passed = dict(given)
         for name, other in self.instead.items():
-            value = passed.pop(name)
-            if value:
-                function = other
-                passed |= {} if value is True else {name: value}
+            if value := passed.pop(name):
+                function, passed = other, {**passed, name: value}
 
         with missing_runs_first(runs):
             table_of = getattr(import_module("prism.analysis"), function)
@@ -141,7 +107,7 @@ class LogTable:
                     print_notes(opened)
                 raise
 
-        return make(runs, made), function != usual
+        return make(runs, made)
 
 
 def in_order(agent: str, runs: list[Path]) -> tuple[str, list[Path]]:

@@ -35,7 +35,6 @@ def show(
     file: File,
     tag: Annotated[str | None, typer.Argument(metavar="TAG")] = None,
     stored: Annotated[int, typer.Option(min=0)] = MOST_STORED,
-    versions: Annotated[bool, typer.Option("--versions")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the working memory with its tokens, the thoughts and the storage.
@@ -46,17 +45,16 @@ def show(
     Options:
         tag: Show only this memory or thought, in full.
         stored: Maximum number of stored memories to list.
-        versions: Also show the old values of each memory.
 
     [bold]Examples[/bold]
 
     prism memory show memory.json
 
-    prism memory show memory.json character_alice --versions
+    prism memory show memory.json character_alice
     """
     with _read(file) as memory:
-        listing = _listing(memory, file, stored, versions=versions)
-        found = [] if tag is None else list(_under(memory, tag, versions=versions))
+        listing = _listing(memory, file, stored)
+        found = [] if tag is None else list(_under(memory, tag))
 
     if tag is not None:
         _print_values(found, tag, as_json=as_json)
@@ -110,7 +108,7 @@ def _read(file: Path) -> Iterator[Memory]:
         yield memory
 
 
-def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, Any]]:
+def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
     """Yield the entries under a tag, and where they are."""
     from prism.cognition._memory._values import as_tag
 
@@ -120,7 +118,7 @@ def _under(memory: Memory, tag: str, *, versions: bool) -> Iterator[dict[str, An
     for where, values in places.items():
         if tag in values:
             yield {"where": where, "tag": tag, "value": values[tag]}
-    old = zip(memory.versions(tag), memory.version_cycles(tag), strict=True) if versions else ()
+    old = zip(memory.versions(tag), memory.version_cycles(tag), strict=True)
     for number, (value, cycle) in enumerate(old, 1):
         where = f"version {number}"
         yield {"where": where, "tag": tag, "value": value, "replaced_in_cycle": cycle}
@@ -142,14 +140,10 @@ def _where(entry: Mapping[str, Any]) -> str:
     return entry["where"] if cycle is None else f"{entry['where']}, until cycle {cycle:,}"
 
 
-def _listing(
-    memory: Memory, file: Path, most_stored: int, *, versions: bool = False
-) -> dict[str, Any]:
+def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
     """Return the shown parts of a memory as plain data."""
     shown = memory.to_dict()
     old = shown["prism"].get("versions", {}).keys()
-    values = {tag: memory.versions(tag) for tag in old}
-    cycles = {tag: memory.version_cycles(tag) for tag in old}
     used = shown["prism"]["used"]
     stored = list(shown["storage"].items())
 
@@ -165,8 +159,7 @@ def _listing(
         "stored": len(stored),
         "storage": [_sized(tag, value) for tag, value in stored[:most_stored]],
         "unknown": list(memory.unknown),
-        "versions": sum(map(len, values.values())),
-        **({"old_values": values, "replaced_in_cycle": cycles} if versions else {}),
+        "versions": sum(len(memory.versions(tag)) for tag in old),
     }
 
 
@@ -198,13 +191,6 @@ def _print_listing(listing: Mapping[str, Any]) -> None:
     for heading, key in _PLACES.items():
         _print_entries(heading, listing[key])
 
-    rows = [
-        (tag, _number(cycle), _text(value))
-        for tag, old in listing.get("old_values", {}).items()
-        for value, cycle in zip(old, listing["replaced_in_cycle"][tag], strict=True)
-    ]
-    if rows:
-        print_table(rows, "old value of", "until cycle", "value", numbers=["until cycle"])
     if left := listing["stored"] - len(listing["storage"]):
         say(f"and {left:,} more in storage: see prism memory search, or --stored")
 

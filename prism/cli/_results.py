@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
@@ -37,24 +36,20 @@ _MOST_TEXT = 40
 _MOST_REASON = 130
 
 
-def print_results(results: AnyResults, folder: Path | None, treatments: Iterable[Any] = ()) -> None:
+def print_results(results: AnyResults, folder: Path | None) -> None:
     """Print states and measures of the rounds, the totals, and a feed's cascades.
 
     Args:
         results: The results.
         folder: The folder of the run, if it is kept.
-        treatments: The treatments as ``run.json`` has them, whose rounds are among those shown.
     """
-    treated = _treated(treatments)
-    shown = _shown_rounds(results, Screen().width, treated)
+    shown = _shown_rounds(results, Screen().width)
     agents = counted(results.agents, "agent")
     print_heading(f"Agents in each state at the end of a round ({agents})")
     _print_rounds(results, shown, "states")
     if results.rounds[0].measures:
         print_heading("Measures at the end of a round")
         _print_rounds(results, shown, "measures")
-    for name, number in treated:
-        say(f"{name} began in round {number:,}.")
     if isinstance(results, WorldResults) and (ended := results.stopped):
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
@@ -110,40 +105,15 @@ def _print_rounds(
     Screen().print(table)
 
 
-def _shown_rounds(results: AnyResults, width: int, treated: Sequence[tuple[str, int]]) -> list[int]:
-    """Return the places of rounds that fit in every table: the treated ones, and others evenly."""
+def _shown_rounds(results: AnyResults, width: int) -> list[int]:
+    """Return the places of rounds that fit in every table, evenly spaced."""
     rounds: Sequence[Any] = results.rounds
     most = min(
         _most_rounds([getattr(each, what) for each in rounds], rounds[-1].number, width)
         for what in ("states", "measures")
     )
-    shown = evenly(len(rounds), most)
-    wanted = {number for _, number in treated}
-    _give_room(shown, [place for place, each in enumerate(rounds) if each.number in wanted])
 
-    return sorted(shown)
-
-
-def _give_room(shown: list[int], places: Sequence[int]) -> None:
-    """Show some places instead of those next to them."""
-    for place in places:
-        others = [each for each in shown[1:-1] if each not in places]
-        if others and place not in shown:
-            shown[shown.index(min(others, key=lambda each: abs(each - place)))] = place
-
-
-def _treated(treatments: Iterable[Any]) -> list[tuple[str, int]]:
-    """Return the name and first round of each treatment that names its round."""
-    found = []
-    for each in treatments:
-        named = re.match(r"(.+)@(\d+)", each) if isinstance(each, str) else None
-        if named is not None:
-            found.append((named[1], int(named[2])))
-        elif isinstance(each, dict) and isinstance(each.get("round"), int):
-            name = each.get("name") or each.get("kind") or "a treatment"
-            found.append((str(name), each["round"]))
-
-    return found
+    return evenly(len(rounds), most)
 
 
 def _rows(figures: Sequence[Mapping[str, Any]], absent: int | None) -> Iterator[list[str]]:

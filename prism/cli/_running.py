@@ -152,8 +152,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
     if as_json:
         pour_json(outcome.summary)
     else:
-        treated = () if name else (outcome.summary["config"].get("treatments") or (),)
-        shows.print_results(outcome.results, outcome.folder, *treated)
+        shows.print_results(outcome.results, outcome.folder)
         if "spent" in outcome.summary:
             for line in spent_lines(outcome.summary["spent"]):
                 say(line)

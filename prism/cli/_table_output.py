@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.cli._output import opened_output, output_file, refuse_read_output
-from prism.cli._screen import Screen, note, plain_table
+from prism.cli._screen import Screen, plain_table
 from prism.cli._screen import shown as as_shown
 from prism.errors import InputError
 
@@ -39,19 +39,14 @@ _DIGITS = 3
 _LEAST_WIDTH = 1e-9
 _BETWEEN_ITEMS = ", "
 
-# The signs that begin a formula, also in full width, after blanks that a spreadsheet skips.
-_FORMULA = r"^(?:[\s\x00]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]|[\t\r\n])"
-_NUMBER = r"^[+\-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+\-]?[0-9]+)?$"
-
 _UNUSUAL = re.compile(r"[^\n\x20-\x7e]+")
 
 
 class TableFormat(StrEnum):
-    """The formats of a table; raw CSV has texts as they are, even those a spreadsheet would run."""
+    """The formats of a table."""
 
     TABLE = "table"
     CSV = "csv"
-    RAW_CSV = "csv-raw"
     JSON = "json"
     PARQUET = "parquet"
 
@@ -109,45 +104,23 @@ def write(
         return
 
     with opened_output(out, reads) as file:
-        if as_format in (TableFormat.CSV, TableFormat.RAW_CSV):
-            _write_csv(table, file, is_raw=as_format is TableFormat.RAW_CSV)
+        if as_format is TableFormat.CSV:
+            _write_csv(table, file)
         elif as_format is TableFormat.JSON:
             _write_json(table, file)
         else:
             _write_parquet(table, file)
 
 
-def _with_quotes(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Return a table with a quote before each text that begins as a formula, and their number."""
+def _write_csv(table: pl.DataFrame, file: IO[bytes]) -> None:
     import polars as pl
 
-    text = pl.col(pl.String)
-    is_formula = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
-    found = table.select(is_formula.sum())
-    quoted = pl.when(is_formula).then("'" + text).otherwise(text)
-    count = sum(count or 0 for count in found.row(0)) if found.width else 0
-
-    return table.with_columns(quoted.name.keep()), count
-
-
-def _write_csv(table: pl.DataFrame, file: IO[bytes], *, is_raw: bool) -> None:
-    import polars as pl
-
-    text = pl.col(pl.String)
     lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
     flat = table.with_columns(pl.col(lists).list.join(_BETWEEN_ITEMS))
     if file.isatty():  # without what a terminal would obey
-        blank = text.map_elements(as_shown, return_dtype=pl.String)
+        blank = pl.col(pl.String).map_elements(as_shown, return_dtype=pl.String)
         flat = flat.with_columns(blank.name.keep())
-    flat, escaped = (flat, 0) if is_raw else _with_quotes(flat)
     file.write(flat.write_csv().encode())
-
-    if escaped:
-        cells = "1 text begins" if escaped == 1 else f"{escaped:,} texts begin"
-        note(
-            f"{cells} like a formula, so a ' was put before it, since a spreadsheet might run "
-            f"it; --format {TableFormat.RAW_CSV} leaves it out"
-        )
 
 
 def _write_json(table: pl.DataFrame, file: IO[bytes]) -> None:

@@ -31,19 +31,6 @@ ONLY_DECIDES = names_of(RunSettings, "decision")
 
 _OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
 
-_OUTSIDE_OF_A_RUN = {
-    "record_prompts": "record=prism.runlog.PromptLog(path) to Reasoner or Writer",
-    "remember": "memory= to Reasoner",
-    "remember_tokens": "memory=Recollection(...) to Reasoner",
-    "cache": "cache=AnswerCache(path) to Reasoner or Writer",
-    "stop_at_fallbacks": "stop_at= to Router",
-    **{
-        name: f"budget=Budget({name}=...) to Reasoner or Writer"
-        for name in ("max_calls", "max_tokens", "deadline")
-    },
-}
-"""What stands for a setting of a run where its name is another one."""
-
 _OF_A_SERVER = (
     *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
     *("max_reply_bytes", "window", "reply_tokens"),
@@ -283,9 +270,8 @@ class Model(RunSettings):
         Hosts are listed without names and passwords; those that had any are under ``credentials``.
         For a client, its type and the name of its model are kept.
         """
-        settings = plain_settings(self)
-        plain = {key: settings[key] for key in _IN_CONFIG if key in settings}
-        given: dict[str, Any] = {"reasoner": self.server, **plain}
+        given = {"reasoner": self.server, **plain_settings(self)}
+        given.pop("server", None)
         if self.client is not None:
             given |= {"reasoner": "client", "client": type_of(self.client)}
         if self.assigned:
@@ -322,8 +308,8 @@ class Model(RunSettings):
         """
         for name in _OF_A_RUN:
             if getattr(self, name) is not None:
-                told = _OUTSIDE_OF_A_RUN.get(name, f"{name}= to Reasoner")
-                raise InputError(f"is for a run: elsewhere, pass {told}", field=name)
+                problem = "is for a run: elsewhere, see the arguments of Reasoner and Writer"
+                raise InputError(problem, field=name)
         if self.assigned:
             raise InputError("is only for a run, where agents differ", field="assigned")
         if self.client is not None:
@@ -412,14 +398,6 @@ class Model(RunSettings):
 
 _POOL = "_made_pool"
 """The attribute that holds a model's servers, once it was asked."""
-
-_IN_CONFIG = [
-    each.key for name, each in settings_of(Model).items() if name not in ("server", "temperature")
-]
-"""The settings in ``run.json`` besides ``reasoner``, in their order."""
-
-# existing files have it here, and files must stay the same to the byte
-_IN_CONFIG.insert(_IN_CONFIG.index("prompt"), "temperature")
 
 
 @dataclass(frozen=True)

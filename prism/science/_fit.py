@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -24,9 +24,6 @@ from prism.science._batch_tables import write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
 from prism.science._plan_file import limits_of
-
-if TYPE_CHECKING:
-    from prism.report import FigureFormat
 
 DEFAULT_SAMPLES = 200
 DEFAULT_GENERATIONS = 8
@@ -161,29 +158,6 @@ class Fit:
         """
         tables = {"estimates": self.estimates(), "posterior": self.posterior()}
         write_tables(self.batch.folder, {**tables, "targets": self.targets()})
-
-    def save_figures(self, kind: FigureFormat = "svg", folder: Path | None = None) -> list[Path]:
-        """Draw the posterior, and the fit against its targets.
-
-        Args:
-            kind: Format of the figures.
-            folder: The folder for them, created if it does not exist. Defaults to the fit's own
-                folder.
-
-        Raises:
-            MissingExtraError: If the drawing library is not installed.
-            OSError: If they cannot be written.
-        """
-        from prism.report._figures.page_figures import styled
-        from prism.report._figures.rendering import save_specs
-        from prism.science._fit_page import posterior_figure, targets_figure
-
-        bounds = self.batch.plan.data["bounds"]
-        scales = {name: limits_of(bounds[name])[2] for name in self.parameters}
-        posterior = posterior_figure(self.posterior(), self.estimates(), scales)
-        specs = {"posterior": styled(posterior), "targets": styled(targets_figure(self.targets()))}
-
-        return save_specs(specs, folder or self.batch.folder, kind)
 
     @property
     def population(self) -> Population:

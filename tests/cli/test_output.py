@@ -163,25 +163,14 @@ def test_logs_are_read_from_pipes(made: Prism) -> None:
         assert ran.out == made(*arguments, "run", "--format", "csv").out
 
 
-FORMULAS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", " =1", "\uff1d1"]
-PLAIN = ["-5", "+1.5", "a=b", "x", "1-2"]
-
-
-def test_texts_that_a_spreadsheet_would_run_are_escaped(made: Prism) -> None:
-    """A CSV has an apostrophe before formulas, never before numbers, and the command says so."""
+def test_texts_in_csv_are_those_of_the_log(made: Prism) -> None:
+    """No text is changed, whatever a spreadsheet would make of it: IDs join with other tables."""
     lines = (made.folder / "run" / "events.jsonl").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
-    posts = [event for event in found if event["event"] == "post.published"]
-    for event, text in zip(posts, [*FORMULAS, *PLAIN], strict=False):
-        event["text"], event["agent_id"] = text, "agent_0001"
-    (made.folder / "hostile.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in posts))
+    posts = [each for each in map(json.loads, lines) if each["event"] == "post.published"][:4]
+    for event, text in zip(posts, ["=1+1", "@user", "-5", " =1"], strict=True):
+        event["text"], event["agent_id"] = text, "@user"
+    (made.folder / "signs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in posts))
 
-    command = ("log", "agent", "agent_0001", "hostile.jsonl", "--format")
-    ran, raw = made(*command, "csv"), made(*command, "csv-raw")
-    texts = [row["text"] for row in csv.DictReader(io.StringIO(ran.out))]
-    own = [row["text"] for row in csv.DictReader(io.StringIO(raw.out))]
-    count = len(FORMULAS)
-    assert texts[: count + len(PLAIN)] == [*(f"'{text}" for text in FORMULAS), *PLAIN]
-    assert own[: count + len(PLAIN)] == [*FORMULAS, *PLAIN]
-    assert f"{count} texts begin like a formula" in ran.err
-    assert raw.err.count("formula") == 0
+    ran = made("log", "agent", "@user", "signs.jsonl", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [row["text"] for row in rows][:4] == ["=1+1", "@user", "-5", " =1"]

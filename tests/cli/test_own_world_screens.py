@@ -55,15 +55,6 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> tuple[Prism, str]:
     return prism, prism("run", "own_game.py", "--agents", "20", "--out", "run").out
 
 
-@pytest.mark.parametrize("table", ["states", "dwell"])
-@pytest.mark.sampled(2)
-def test_states_have_the_order_of_the_chart(table: str, game: tuple[Prism, str]) -> None:
-    """A table to read has them as the chart has, not in the order of the alphabet."""
-    lines = game[0]("log", table, "run").out.split()
-    places = [lines.index(state) for state in ("waiting", "cooperating", "defecting")]
-    assert places == sorted(places)
-
-
 @pytest.mark.slow
 def test_headings_name_runs_without_their_folders(game: tuple[Prism, str], tmp_path: Path) -> None:
     """Runs are told apart by the parts of their paths that differ, never by whole paths."""

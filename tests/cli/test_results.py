@@ -97,22 +97,3 @@ def test_states_that_only_some_rounds_have_are_zero_elsewhere(shown: Shown) -> N
     assert table["asleep"] == ["3", "0"]
     assert table["feed+fresh"] == ["0", "2"]
     assert table["feed+tired"] == ["0", "1"]
-
-
-def test_the_rounds_of_treatments_are_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """States and measures have the same rounds, those of treatments among them, which are named."""
-    monkeypatch.setenv("COLUMNS", "60")
-    rounds = tuple(
-        RoundSummary(number, {"calm": 1}, Activity(), measures={"reached": number / 7})
-        for number in range(1, 41)
-    )
-    treatments = ["warning@8", {"kind": "set", "round": 9}, "later"]
-    print_results(Results(1, rounds, Activity(), ()), None, treatments)
-    out = capsys.readouterr().out
-    states, measures = (line.split() for line in out.splitlines() if line.startswith(" round"))
-    assert states == measures
-    assert {"1", "8", "9", "40"} <= {*states}
-    assert "warning began in round 8." in out
-    assert "set began in round 9." in out

@@ -15,7 +15,6 @@ from prism.analysis import (
     cascades,
     decisions,
     dwell_times,
-    participation,
     read_log,
     state_counts,
     transition_counts,
@@ -59,11 +58,9 @@ def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
 def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
     """Compare every cell of a run's tables with the analysis of its log."""
     decided = decisions(logs)
-    overall = participation(logs).tail(1)
     tables = {
         "transitions": (transition_counts(logs), None),
         "dwell": (dwell_times(logs).drop(UNSEEN), None),
-        "participation": (overall.drop("round", "top_10"), None),
         "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
         "decisions": (decided, None),
     }

@@ -23,7 +23,7 @@ from tests.kit.logs import AGENTS
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = [
-    *("numbers", "chart", "states", "dwell", "decisions", "participation"),
+    *("numbers", "chart", "states", "dwell", "decisions"),
     *("cascades", "parameters", "agents"),
 ]
 
@@ -96,7 +96,6 @@ def test_every_figure_has_its_place(page: Any) -> None:
         "choices",
         "sources",
         "entropy",
-        "participation",
         "cascades",
         "shapes",
     }
@@ -126,7 +125,7 @@ def test_two_runs_stand_side_by_side(both: Any) -> None:
     assert title.text == "real and model"
     names = [heading.text for heading in both.all("h3") if heading.attributes.get("class") == "run"]
     # whether anybody replied depends on which of the questions reaches the server first
-    assert len(names) >= 16
+    assert len(names) >= 14
     assert names == ["real", "model"] * (len(names) // 2)
     figures = both.data("figures")
     assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
@@ -273,7 +272,6 @@ def test_a_run_in_which_nothing_happens(
         "No tick with agents has ended.",
         "No transition says how long its agent had stayed.",
         "No reasoner was asked.",
-        "Nobody has posted.",
         "No post was replied to or reshared.",
     ):
         assert said in texts
@@ -328,7 +326,7 @@ def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path], 
 def test_figures_side_by_side_have_one_scale(both: Any) -> None:
     """Each axis of numbers, and each legend, is the same for both runs."""
     figures = both.data("figures")
-    for kind in ("states", "choices", "sources", "participation", "cascades", "shapes", "entropy"):
+    for kind in ("states", "choices", "sources", "cascades", "shapes", "entropy"):
         one, other = (figures[f"figure-{kind}-{number}"] for number in (1, 2))
         for channel in ("x", "y", "size", "color"):
             scales = [

@@ -11,7 +11,6 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_last, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
-from prism.analysis._tables.transitions import count_transitions
 from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, TRANSITION
 
@@ -64,23 +63,6 @@ def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
         columns = ["chart", *(name for name in columns if name not in of_feed)]
 
     return _with_attributes(table, [*_AGENT, *columns])
-
-
-def states_entered(logs: RunLogs) -> pl.DataFrame:
-    """Count how often each agent entered each state, not counting the one that it began in.
-
-    Args:
-        logs: The logs, from `read_log`.
-
-    Returns:
-        One row for each agent that made a transition, by name, with ``agent_id`` and a column for
-        each state, in alphabetical order. If there are several runs, ``run`` is the first column.
-    """
-    counts = count_transitions(logs, ["agent_id", "to_state"]).drop_nulls("agent_id")
-    wide = counts.pivot("to_state", index=_AGENT, values="count", sort_columns=True)
-    table = wide.sort("run", _in_natural_order("agent_id"), "agent_id")
-
-    return logs.labelled(table.with_columns(pl.exclude(_AGENT).fill_null(0)))
 
 
 def fields_in(columns: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from prism.analysis._tables.cascades import (
 )
 from prism.analysis._tables.decisions import costs, decisions
 from prism.analysis._tables.dwelling import dwell_times
-from prism.analysis._tables.engagement import may_have_feed, participation
+from prism.analysis._tables.engagement import may_have_feed
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
@@ -172,7 +172,6 @@ class RunFacts:
         reasons: From `decisions`, by reason, only fallbacks.
         latencies: From `latency_counts`.
         costs: From `costs`, by model.
-        participation: From `participation`.
         cascades: From `cascades`.
         agents: From `agent_table`.
         met: From `states_met`.
@@ -205,7 +204,6 @@ class RunFacts:
     reasons: pl.DataFrame
     latencies: pl.DataFrame
     costs: pl.DataFrame
-    participation: pl.DataFrame
     cascades: pl.DataFrame
     agents: pl.DataFrame
     met: pl.DataFrame
@@ -244,7 +242,7 @@ class RunFacts:
     def has_feed(self) -> bool:
         """Whether the run may have posts, even if there were none."""
         is_of_feed = not self._is_of_others and may_have_feed(self.run)
-        return is_of_feed or bool(self.cascades.height + self.participation.height)
+        return is_of_feed or bool(self.cascades.height)
 
     @property
     def has_decisions(self) -> bool:
@@ -416,7 +414,6 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "reasons": decisions(logs, by=["source", "reason"]).filter(pl.col("source") == "fallback"),
         "latencies": latency_counts(logs),
         "costs": costs(logs),
-        "participation": participation(logs),
         "cascades": cascades(logs),
         "agents": agent_table(logs),
         "met": states_met(logs),

@@ -15,7 +15,6 @@ from prism.report._sections.diagram import CHART
 from prism.report._sections.faults import FAULTS, RECORDED
 from prism.report._sections.kinds import Kind, Section
 from prism.report._sections.numbers import COSTS, CYCLES, STEPS
-from prism.report._sections.participation import PARTICIPATION
 from prism.report._sections.states import DWELLING, STATES
 from prism.report._sections.thinking import ACTIONS, SIZES, THOUGHTS
 from prism.report._sections.turns import CALLS, REFUSED, TURNS
@@ -43,7 +42,7 @@ KINDS = (
         DWELLING,
         DECISIONS,
     ),
-    *(PARTICIPATION, CASCADES, COSTS, RECORDED),
+    *(CASCADES, COSTS, RECORDED),
 )
 """Sections that show each run separately, in their order."""
 

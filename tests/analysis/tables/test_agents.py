@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from prism.analysis import agents, read_log, states_entered
+from prism.analysis import agents, read_log
 
 WriteLog = Callable[..., Path]
 
@@ -61,16 +61,6 @@ def test_a_log_of_ones_own_has_what_it_tells(write_log: WriteLog, make: SimpleNa
     assert table.select(shown).rows() == [
         ("first", "ann", None, "b", 1, 2, 1),
         ("second", "ann", None, "c", 1, 0, 0),
-    ]
-
-
-def test_states_are_counted_as_they_are_entered(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each agent that moved has a count of each state, by name, 0 where it never was."""
-    moves = [make.move("x10", "a", "b"), make.move("x2", "a", "c"), make.move("x2", "c", "a")]
-    table = states_entered(read_log(write_log(moves)))
-    assert table.rows(named=True) == [
-        {"agent_id": "x2", "a": 1, "b": 0, "c": 1},
-        {"agent_id": "x10", "a": 0, "b": 1, "c": 0},
     ]
 
 

@@ -13,7 +13,6 @@ from prism.analysis import (
     cascades,
     decisions,
     dwell_times,
-    participation,
     read_log,
     state_counts,
     transition_counts,
@@ -31,7 +30,6 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "decisions": decisions,
     "by_round": lambda logs: decisions(logs, by=["round"]),
     "chosen": lambda logs: decisions(logs, by=["round", "chosen"]),
-    "participation": participation,
     "cascades": cascades,
 }
 
@@ -141,7 +139,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
-        for make in (state_counts, transition_counts, participation, cascades):
+        for make in (state_counts, transition_counts, cascades):
             assert_frame_equal(make(parsed), make(logs), check_row_order=True)
         assert (parsed.runs, parsed.notes) == (logs.runs, logs.notes)
 

@@ -110,7 +110,7 @@ def test_a_feed_beside_a_workflow_keeps_its_sections(
     """Beside a run of the feed the sections about posts are there, and numbers of it alone."""
     page = parse(make_report(read_log(folder, walked)).html())
     anchors = {section.attributes["id"] for section in page.all("section")}
-    assert {"steps", "decisions", "participation", "cascades"} <= anchors
+    assert {"steps", "decisions", "cascades"} <= anchors
     (numbers,) = page.all("table", id="table-numbers")
     assert "posts" in numbers.text
 
