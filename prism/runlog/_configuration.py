@@ -11,7 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import orjson
 import structlog
 
 from prism.errors import InputError
@@ -21,7 +20,7 @@ from prism.telemetry._loggers import (
     StandardLogger,
     describe,
     report,
-    report_info,
+    report_anyhow,
     structlog_is_configured,
 )
 from prism.telemetry.events import (
@@ -71,7 +70,7 @@ class _ConfiguredLog(RunLog):
         self._details = details
         self._processors = _processors_to_join(path)
         self._states: dict[tuple[str, str], str] = {}
-        self._has_begun = self._is_cut_off = False
+        self._has_begun = False
         is_new = not path.exists()
         try:
             super().__init__(path, keep=None if is_new else self._length_of_log)
@@ -128,18 +127,19 @@ class _ConfiguredLog(RunLog):
     def _length_of_log(self) -> int:
         """Return the length of the log that is there."""
         with self.path.open("rb") as file:
-            first = _line_as_event(file.readline())
+            first = file.readline()
             length = file.seek(0, os.SEEK_END)
             file.seek(max(length - 1, 0))
-            self._is_cut_off = file.read() not in (b"", b"\n")
+            is_cut_off = file.read() not in (b"", b"\n")
         # the start of a simulation names its agents
-        if length and (first.get("event") != RUN_STARTED or "agents" in first):
+        if length and (not first.startswith(_START) or b'"agents":' in first):
             raise InputError(_NO_LOG, path=self.path)
-        return length
+        if is_cut_off:
+            self._file.write(b"\n")
+            self._file.flush()
+        return length + is_cut_off
 
     def _begin(self) -> None:
-        if self._is_cut_off:
-            self._file.write(b"\n")
         report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
@@ -157,7 +157,7 @@ class _ConfiguredLog(RunLog):
     def _join(self, chart: str, agent_id: str, state: str) -> None:
         """Log an agent that is met for the first time."""
         if (chart, agent_id) not in self._states:
-            report_info(None, AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
+            report_anyhow(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
             # also if structlog was configured again, and the event goes elsewhere
             self._states[chart, agent_id] = state
 
@@ -198,6 +198,7 @@ class _ConfiguredLog(RunLog):
         return event
 
 
+_START = b'{"event":"run.started",'
 _NO_LOG = "is no log of prism.runlog.configure, and nothing is added to it: name another file"
 _DROPS_TRANSITIONS = (
     "would lack the transitions, since structlog is configured with a wrapper_class that drops "
@@ -230,14 +231,6 @@ def _processors_to_join(path: Path) -> list[Any]:
             )
 
     return processors
-
-
-def _line_as_event(line: bytes) -> dict[str, Any]:
-    try:
-        event = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return {}
-    return event if isinstance(event, dict) else {}
 
 
 def _as_call(_logger: Any, _method: str, event: Event) -> tuple[tuple[str], Event]:

@@ -164,8 +164,3 @@ def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
         details = kind(*values)
         for call in installed:
             call(details)
-
-
-def observe_event(name: str, level: Level, keys: dict[str, Any]) -> None:
-    """Call the hooks for an event of the log."""
-    observe("event", LogEvent, name, level, dict(keys))

@@ -20,7 +20,7 @@ from traceback import walk_tb
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry._instrument import Level, event_hooks, observe_event
+from prism.telemetry._instrument import Level, LogEvent, event_hooks, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -77,7 +77,36 @@ def tell_whole(
     return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
 
 
-class StandardLogger:
+class _Leveled:
+    """A logger whose methods do the same, each for its own level."""
+
+    __slots__ = ()
+
+    def debug(self, event: str, **keys: Any) -> None:
+        """Record a detail."""
+        self._record("debug", event, keys)
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._record("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._record("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._record("error", event, keys)
+
+    def critical(self, event: str, **keys: Any) -> None:
+        """Record a critical event; prism itself has none."""
+        self._record("critical", event, keys)
+
+    def _record(self, level: Any, event: str, keys: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class StandardLogger(_Leveled):
     """Passes events to a logger of the standard library, if it is enabled for them.
 
     A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
@@ -92,28 +121,9 @@ class StandardLogger:
     def __init__(self, name: str | None = None) -> None:
         self._logger = logging.getLogger(name)
 
-    def debug(self, event: str, **keys: Any) -> None:
-        """Record a detail; prism itself has none."""
-        self._record(logging.DEBUG, event, keys)
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._record(logging.INFO, event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._record(logging.WARNING, event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._record(logging.ERROR, event, keys)
-
-    def critical(self, event: str, **keys: Any) -> None:
-        """Record a critical event; prism itself has none."""
-        self._record(logging.CRITICAL, event, keys)
-
-    def _record(self, level: int, event: str, keys: dict[str, Any]) -> None:
-        if not self._logger.isEnabledFor(level):
+    def _record(self, level: str, event: str, keys: dict[str, Any]) -> None:
+        number: int = getattr(logging, level.upper())
+        if not self._logger.isEnabledFor(number):
             return
 
         # logging shows the traceback, so ``error`` would only repeat it
@@ -121,10 +131,10 @@ class StandardLogger:
         shown = {name: value for name, value in keys.items() if not raised or name != "error"}
         # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+        self._logger.log(number, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
 
-class LateLogger:
+class LateLogger(_Leveled):
     """A logger for use before it is known where the events go.
 
     Until it is opened, events go where events without a logger go.
@@ -147,25 +157,13 @@ class LateLogger:
         for each in self.followers:
             each.open(logger)
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._report("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._report("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._report("error", event, keys)
-
-    def _report(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
         own = _own_logger()
         if own is not None or level != "info":
             getattr(own or _standard_logger, level)(event, **keys)
 
 
-class _ObservedLogger:
+class _ObservedLogger(_Leveled):
     """A logger that shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
@@ -173,20 +171,9 @@ class _ObservedLogger:
     def __init__(self, logger: EventLogger) -> None:
         self._logger = logger
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        observe_event(event, "info", keys)
-        self._logger.info(event, **keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        observe_event(event, "warning", keys)
-        self._logger.warning(event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        observe_event(event, "error", keys)
-        self._logger.error(event, **keys)
+    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        observe("event", LogEvent, event, level, dict(keys))
+        getattr(self._logger, level)(event, **keys)
 
 
 def somebody_listens() -> bool:
@@ -292,22 +279,11 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    _report_anyhow(given, "error", event, {"exc_info": error, "error": describe(error), **keys})
+    report_anyhow(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
-def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
-    """Log something that went wrong and was dealt with."""
-    _report_anyhow(given, "warning", event, keys)
-
-
-def report_info(given: EventLogger | None, event: str, **keys: Any) -> None:
-    """Log something that happened, whatever a processor of structlog does with it."""
-    _report_anyhow(given, "info", event, keys)
-
-
-def _report_anyhow(
-    given: EventLogger | None, level: Level, event: str, keys: Mapping[str, Any]
-) -> None:
+def report_anyhow(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+    """Log an event, as `report` does, whatever a processor of structlog does with it."""
     try:
         report(given, level, event, **keys)
     except Exception as error:

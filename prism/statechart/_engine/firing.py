@@ -7,7 +7,6 @@ member it would cost every fire one more call.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
@@ -142,7 +141,7 @@ class Engine(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
         self._questions: OpenQuestions = {}
-        self._waiting: dict[int, deque[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
+        self._waiting: dict[int, list[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
         self._is_slow = True
         self._is_usual = False
         self._rows: Any = self._nested
@@ -334,8 +333,10 @@ class Engine(Checks[StateT]):
         except (AttributeError, KeyError, TypeError):
             return self._missed(agent, trigger, context)
 
-        if arcs != listed or source.on_exit:
-            return self._reread(agent, trigger, context, arcs == listed)
+        if arcs != listed:
+            return self._missed(agent, trigger, context)
+        if source.on_exit:
+            return self._through(agent, trigger, context)
 
         for arc, dest, target, edge in known:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
@@ -395,7 +396,10 @@ class Engine(Checks[StateT]):
         return _FAST
 
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
-        """Fire an event of which nothing has been read yet; mostly, one that does not apply."""
+        """Fire an event of which nothing has been read yet, or which has changed since.
+
+        Mostly it is one that does not apply.
+        """
         state = self._require_known_state(agent)
         if self._look_up(state, trigger):
             return self.fire(agent, trigger, context)
@@ -435,12 +439,6 @@ class Engine(Checks[StateT]):
             known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
         self._rows[source.value][trigger] = arcs, [*arcs], known, source
         return True
-
-    def _reread(self, agent: Any, trigger: str, context: Any, is_same: bool) -> StateT | None:
-        """Fire after the transitions of the state have changed, or where leaving it calls code."""
-        if is_same:
-            return self._through(agent, trigger, context)
-        return self._missed(agent, trigger, context)
 
     def _through(
         self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
@@ -527,22 +525,17 @@ class Engine(Checks[StateT]):
         self, agent: Any, make: Callable[..., StateT | None], *arguments: Any
     ) -> StateT | None:
         """Make a transition, and then await what its actions have returned."""
-        waiting = self._waiting[id(agent)] = deque()
+        waiting = self._waiting[id(agent)] = []
         try:
-            try:
-                made = make(*arguments)
-            finally:
-                del self._waiting[id(agent)]
-            while waiting:
-                result, edge = waiting.popleft()
-                try:
-                    await result
-                except Exception as error:
-                    self._reporter.action_failed(error, agent, edge)
-            return made
+            made = make(*arguments)
         finally:
-            for result, _ in waiting:
-                result.close()
+            del self._waiting[id(agent)]
+        for result, edge in waiting:
+            try:
+                await result
+            except Exception as error:
+                self._reporter.action_failed(error, agent, edge)
+        return made
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         if edge.leaves is None:

@@ -40,8 +40,8 @@ from prism.telemetry._loggers import (
     active_logger,
     debug_logger,
     pass_over,
+    report_anyhow,
     report_fault,
-    report_warning,
     synchronous,
     tell_whole,
     warn_standard,
@@ -560,8 +560,9 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report_warning(
+        report_anyhow(
             self.logger,
+            "warning",
             ANSWER_DISCARDED,
             chart=self._chart,
             agent_id=agent_name(agent),

@@ -21,9 +21,9 @@ _MOST_STATE_BYTES = 65_536
 class FakeOllama(ModelServer):
     """Serves Ollama's API on a free loopback port, from a thread.
 
-    It answers ``/api/chat`` (a stream has one line), ``/v1/systemone``, ``/api/tags``, ``/api/show``,
-    ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use it as a context
-    manager::
+    It answers ``/api/chat`` (a stream has one line), ``/v1/systemone``, ``/api/tags``,
+    ``/api/show``, ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use
+    it as a context manager::
 
         with FakeOllama(latency=0.1, slots=4) as server:
             client = OllamaChatClient(server.host, "llama3.2")
