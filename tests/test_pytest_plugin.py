@@ -84,17 +84,24 @@ def test_fixtures_of_the_project_are_not_called(pytester: pytest.Pytester) -> No
         import pytest
         from prism.agents import SocialAgent
 
-        @pytest.fixture
-        def frozen_clock():
-            return "2026-01-01"
+        def fail(*_, **__):
+            raise AssertionError("called")
 
-        def test_own(frozen_clock, social_chart):
+        @pytest.fixture(params=["2026-01-01", fail])
+        def frozen_clock(request):
+            return request.param
+
+        @pytest.fixture
+        def make_agent():
+            return fail
+
+        def test_own(frozen_clock, make_agent, social_chart, transition_log, scripted_reasoner):
             ada = SocialAgent("ada", interests=["x"])
             social_chart.fire(ada, "feed_ready")
             assert ada.state_history[0].timestamp.year >= 2026
         """
     )
-    pytester.runpytest(*QUIET).assert_outcomes(passed=1)
+    pytester.runpytest(*QUIET).assert_outcomes(passed=2)
 
 
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
-from prism.statechart._engine.writing import IF_FROZEN
+from prism.statechart._engine.writing import IF_FROZEN, memory_beside
 from prism.statechart._identity import name_or_number
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
     """Return what a chart remembers about an agent, as a dict that can be changed.
 
     Raises:
-        AgentError: If the agent has no room for it, or something else there.
+        AgentError: If the agent has no room for it.
     """
     try:
         memory = getattr(agent, FIELD)
@@ -38,12 +38,8 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
             f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
         ) from None
 
-    if not isinstance(memory, dict):
-        raise AgentError(
-            f"chart {chart!r}: {FIELD} of agent {name_or_number(agent)!r} must be a dict or None, "
-            f"got {memory!r}"
-        )
-    return memory
+    # what a mock, or the application, has there is none of prism's
+    return memory if isinstance(memory, dict) else memory_beside(agent)
 
 
 def random_of(chart: str, agent: Any) -> Any:

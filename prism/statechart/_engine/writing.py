@@ -150,35 +150,41 @@ def _holds_records(history: Any) -> bool:
     return bool(ends) and all(isinstance(each, StateTransition) for each in ends)
 
 
-_beside: dict[int, tuple[object, deque[StateTransition]]] = {}
-"""The records of agents whose ``state_history`` is the application's own, by their address."""
+_beside: dict[int, tuple[object, deque[StateTransition], dict[str, Any]]] = {}
+"""The records and the memory of agents whose own fields are something else, by their address."""
 
 
 def _kept_beside(agent: Any, history: Any) -> Any:
     """Return where the records of an agent go whose own ``state_history`` is something else."""
     if history is None:
         return None
-    key, cls = id(agent), type(agent)
-    kept = _beside.get(key)
-    if kept is not None:
-        return kept[1]
-
-    try:
-        life: object = ref(agent, lambda _: _beside.pop(key, None))
-    except TypeError:
-        # what weak references cannot follow is kept alive, so that its address stays its own
-        life = agent
-        while len(_beside) >= _MOST_BESIDE:
-            del _beside[next(iter(_beside))]
+    cls = type(agent)
     if cls not in _told_of and hasattr(agent, "state_history"):
         _told_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    records: deque[StateTransition] = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-    _beside[key] = life, records
-    return records
+    return _entry_beside(agent)[1]
+
+
+def memory_beside(agent: Any) -> dict[str, Any]:
+    """Return the memory of an agent whose own ``state_memory`` is something else."""
+    return _entry_beside(agent)[2]
+
+
+def _entry_beside(agent: Any) -> tuple[object, deque[StateTransition], dict[str, Any]]:
+    key = id(agent)
+    if key not in _beside:
+        try:
+            life: object = ref(agent, lambda _: _beside.pop(key, None))
+        except TypeError:
+            # what weak references cannot follow is kept alive, so that its address stays its own
+            life = agent
+            while len(_beside) >= _MOST_BESIDE:
+                del _beside[next(iter(_beside))]
+        _beside[key] = life, deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH), {}
+    return _beside[key]
 
 
 _MOST_BESIDE = 10_000
