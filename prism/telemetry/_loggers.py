@@ -27,6 +27,7 @@ LOGGER_NAME = "prism.statechart"
 
 _DEBUG, _INFO = logging.DEBUG, logging.INFO
 _standard = logging.getLogger(LOGGER_NAME)
+_is_configured: Callable[[], bool] | None = None
 _configured: tuple[dict[str, Any], EventLogger] | None = None
 _defaults: dict[str, Any] | None = None
 
@@ -340,12 +341,13 @@ def structlog_is_configured() -> bool:
 
     After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
     """
-    global _defaults
-    # structlog lacks the function while it is being imported
-    is_configured = getattr(modules.get("structlog"), "is_configured", None)
-    if is_configured is None:
-        return False
-    if not is_configured():
+    global _is_configured, _defaults
+    if _is_configured is None:
+        # structlog lacks the function while it is being imported
+        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
+        if _is_configured is None:
+            return False
+    if not _is_configured():
         _defaults = _defaults or _configuration()
         return False
     return _defaults is None or _configuration() != _defaults
