@@ -396,10 +396,10 @@ def writer_of(cls: type) -> Writer:
 
 
 def may_be_frozen(cls: type) -> bool:
-    """Return whether objects of a class may refuse a new state; `require_writable` tells."""
-    state = inspect.getattr_static(cls, "state", None)
+    """Return whether objects of a class may refuse what is written; `require_writable` tells."""
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     return (
-        (isinstance(state, property) and state.fset is None)
+        any(isinstance(field, property) and field.fset is None for field in fields)
         or issubclass(cls, tuple)
         # a frozen class refuses both, and so do models
         or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
@@ -407,16 +407,21 @@ def may_be_frozen(cls: type) -> bool:
 
 
 def require_writable(agent: Any) -> None:
-    """Refuse an object that takes no new state, by giving it the one that it has.
+    """Refuse an object that takes no new state or ticks, which are what they were afterwards.
 
     Raises:
         AgentError: If it is frozen.
         Exception: Whatever else its own code raises.
     """
+    ticks, field = count_of(agent, "ticks_in_state"), "state"
     try:
         agent.state = agent.state
+        if ticks is not None:
+            field = "ticks_in_state"
+            agent.ticks_in_state = 0
+            agent.ticks_in_state = ticks
     except Exception as error:
-        _undo(agent, "state", error)
+        _undo(agent, field, error)
         raise
 
 
