@@ -67,13 +67,10 @@ FIELD_DEFAULTS: dict[str, Any] = {
 IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
 """Advice for an object in which nothing can be written."""
 
-_WAYS_OUT = {
-    "state": (
-        "keep the frozen value in a field of an agent, or give the class a "
-        "transition_to(self, new_state, trigger, context) that sets it"
-    ),
-    "ticks_in_state": ("keep the frozen value in a field of an agent, or leave out ticks_in_state"),
-}
+_WAY_OUT = (
+    "keep the frozen value in a field of an agent, or give the class a "
+    "transition_to(self, new_state, trigger, context) that sets it"
+)
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
@@ -365,10 +362,8 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
             setattr(agent, field, value)
 
     kind = type(agent).__name__
-    if refused in _WAYS_OUT and isinstance(error, AttributeError):
-        raise AgentError(
-            f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
-        ) from error
+    if refused != "state_history" and isinstance(error, AttributeError):
+        raise AgentError(f"{kind} rejects a new {refused} ({error}): {_WAY_OUT}") from error
 
     error.add_note(
         f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
