@@ -149,38 +149,46 @@ def _holds_records(history: Any) -> bool:
     return bool(ends) and all(isinstance(each, StateTransition) for each in ends)
 
 
-_beside: dict[int, tuple[object, deque[StateTransition]]] = {}
-"""The records of agents whose ``state_history`` is the application's own, by their address."""
+class Beside(dict[int, tuple[object, Any]]):
+    """What is kept of agents that have no room for it themselves, by their address."""
+
+    def of(self, agent: Any, make: Callable[[], Any]) -> Any:
+        """Return what is kept of an agent, made if need be."""
+        key = id(agent)
+        if key not in self:
+            try:
+                life: object = ref(agent, lambda _: self.pop(key, None))
+            except TypeError:
+                # what no weak reference follows is kept alive, so that its address stays its own
+                life = agent
+                while len(self) >= _MOST_BESIDE:
+                    del self[next(iter(self))]
+            self[key] = life, make()
+        return self[key][1]
+
+
+_beside = Beside()
+"""The records of agents whose ``state_history`` is the application's own."""
+
+_MOST_BESIDE = 10_000
 
 
 def _kept_beside(agent: Any, history: Any) -> Any:
     """Return where the records of an agent go whose own ``state_history`` is something else."""
+    cls = type(agent)
     if history is None:
         return None
-    key, cls = id(agent), type(agent)
-    kept = _beside.get(key)
-    if kept is not None:
-        return kept[1]
-
-    try:
-        life: object = ref(agent, lambda _: _beside.pop(key, None))
-    except TypeError:
-        # what weak references cannot follow is kept alive, so that its address stays its own
-        life = agent
-        while len(_beside) >= _MOST_BESIDE:
-            del _beside[next(iter(_beside))]
-    if cls not in _told_of and hasattr(agent, "state_history"):
+    if id(agent) not in _beside and cls not in _told_of and hasattr(agent, "state_history"):
         _told_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    records: deque[StateTransition] = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-    _beside[key] = life, records
-    return records
+    return _beside.of(agent, _new_records)
 
 
-_MOST_BESIDE = 10_000
+def _new_records() -> deque[StateTransition]:
+    return deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
 
 
 def records_for(agent: Any) -> Any:
