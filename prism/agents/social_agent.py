@@ -269,15 +269,11 @@ class SocialAgent(StatechartMixin):
         return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"
 
     def _set_thresholds(self, engagement: float | None, timeout: int | None) -> None:
-        kind = self.archetype
-        if engagement is None and kind is not None:
-            engagement = kind.engagement_threshold
-        if timeout is None and kind is not None:
-            timeout = kind.timeout_threshold
-        if engagement is not None:
-            self.engagement_threshold = engagement
-        if timeout is not None:
-            self.timeout_threshold = timeout
+        given = {"engagement_threshold": engagement, "timeout_threshold": timeout}
+        for name, value in given.items():
+            chosen = getattr(self.archetype, name, None) if value is None else value
+            if chosen is not None:
+                setattr(self, name, chosen)
 
 
 def _texts(field: str, values: Iterable[str]) -> list[str]:

@@ -458,7 +458,7 @@ class Statechart(Written[StateT]):
         tree = self._definition.tree
         needs_memory = tree is not None and tree.needs_memory
         add_missing_fields(agent, self.initial, **{FIELD: None} if needs_memory else {})
-        self._require_known_state(agent)
+        self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
     def extended(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._asking import Asking, asked_of
@@ -349,6 +349,7 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     return Edge(from_state, to_state, trigger)
 
 
+@dataclass(init=False)
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
@@ -365,9 +366,14 @@ class StateTransition:
     """
 
     __slots__ = ("_edge", "_time", "_value")
-    _edge: Edge
-    _time: float
-    _value: Any
+
+    if not TYPE_CHECKING:
+        # the fields of the dataclass are the properties below
+        from_state: Any
+        to_state: Any
+        trigger: str
+        timestamp: datetime
+        context: dict[str, Any] | None
 
     def __init__(
         self,
@@ -379,9 +385,9 @@ class StateTransition:
     ) -> None:
         keys, value = pack(context)
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-        self._edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
-        self._time = aware.timestamp()
-        self._value = value
+        self._edge: Edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
+        self._time: float = aware.timestamp()
+        self._value: Any = value
 
     @property
     def from_state(self) -> Any:
@@ -409,12 +415,18 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values, in the form of the specification."""
+        """Return the record as JSON values, in the form of the specification.
+
+        As ``default`` of `json.dumps`, it also writes the time of a record of which
+        `dataclasses.asdict` has made a dict.
+        """
+        if isinstance(self, datetime):
+            return cast(Any, _iso(self))
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),
             "trigger": self.trigger,
-            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
+            "timestamp": _iso(self.timestamp),
             "context": self.context,
         }
 
@@ -446,22 +458,9 @@ class StateTransition:
                 f"a record of a transition cannot be read ({error}): {record!r}"
             ) from None
 
-    def __eq__(self, other: object) -> bool:
-        """Compare all five fields."""
-        if not isinstance(other, StateTransition):
-            return NotImplemented
-        return self._fields() == other._fields()
-
     def __hash__(self) -> int:
         """Hash the fields that are always hashable."""
         return hash(self._fields()[:4])
-
-    def __repr__(self) -> str:
-        """Show the record as the call that makes it."""
-        return (
-            f"StateTransition(from_state={self.from_state!r}, to_state={self.to_state!r}, "
-            f"trigger={self.trigger!r}, timestamp={self.timestamp!r}, context={self.context!r})"
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the public constructor."""
@@ -469,6 +468,10 @@ class StateTransition:
 
     def _fields(self) -> tuple[Any, ...]:
         return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 # What a guard or an action must be: a plain function of agent and context

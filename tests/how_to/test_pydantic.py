@@ -163,7 +163,7 @@ def test_the_mixin_on_a_pydantic_dataclass_is_refused_at_the_first_event() -> No
     class Walker(StatechartMixin):
         name: str
 
-    with pytest.raises(AgentError, match="cannot drive 'Walker': its 'state' cannot be read"):
+    with pytest.raises(AgentError, match="cannot drive 'Walker': it has no 'state'"):
         social_media_chart().fire(Walker("Ada"), "feed_ready")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
-from prism.statechart._engine.writing import IF_FROZEN, Beside
+from prism.statechart._engine.writing import IF_FROZEN, memory_beside
 from prism.statechart._identity import name_or_number
 from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import CHART
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FIELD = "state_memory"
 
-_beside = Beside()
-
 
 def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
     """Return what a chart remembers about an agent, as a dict that can be changed.
@@ -34,7 +32,7 @@ def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
     If the chart has no composites, it is kept beside an agent that has no room for it.
 
     Raises:
-        AgentError: If the agent has no room for it, or something else there.
+        AgentError: If the agent has no room for it.
     """
     try:
         memory = getattr(agent, FIELD)
@@ -47,13 +45,11 @@ def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
             f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
         )
     else:
-        if isinstance(memory, dict):
-            return memory
-        problem = f"whose {FIELD} must be a dict or None, got {memory!r}"
+        # what a mock, or the application, has there is none of prism's
+        return memory if isinstance(memory, dict) else memory_beside(agent)
 
     if not chart.hierarchy.needs_memory:
-        kept: dict[str, Any] = _beside.of(agent, dict)
-        return kept
+        return memory_beside(agent)
     raise AgentError(
         f"chart {chart.name!r} remembers histories or times of agent {name_or_number(agent)!r}, "
         f"{problem}"

@@ -102,17 +102,17 @@ class Steps:
     def _refused(
         self, agent: Any, trigger: str, context: Any, candidates: Sequence[Candidate]
     ) -> None:
-        chart = self._chart
-        logger = chart._reporter.debug_logger()
-        if logger is not None:
-            arcs = self._rows.arcs(agent.state, trigger)
-            guards = [name for arc in arcs if (name := shown_name(arc.guard, "guard"))]
-            chart._reporter.refused(logger, agent, trigger, guards, context)
+        guards = self._guard_names(agent.state, trigger)
+        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
         if self._definition.strict and not candidates:
             raise MachineError(
                 f"{self._definition.name}: Can't trigger event {trigger} from state "
                 f"{state_text(agent.state)}!"
             )
+
+    def _guard_names(self, state: Any, trigger: str) -> Iterator[str]:
+        for arc in self._rows.arcs(state, trigger):
+            yield shown_name(arc.guard, "guard") or ""
 
     # Choosing
 
@@ -305,11 +305,13 @@ class Steps:
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Iterator[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
         for action, active in calls:
-            run.active = active
+            run.active, result = active, None
             try:
-                action(agent, context)
+                result = action(agent, context)
             except Exception as error:
                 self._chart._reporter.action_failed(error, agent, edge)
+            if result is not None:
+                self._chart._wait_for(result, agent, edge)
         run.active = None
 
     def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakSet, ref
@@ -33,14 +33,15 @@ from prism.statechart._identity import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
+from prism.telemetry._instrument import join_hooks
 from prism.telemetry._loggers import (
     EventLogger,
     Frame,
     active_logger,
     debug_logger,
     pass_over,
+    report_anyhow,
     report_fault,
-    report_warning,
     synchronous,
     tell_whole,
     warn_standard,
@@ -149,46 +150,44 @@ def _holds_records(history: Any) -> bool:
     return bool(ends) and all(isinstance(each, StateTransition) for each in ends)
 
 
-class Beside(dict[int, tuple[object, Any]]):
-    """What is kept of agents that have no room for it themselves, by their address."""
-
-    def of(self, agent: Any, make: Callable[[], Any]) -> Any:
-        """Return what is kept of an agent, made if need be."""
-        key = id(agent)
-        if key not in self:
-            try:
-                life: object = ref(agent, lambda _: self.pop(key, None))
-            except TypeError:
-                # what no weak reference follows is kept alive, so that its address stays its own
-                life = agent
-                while len(self) >= _MOST_BESIDE:
-                    del self[next(iter(self))]
-            self[key] = life, make()
-        return self[key][1]
-
-
-_beside = Beside()
-"""The records of agents whose ``state_history`` is the application's own."""
-
-_MOST_BESIDE = 10_000
+_beside: dict[int, tuple[object, deque[StateTransition], dict[str, Any]]] = {}
+"""The records and the memory of agents whose own fields are something else, by their address."""
 
 
 def _kept_beside(agent: Any, history: Any) -> Any:
     """Return where the records of an agent go whose own ``state_history`` is something else."""
-    cls = type(agent)
     if history is None:
         return None
-    if id(agent) not in _beside and cls not in _told_of and hasattr(agent, "state_history"):
+    cls = type(agent)
+    if cls not in _told_of and hasattr(agent, "state_history"):
         _told_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    return _beside.of(agent, _new_records)
+    return _entry_beside(agent)[1]
 
 
-def _new_records() -> deque[StateTransition]:
-    return deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
+def memory_beside(agent: Any) -> dict[str, Any]:
+    """Return the memory of an agent whose own ``state_memory`` is something else."""
+    return _entry_beside(agent)[2]
+
+
+def _entry_beside(agent: Any) -> tuple[object, deque[StateTransition], dict[str, Any]]:
+    key = id(agent)
+    if key not in _beside:
+        try:
+            life: object = ref(agent, lambda _: _beside.pop(key, None))
+        except TypeError:
+            # what weak references cannot follow is kept alive, so that its address stays its own
+            life = agent
+            while len(_beside) >= _MOST_BESIDE:
+                del _beside[next(iter(_beside))]
+        _beside[key] = life, deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH), {}
+    return _beside[key]
+
+
+_MOST_BESIDE = 10_000
 
 
 def records_for(agent: Any) -> Any:
@@ -541,6 +540,8 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
+        if join_hooks:
+            self.met(agent, edge.from_text)
         frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
@@ -565,8 +566,9 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report_warning(
+        report_anyhow(
             self.logger,
+            "warning",
             ANSWER_DISCARDED,
             chart=self._chart,
             agent_id=agent_name(agent),
@@ -577,38 +579,38 @@ class Reporter:
             reason=reason,
         )
 
-    def debug_logger(self) -> Any:
-        """Return the logger for details, or None if nobody listens to them."""
-        return debug_logger(self.logger)
+    def met(self, agent: Any, state: str) -> None:
+        """Tell who counts the agents of charts that have no logger of their own."""
+        for join in join_hooks if self.logger is None else ():
+            join(self._chart, agent_name(agent), state)
 
     def refused(
-        self,
-        logger: Any,
-        agent: Any,
-        trigger: str,
-        guards: list[str],
-        context: Any,
-        state: str | None = None,
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
     ) -> None:
-        """Report an event that made no transition, and the guards in its way.
+        """Report an event that made no transition, if anybody listens to details.
 
         Args:
-            logger: The logger for details.
             agent: The agent.
+            state: The text of its state.
             trigger: Name of the event.
             guards: The names of the guards that did not pass; none where nothing reacts to it.
             context: The event's context.
-            state: The text of its state, where it is not in ``agent.state``.
         """
+        self.met(agent, state)
+        logger = debug_logger(self.logger)
+        if logger is None:
+            return
+
+        names = [name for name in guards if name]
         try:
             logger.debug(
                 EVENT_REFUSED,
                 chart=self._chart,
                 agent_id=agent_name(agent),
-                state=state_text(agent.state) if state is None else state,
+                state=state,
                 trigger=trigger,
-                reason="guards" if guards else "no_transition",
-                guards=guards,
+                reason="guards" if names else "no_transition",
+                guards=names,
                 ticks_in_state=count_of(agent, "ticks_in_state"),
                 context=identify(context),
             )
