@@ -142,27 +142,21 @@ class Transition(Generic[StateT_co]):
         rate: float | Rate | None = None,
         probability: float | None = None,
     ) -> None:
-        put = object.__setattr__
-        put(self, "trigger", trigger)
-        put(self, "source", tuple(source) if isinstance(source, list) else source)
         # one target in a tuple is that target
         if isinstance(target, tuple) and len(target) == 1:
             (target,) = target
-        put(self, "target", target)
-        put(self, "guard", guard)
-        put(self, "action", action)
-        put(self, "internal", internal)
-        put(self, "after", after)
-        put(self, "rate", rate)
-        put(self, "probability", probability)
+        source = tuple(source) if isinstance(source, list) else source
+        rare = (internal, after, rate, probability)
+        self._put((trigger, source, target, guard, action, *rare))
         self._require_sound()
 
     def _require_sound(self) -> None:
         """Refuse what could never work."""
+        any_source = is_any_state(self.source)
         problems = [
             *_trigger_problems(self.trigger),
-            *_source_problems(self.source, self.target),
-            *_target_problems(self.target, self.source),
+            *([] if any_source else _end_problems("source", self.source, self.target)),
+            *([] if self.target is None else _end_problems("target", self.target, self.source)),
             *callable_problems("guard", self.guard),
             *callable_problems("action", self.action),
             *_timing_problems(self),
@@ -173,13 +167,14 @@ class Transition(Generic[StateT_co]):
     def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
         """Return this transition between two leaves, without a new check."""
         made: Transition[Any] = object.__new__(Transition)
-        given = (trigger_text(self.trigger), source, target, guard, self.action)
-        for name, value in zip(_PLAIN, given, strict=True):
-            object.__setattr__(made, name, value)
-        for name in _RARE:
-            object.__setattr__(made, name, False if name == "internal" else None)
-
+        plain = (trigger_text(self.trigger), source, target, guard, self.action)
+        made._put((*plain, False, None, None, None))
         return made
+
+    def _put(self, values: tuple[Any, ...]) -> None:
+        # a frozen dataclass refuses plain assignment, in its own constructor too
+        for name, value in zip((*_PLAIN, *_RARE), values, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def is_plain(self) -> bool:
@@ -237,22 +232,11 @@ def target_text(target: Any) -> str:
     )
 
 
-def _source_problems(source: Any, target: Any) -> list[str]:
-    if is_any_state(source):
-        return []
-    states = _members_at(source)
+def _end_problems(field: str, end: Any, other_end: Any) -> list[str]:
+    states = _members_at(end)
     if not states:
-        return ["source must name a state, got none"]
-    return [problem for state in states for problem in _state_problems("source", state, target)]
-
-
-def _target_problems(target: Any, source: Any) -> list[str]:
-    if target is None:
-        return []
-    states = _members_at(target)
-    if not states:
-        return ["target must name a state, or be None, got an empty tuple"]
-    return [problem for state in states for problem in _state_problems("target", state, source)]
+        return [f"{field} must name a state, got none"]
+    return [problem for state in states for problem in _state_problems(field, state, other_end)]
 
 
 def _timing_problems(item: Any) -> list[str]:

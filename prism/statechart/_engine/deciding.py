@@ -220,7 +220,7 @@ class Deciding(Engine[StateT]):
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
-        if not self._is_overtaken(now, trigger, state):
+        if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
             for each in self._carrying_out(agent, trigger, target, context, asked_in, choice):
                 return self._take(agent, each, context)
@@ -269,12 +269,6 @@ class Deciding(Engine[StateT]):
         if is_plain and not (engine_hooks or self._is_slow):
             return self._act(agent, arc, edge, context, agent.state)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
-
-    def _is_overtaken(self, now: Any, trigger: str, asked_in: Any) -> bool:
-        """Return whether an agent is no longer where it was asked about an event."""
-        return bool(
-            asked_in != now and not self._leaves_asked(asked_in, trigger) <= {*leaf_texts(now)}
-        )
 
     def _has_moved(
         self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any

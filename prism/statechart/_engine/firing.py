@@ -106,12 +106,12 @@ class Engine(Checks[StateT]):
         else:
             # loaded only where there are composites
             from prism.statechart._engine.rows import NestedRows
-            from prism.statechart._engine.timing import Limits, Schedule
+            from prism.statechart._engine.timing import Schedule
 
             self._nested = NestedRows(definition.tree)
-            schedule = Schedule(definition.tree)
+            schedule = Schedule(definition)
             if not schedule.is_empty:
-                self._schedule, self._limits = schedule, Limits(self._limits)
+                self._schedule = schedule
 
         self._bind(reporter, clock)
 
@@ -724,12 +724,12 @@ class Engine(Checks[StateT]):
         else:
             ticks, limit = self._dwell(agent)
 
-        if limit is None or ticks <= limit:
-            return None
         if self._schedule is not None:
             # rates and composites need no count of the agent's
             moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
             return moved
+        if limit is None or ticks <= limit:
+            return None
         return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
 
     def _times_out(self, state: Any) -> bool:
