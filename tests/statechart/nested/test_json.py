@@ -111,7 +111,7 @@ def test_all_that_is_wrong_is_told_at_once_with_lines() -> None:
         "transitions[0].target: names 'somewhere', which",
         "transitions[1].guard: unknown guard 'unheard'",
         "states[1].initial: names 'elsewhere', which",
-        "states[1].states[0].entry: unknown action 'unlock'",
+        "states[1].states[0].entry[0]: unknown action 'unlock'",
         "line 3",
     ):
         assert part in message, message
