@@ -9,7 +9,6 @@ import pytest
 QUIET = ("-p", "no:asyncio", "-W", "error")
 """pytest-asyncio itself warns where its loop scope is not configured."""
 
-SLOW = pytest.mark.slow
 
 SMALL_CHART = """
     from prism.statechart import AgentState as S, Statechart, Transition
@@ -301,12 +300,11 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.parametrize("workers", ["-n2", pytest.param("-n2 --dist=each", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
 @pytest.mark.slow
-def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
+def test_coverage_is_added_up_over_workers(suite: pytest.Pytester) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
-    assert_covered(suite, suite.runpytest_subprocess, *workers.split())
+    assert_covered(suite, suite.runpytest_subprocess, "-n2")
 
 
 def test_coverage_is_written_as_json(suite: pytest.Pytester) -> None:
@@ -328,16 +326,12 @@ def assert_covered(
     assert (report["percent"], report["charts"][0]["guards"]["covered"]) == (100.0, 2)
 
 
-@pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
-def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
+def test_coverage_below_the_limit_fails(suite: pytest.Pytester) -> None:
     """A session below the limit fails and says so; one at the limit passes."""
 
     def run(limit: str) -> pytest.RunResult:
-        arguments = [*QUIET, f"--statechart-fail-under={limit}", "-k", "late"]
-        if workers is None:
-            return suite.runpytest_inprocess(*arguments)
-        return suite.runpytest_subprocess(*arguments, workers)
+        return suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
 
     low = run("57.2")
     assert low.ret == 1
