@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,12 +147,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="report which states, transitions and guard outcomes of charts were never exercised",
     )
     group.addoption(
-        "--statechart-coverage-json",
-        type=Path,
-        metavar="PATH",
-        help="also write the report to a file, as JSON",
-    )
-    group.addoption(
         "--statechart-fail-under",
         type=_percent,
         metavar="PERCENT",
@@ -185,15 +178,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _record(config: pytest.Config, options: argparse.Namespace) -> None:
-    path, least = options.statechart_coverage_json, options.statechart_fail_under
-    is_wanted = options.statechart_coverage or path is not None or least is not None
+    least = options.statechart_fail_under
+    is_wanted = options.statechart_coverage or least is not None
     runs_tests = not any(getattr(options, name, False) for name in _RUNS_NO_TESTS)
     if _COVERAGE in config.stash or not (is_wanted and runs_tests):
         return
 
     from prism.testing._coverage import CoveragePlugin
 
-    plugin = config.stash[_COVERAGE] = CoveragePlugin(path, least)
+    plugin = config.stash[_COVERAGE] = CoveragePlugin(least)
     config.pluginmanager.register(plugin, "statechart_coverage")
 
 

@@ -1,8 +1,6 @@
 """The pytest plugin, in runs of pytest of its own."""
 
-import json
 import sys
-from collections.abc import Callable
 
 import pytest
 
@@ -83,17 +81,24 @@ def test_fixtures_of_the_project_are_not_called(pytester: pytest.Pytester) -> No
         import pytest
         from prism.agents import SocialAgent
 
-        @pytest.fixture
-        def frozen_clock():
-            return "2026-01-01"
+        def fail(*_, **__):
+            raise AssertionError("called")
 
-        def test_own(frozen_clock, social_chart):
+        @pytest.fixture(params=["2026-01-01", fail])
+        def frozen_clock(request):
+            return request.param
+
+        @pytest.fixture
+        def make_agent():
+            return fail
+
+        def test_own(frozen_clock, make_agent, social_chart, transition_log, scripted_reasoner):
             ada = SocialAgent("ada", interests=["x"])
             social_chart.fire(ada, "feed_ready")
             assert ada.state_history[0].timestamp.year >= 2026
         """
     )
-    pytester.runpytest(*QUIET).assert_outcomes(passed=1)
+    pytester.runpytest(*QUIET).assert_outcomes(passed=2)
 
 
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
@@ -304,26 +309,9 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_coverage_is_added_up_over_workers(suite: pytest.Pytester) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
-    assert_covered(suite, suite.runpytest_subprocess, "-n2")
-
-
-def test_coverage_is_written_as_json(suite: pytest.Pytester) -> None:
-    """The option for JSON writes the report to a file, and says where."""
-    assert_covered(suite, suite.runpytest_inprocess)
-
-
-def assert_covered(
-    suite: pytest.Pytester, run: Callable[..., pytest.RunResult], *arguments: str
-) -> None:
-    """Assert that a run reports the small chart as exercised whole, on the screen and as JSON."""
-    path = suite.path / "report.json"
-    result = run(*QUIET, *arguments, f"--statechart-coverage-json={path}")
+    result = suite.runpytest_subprocess(*QUIET, "-n2", "--statechart-coverage")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["small *3/3  100% *2/2  100% *2/2  100%   100%", f"written to {path}"]
-    )
-    report = json.loads(path.read_text(encoding="utf-8"))
-    assert (report["percent"], report["charts"][0]["guards"]["covered"]) == (100.0, 2)
+    result.stdout.fnmatch_lines(["small *3/3  100% *2/2  100% *2/2  100%   100%"])
 
 
 @pytest.mark.usefixtures("by_itself")
@@ -376,16 +364,11 @@ def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
 )
 @pytest.mark.sampled(6)
 def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
-    """Where pytest runs no test, no limit is applied and the last report stays."""
-    path = suite.path / "report.json"
-    path.write_text("of the last run", encoding="utf-8")
-    suite.makeini(
-        f"[pytest]\naddopts = --statechart-fail-under=100 --statechart-coverage-json={path}"
-    )
+    """Where pytest runs no test, no limit is applied and nothing is reported."""
+    suite.makeini("[pytest]\naddopts = --statechart-fail-under=100")
     result = suite.runpytest_inprocess(option)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*statechart coverage*")
-    assert path.read_text(encoding="utf-8") == "of the last run"
 
 
 def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
@@ -394,15 +377,6 @@ def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(*QUIET, "--statechart-fail-under=1")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["no chart was used", "FAIL statechart coverage of 0% *"])
-
-
-def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
-    """A report that has nowhere to go fails the session, and says where it was to go."""
-    result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage-json=nowhere/report.json")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["FAIL statechart coverage cannot be written to *nowhere/report.json: No such file *"]
-    )
 
 
 @pytest.mark.usefixtures("by_itself")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
+from prism.statechart._engine.memory import assigned
 from prism.statechart._engine.writing import (
     FIELD_DEFAULTS,
     append_record,
@@ -137,7 +138,8 @@ class StatechartMixin:
                 f"use one of {members}"
             )
 
-        self._prism_state = value
+        assigned(self.state_memory or {}, self.state, value)
+        self._prism_state, self._prism_ticks = value, 0
 
     if TYPE_CHECKING:
 

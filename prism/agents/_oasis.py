@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import re
 import warnings
@@ -18,29 +19,16 @@ from prism.agents.social_agent import SocialAgent
 from prism.files import Record, read_json_array
 from prism.files._records import MOST_NUMBER, read_csv
 
-_MOST_OF_OTHERS = 64_000
-"""Maximum length of a list in unusual notation, which is left to Python's own parser."""
+_MOST_EVALUATED = 256_000
+"""Maximum length of a list that is left to Python's own parser."""
 
-# Possessive quantifiers never backtrack, so they need no memory for it.
-_ITEM = re.compile(
-    r"""[ \t\r\n\f]*+(?:
-        (?P<number>-?(?:0|[1-9][0-9]*+))
-      | (?P<text>'[^'\\\r\n]*+' | "[^"\\\r\n]*+")
-      | (?P<quoted>'(?:[^'\\\r\n]|\\['"\\n])*+' | "(?:[^"\\\r\n]|\\['"\\n])*+")
-      | (?P<escaped>'(?:[^'\\\r\n]|\\.)*+' | "(?:[^"\\\r\n]|\\.)*+")
-    )[ \t\r\n\f]*+(?:,[ \t\r\n\f]*+|\Z)""",
-    re.VERBOSE,
-)
-
-_QUOTED = re.compile(r"\\(.)")
-_MEANT = {"n": "\n"}
+_NUMBERS = re.compile(r"\[(?:-?\d+, ?)*+-?\d+\]", re.ASCII)
 
 
 def read_list(text: str) -> list[Any] | None:
     """Return the list that a text holds in Python's notation; None if it is something else.
 
-    Python's own parser takes hundreds of bytes per item, so it is used only for short lists with
-    items other than whole numbers and texts.
+    Python's own parser takes hundreds of bytes per item, so lists of numbers are left to JSON's.
 
     Args:
         text: The text, such as ``[1, 'two']``.
@@ -49,47 +37,14 @@ def read_list(text: str) -> list[Any] | None:
         # unknown escape sequences are kept without a warning
         warnings.simplefilter("ignore")
         try:
-            found = _plain_items(text)
-            if found is None and len(text) <= _MOST_OF_OTHERS:
-                found = ast.literal_eval(text)
+            if _NUMBERS.fullmatch(text):
+                found = json.loads(text)
+            else:
+                found = ast.literal_eval(text) if len(text) <= _MOST_EVALUATED else None
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return None
 
     return found if isinstance(found, list) else None
-
-
-def _plain_items(text: str) -> list[Any] | None:
-    """Return the items of a list of whole numbers and texts; None if it has others."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return None
-
-    inner = text[1:-1].strip(" \t\r\n\f")
-    position = 0
-    items: list[Any] = []
-
-    while position < len(inner):
-        item = _ITEM.match(inner, position)
-        if item is None:
-            return None
-
-        items.append(_value(item))
-        position = item.end()
-
-    return items
-
-
-def _value(item: re.Match[str]) -> int | str:
-    match item.lastgroup:
-        case "number":
-            return int(item["number"])
-        case "text":
-            return item["text"][1:-1]
-        case "quoted":
-            return _QUOTED.sub(lambda found: _MEANT.get(found[1], found[1]), item["quoted"][1:-1])
-
-    value: str = ast.literal_eval(item["escaped"])
-
-    return value
 
 
 _logger = logging.getLogger("prism.agents")

@@ -15,8 +15,22 @@ import structlog
 
 from prism.errors import InputError
 from prism.runlog._writer import RunLog
-from prism.telemetry._loggers import StandardLogger, describe, report
-from prism.telemetry.events import EVENT_REFUSED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+from prism.telemetry._instrument import join_hooks
+from prism.telemetry._loggers import (
+    StandardLogger,
+    describe,
+    report,
+    report_anyhow,
+    structlog_is_configured,
+)
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    EVENT_REFUSED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+    TRANSITION,
+)
 
 Event = MutableMapping[str, Any]
 
@@ -24,13 +38,16 @@ Event = MutableMapping[str, Any]
 def configure(path: PathLike[str] | str, *, details: bool = False) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
-    The first event of the file is ``run.started``. The last is ``run.ended``, written when the log
-    is closed or the process ends. If structlog is already configured, its configuration still
-    applies and gets every event. If not, events also go to the standard library's logging, which by
-    default shows only warnings and errors. Several threads may write at once.
+    The first event is ``run.started``, also of a file that goes on after somebody has renamed or
+    emptied it. The last is ``run.ended``, written when the log is closed or the process ends. An
+    agent joins, as ``agent.joined``, when a chart adopts it or it is fired on for the first time.
+    If structlog is already configured, its configuration still applies and gets every event. If
+    not, events also go to the standard library's logging, which by default shows only warnings and
+    errors. Several threads may write at once.
 
     Args:
-        path: File to write; it must not exist yet.
+        path: File to write. The events are appended to those of earlier runs; the tables of a log
+            are those of its last run.
         details: Whether to write what happens at debug level, too: the events that made no
             transition, each with the guards that refused it.
 
@@ -39,8 +56,9 @@ def configure(path: PathLike[str] | str, *, details: bool = False) -> RunLog:
         configuration of structlog.
 
     Raises:
-        InputError: If the file exists or cannot be created, another such log is open, or structlog
-            is configured to drop events before they reach the log. No file is left behind.
+        InputError: If the file is something else than a log, another process is writing to it, it
+            cannot be created, another such log is open, or structlog is configured to drop events
+            before they reach the log. No file is left behind.
     """
     return _ConfiguredLog(Path(path), details=details)
 
@@ -51,19 +69,19 @@ class _ConfiguredLog(RunLog):
     def __init__(self, path: Path, *, details: bool) -> None:
         self._details = details
         self._processors = _processors_to_join(path)
+        self._states: dict[tuple[str, str], str] = {}
+        self._has_begun = False
+        is_new = not path.exists()
         try:
-            super().__init__(path)
-        except FileExistsError:
-            problem = (
-                "already exists, and a log is never overwritten: name another file, or move it away"
-            )
-            raise InputError(problem, path=path) from None
+            super().__init__(path, keep=None if is_new else self._length_of_log)
+        except BlockingIOError:
+            raise InputError("is being written by another process", path=path) from None
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
         self._process = os.getpid()
         self._error: BaseException | None = None
-        self._configured_here = not structlog.is_configured()
+        self._configured_here = not structlog_is_configured()
         self._attach()
 
         try:
@@ -71,7 +89,8 @@ class _ConfiguredLog(RunLog):
         except BaseException:
             self._detach()
             super().close()
-            path.unlink()
+            if is_new:
+                path.unlink()
             raise
 
         atexit.register(self._close_at_exit)
@@ -105,10 +124,42 @@ class _ConfiguredLog(RunLog):
             problem = f"{self.path}: is incomplete, since it cannot be written to: {error.strerror}"
             warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
+    def _length_of_log(self) -> int:
+        """Return the length of the log that is there."""
+        with self.path.open("rb") as file:
+            first = file.readline()
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(length - 1, 0))
+            is_cut_off = file.read() not in (b"", b"\n")
+        # the start of a simulation names its agents
+        if length and (not first.startswith(_START) or b'"agents":' in first):
+            raise InputError(_NO_LOG, path=self.path)
+        if is_cut_off:
+            self._file.write(b"\n")
+            self._file.flush()
+        return length + is_cut_off
+
     def _begin(self) -> None:
         report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
-        if self._file.tell() == 0:  # structlog dropped the event before it arrived here
+        if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
+
+    def _opening(self) -> bytes:
+        if not self._has_begun:
+            return b""
+        joined: list[Event] = [
+            {"event": AGENT_JOINED, "agent_id": name, "chart": chart, "state": state}
+            for (chart, name), state in self._states.items()
+        ]
+        events: list[Event] = [{"event": RUN_STARTED, "schema": SCHEMA_VERSION}, *joined]
+        return b"".join(self._render(None, "info", event) for event in events)
+
+    def _join(self, chart: str, agent_id: str, state: str) -> None:
+        """Log an agent that is met for the first time."""
+        if (chart, agent_id) not in self._states:
+            report_anyhow(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
+            # also if structlog was configured again, and the event goes elsewhere
+            self._states[chart, agent_id] = state
 
     def _end(self) -> None:
         if self._is_in_use() and self._copy in self._processors:
@@ -121,8 +172,10 @@ class _ConfiguredLog(RunLog):
         if self._configured_here:
             structlog.configure(processors=self._processors, logger_factory=StandardLogger)
         self._processors.insert(0, self._copy)
+        join_hooks.append(self._join)
 
     def _detach(self) -> None:
+        join_hooks.remove(self._join)
         if self._copy in self._processors:
             self._processors.remove(self._copy)
         if self._configured_here and self._is_in_use():
@@ -135,12 +188,18 @@ class _ConfiguredLog(RunLog):
 
     def _copy(self, logger: Any, method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
-        is_wanted = self._details or event.get("event") != EVENT_REFUSED
-        if is_wanted and not self._file.closed:
+        name = event.get("event")
+        if (self._details or name != EVENT_REFUSED) and not self._file.closed:
             self._write(self._render(logger, method, event))
+            self._has_begun = True
+            if name in (AGENT_JOINED, TRANSITION) and "chart" in event:
+                state = event["state" if name == AGENT_JOINED else "to_state"]
+                self._states[event["chart"], event["agent_id"]] = state
         return event
 
 
+_START = b'{"event":"run.started",'
+_NO_LOG = "is no log of prism.runlog.configure, and nothing is added to it: name another file"
 _DROPS_TRANSITIONS = (
     "would lack the transitions, since structlog is configured with a wrapper_class that drops "
     "info events: use one that passes them on, such as "
@@ -154,7 +213,7 @@ _DISPLACED = (
 
 def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
-    if not structlog.is_configured():
+    if not structlog_is_configured():
         return [_as_call]
 
     processors = structlog.get_config()["processors"]

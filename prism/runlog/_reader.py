@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from io import RawIOBase
 from os import PathLike
@@ -30,7 +29,6 @@ TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _PACKED_BYTES = 64 << 10
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +222,10 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
             line, skipping = line + 1, False
 
         if end > start and not skipping:
-            block = _block(buffer, start, end, line)
-            yield block
-            line += block.lines
+            data = bytes(memoryview(buffer)[start:end])
+            lines = data.count(b"\n")
+            yield Block(data, line, lines)
+            line += lines
 
         rest = 0 if skipping else filled - max(start, end)
         buffer[:rest] = buffer[filled - rest : filled]
@@ -236,13 +235,9 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
 
     if rest:
         yield Block(bytes(memoryview(buffer)[:rest]), line, 1)
-    yield from _fault_of(source, line + bool(rest))
-
-
-def _fault_of(source: _Source, line: int) -> Iterator[Block]:
-    """Yield why there are no more bytes, unless the file has ended normally."""
+    # unless the file has ended normally
     if fault := getattr(source, "fault", None):
-        yield Block(b"", line, 1, fault)
+        yield Block(b"", line + bool(rest), 1, fault)
 
 
 def _fill(source: _Source, buffer: memoryview, filled: int) -> int:
@@ -253,30 +248,8 @@ def _fill(source: _Source, buffer: memoryview, filled: int) -> int:
     return filled
 
 
-def _block(buffer: bytearray, start: int, end: int, line: int) -> Block:
-    data = bytes(memoryview(buffer)[start:end])
-    return Block(data, line, data.count(b"\n"))
-
-
 def _unreadable(path: Path, error: OSError) -> InputError:
-    """Return why a run cannot be read; if it does not exist, with the runs beside it."""
+    """Return why a run cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return InputError(f"there is no such file or folder{_runs_beside(path)}", path=path)
+        return InputError("there is no such file or folder", path=path)
     return InputError(f"cannot be read: {error.strerror}", path=path)
-
-
-def _runs_beside(path: Path) -> str:
-    """Return the end of a message: the runs of the same folder with the most similar names."""
-    # imported here as it is needed only for a message
-    from difflib import get_close_matches
-
-    with suppress(OSError):
-        names = sorted(each.name for each in path.parent.iterdir() if log_in(each).is_file())
-        nearest = get_close_matches(path.name, names, n=_MOST_NAMED, cutoff=0)
-        more = len(names) - len(nearest)
-        if nearest:
-            listed = ", ".join(nearest) + (f" and {more} more" if more else "")
-            where = "here" if path.parent == Path() else f"in {path.parent}"
-            return f"; the runs {where} are {listed}"
-
-    return ""

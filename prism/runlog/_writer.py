@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
 from threading import RLock
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import orjson
 
@@ -231,8 +231,7 @@ class RunLog:
         self._name = str(self.path.absolute())
         if keep is None:
             self.path.touch(exist_ok=False)
-        # appending: after somebody has emptied the file, the next line is its first
-        self._file = self._open("ab" if keep is None else "r+b")
+        self._file = self._open()
         try:
             lock(self._file)
             if keep is not None:
@@ -285,33 +284,39 @@ class RunLog:
 
     def _write_at_once(self, line: bytes) -> None:
         with _handing_over:
-            if not self._is_in_place():
-                self._reopen()
+            if self._is_empty_now():
+                line = self._opening() + line
             self._file.write(line)
             self._file.flush()
 
-    def _open(self, mode: str) -> BinaryIO:
-        file = cast(BinaryIO, Path(self._name).open(mode, _BUFFER_BYTES))  # noqa: SIM115
+    def _opening(self) -> bytes:
+        """Return the lines with which the log goes on in an empty file."""
+        return b""
+
+    def _open(self) -> BinaryIO:
+        # appending: after somebody has emptied the file, the next line is its first
+        file: BinaryIO = Path(self._name).open("ab", _BUFFER_BYTES)  # noqa: SIM115
         now = os.fstat(file.fileno())
         self._identity = now.st_ino, now.st_dev
         return file
 
-    def _is_in_place(self) -> bool:
-        try:
+    def _is_empty_now(self) -> bool:
+        """Return whether the log was emptied, or renamed; continue in a new file then.
+
+        If there can be none, the log goes on in the old file.
+        """
+        with suppress(OSError):
             # not by `Path`, which takes twice as long, for each line
             now = os.stat(self._name)  # noqa: PTH116
-        except OSError:
-            return False
-        return (now.st_ino, now.st_dev) == self._identity
-
-    def _reopen(self) -> None:
-        """Continue in a new file after the log was renamed; in the old one if there can be none."""
+            if (now.st_ino, now.st_dev) == self._identity:
+                return now.st_size == 0
         with suppress(OSError):
-            file = self._open("ab")
+            file = self._open()
             self._file.close()
             self._file = file
             # held by a process forked from this one, perhaps
             lock(file)
+        return self._file.tell() == 0
 
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event or "stack_info" in event:

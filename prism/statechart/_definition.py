@@ -13,7 +13,7 @@ from prism.statechart._nesting import State, is_nested
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.problems import chart_problems, need_problems
 from prism.statechart.states import state_text
-from prism.statechart.transitions import OtherThan, StateT, Transition, is_any_state
+from prism.statechart.transitions import OtherThan, StateT, Transition
 
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
@@ -105,18 +105,11 @@ class Definition(Generic[StateT]):
         put(self, "needs", tuple(dict.fromkeys(needs)))
         put(self, "description", description)
         put(self, "tree", tree)
-        if tree is None:
-            put(self, "states", given)
-            put(self, "transitions", _expanded(transitions, given, final_states))
-            put(self, "initial", initial)
-            put(self, "decision_states", frozenset(decision_states))
-            put(self, "final_states", frozenset(final_states))
-        else:
-            put(self, "states", tree.leaves)
-            put(self, "transitions", tree.flat)
-            put(self, "initial", tree.first)
-            put(self, "decision_states", tree.deciding)
-            put(self, "final_states", tree.ends)
+        put(self, "states", written.leaves)
+        put(self, "transitions", written.expanded if tree is None else tree.flat)
+        put(self, "initial", initial if tree is None else tree.first)
+        put(self, "decision_states", written.deciding)
+        put(self, "final_states", written.ends)
 
     @property
     def state_type(self) -> type[StateT]:
@@ -227,22 +220,3 @@ def _others(
         )
     left_out = (*source.states, *final_states)
     return tuple(each for each in top if each not in left_out)
-
-
-def _expanded(
-    transitions: Iterable[Transition[Any]], states: Sequence[Any], final_states: Iterable[Any]
-) -> tuple[Transition[Any], ...]:
-    """Replace each ``source="*"`` by one transition for every state that is not final, in place."""
-    final = set(final_states)
-    sources = [state for state in states if state not in final]
-    expanded: list[Transition[Any]] = []
-    for item in transitions:
-        if is_any_state(item.source):
-            expanded += [
-                Transition(item.trigger, source, item.target, item.guard, item.action)
-                for source in sources
-            ]
-        else:
-            expanded.append(item)
-
-    return tuple(expanded)

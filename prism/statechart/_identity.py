@@ -25,7 +25,7 @@ from prism.telemetry._loggers import (
     Frame,
     active_logger,
     pass_over,
-    report_warning,
+    report_anyhow,
 )
 from prism.telemetry.events import DECISION
 
@@ -440,7 +440,7 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
             told = {"reason": None, "probabilities": chances, "context": about}
         try:
             if source == "fallback":
-                report_warning(given, DECISION, agent_id=name, **shared, **told)
+                report_anyhow(given, "warning", DECISION, agent_id=name, **shared, **told)
             elif tell is not None:
                 tell(active, DECISION, name, frame, told)
             elif active is not None:

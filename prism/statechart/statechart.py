@@ -25,7 +25,6 @@ from prism.statechart.transitions import Action, Guard, StateT, StateTransition,
 from prism.telemetry._loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.files._source import Source
     from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._names import Functions
     from prism.statechart.inspection import Explanation, Finding
@@ -214,8 +213,11 @@ class Written(Described[StateT]):
                 further.
         """
         from prism.files._source import Source
+        from prism.statechart.formats._reading import read_chart
 
-        return cls._read(Source.of(data), guards, actions, states, logger, clock)
+        make: Any = cls
+        source = data if isinstance(data, Source) else Source.of(data)
+        return _remade(make, read_chart(source, guards, actions, states), logger, clock)
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
@@ -249,7 +251,8 @@ class Written(Described[StateT]):
         """
         from prism.files._source import Source
 
-        return cls._read(Source.parse(text, "json"), **options)
+        source: Any = Source.parse(text, "json")
+        return cls.from_dict(source, **options)
 
     def to_scxml(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents.
@@ -294,21 +297,6 @@ class Written(Described[StateT]):
 
         make: Any = cls
         return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
-
-    @classmethod
-    def _read(
-        cls,
-        source: Source,
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-        states: type[Enum] | None = None,
-        logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
-    ) -> Statechart[Any]:
-        from prism.statechart.formats._reading import read_chart
-
-        make: Any = cls
-        return _remade(make, read_chart(source, guards, actions, states), logger, clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
         """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.
@@ -468,15 +456,15 @@ class Statechart(Written[StateT]):
             UnknownStateError: If it is in a state that this chart does not define.
         """
         tree = self._definition.tree
-        remembers = tree is not None and tree.remembers
-        add_missing_fields(agent, self.initial, **{FIELD: None} if remembers else {})
-        self._require_known_state(agent)
+        needs_memory = tree is not None and tree.needs_memory
+        add_missing_fields(agent, self.initial, **{FIELD: None} if needs_memory else {})
+        self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
     def extended(
         self,
         *,
-        states: Iterable[Enum | str] = (),
+        states: Iterable[Enum | str | State[Any]] = (),
         transitions: Iterable[Transition[Any]] = (),
         without: Iterable[TransitionName | Transition[Any]] = (),
         guards: Mapping[TransitionName, Guard | None] | None = None,
@@ -488,11 +476,13 @@ class Statechart(Written[StateT]):
     ) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
 
-        A transition is named by ``(trigger, source, target)``. A state may be a text or a member of
-        any enum, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
+        A transition is named by ``(trigger, source, target)``, as it was written. A state may be a
+        text or a member of any enum, and None stands for anything: ``("timeout", None, None)``
+        names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts. The new chart then has its own enum,
+            states: Further states, as an enum or as texts, or a `State`, which adds what it
+                contains to the state of that name. The new chart then has its own enum,
                 `state_type`: the given one if it has all states of the chart, otherwise one with
                 all former and new members. Former members equal their successors by text. Agents of
                 the new chart set ``state_type`` in their class.
@@ -513,28 +503,26 @@ class Statechart(Written[StateT]):
 
         Raises:
             DefinitionError: Listing every name without a transition, or all problems of the new
-                chart; or if this chart has composites or timers.
+                chart.
         """
-        from prism.statechart._extending import Changes, extended
+        from prism.statechart._extending import extended
 
-        logger, clock = (
-            others.pop("logger", self._reporter.logger),
-            others.pop("clock", self._clock),
-        )
-        changes = Changes(
-            tuple(states) if not isinstance(states, str) else (states,),
-            tuple(transitions),
-            tuple(without),
-            guards or {},
-            actions or {},
+        logger = others.pop("logger", self._reporter.logger)
+        clock = others.pop("clock", self._clock)
+        functions = {"guard": guards or {}, "action": actions or {}}
+        further = {"decision_states": decision_states, "final_states": final_states}
+        made = extended(
+            self._definition,
+            states,
+            transitions,
+            without,
+            functions,
             timeouts or {},
-            decision_states,
-            final_states,
+            further,
             others,
         )
-
         make: Callable[..., Statechart[Any]] = type(self)
-        return _remade(make, extended(self._definition, changes), logger, clock)
+        return _remade(make, made, logger, clock)
 
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.

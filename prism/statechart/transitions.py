@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._asking import Asking, asked_of
@@ -142,27 +142,21 @@ class Transition(Generic[StateT_co]):
         rate: float | Rate | None = None,
         probability: float | None = None,
     ) -> None:
-        put = object.__setattr__
-        put(self, "trigger", trigger)
-        put(self, "source", tuple(source) if isinstance(source, list) else source)
         # one target in a tuple is that target
         if isinstance(target, tuple) and len(target) == 1:
             (target,) = target
-        put(self, "target", target)
-        put(self, "guard", guard)
-        put(self, "action", action)
-        put(self, "internal", internal)
-        put(self, "after", after)
-        put(self, "rate", rate)
-        put(self, "probability", probability)
+        source = tuple(source) if isinstance(source, list) else source
+        rare = (internal, after, rate, probability)
+        self._put((trigger, source, target, guard, action, *rare))
         self._require_sound()
 
     def _require_sound(self) -> None:
         """Refuse what could never work."""
+        any_source = is_any_state(self.source)
         problems = [
             *_trigger_problems(self.trigger),
-            *_source_problems(self.source, self.target),
-            *_target_problems(self.target, self.source),
+            *([] if any_source else _end_problems("source", self.source, self.target)),
+            *([] if self.target is None else _end_problems("target", self.target, self.source)),
             *callable_problems("guard", self.guard),
             *callable_problems("action", self.action),
             *_timing_problems(self),
@@ -173,13 +167,14 @@ class Transition(Generic[StateT_co]):
     def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
         """Return this transition between two leaves, without a new check."""
         made: Transition[Any] = object.__new__(Transition)
-        given = (trigger_text(self.trigger), source, target, guard, self.action)
-        for name, value in zip(_PLAIN, given, strict=True):
-            object.__setattr__(made, name, value)
-        for name in _RARE:
-            object.__setattr__(made, name, False if name == "internal" else None)
-
+        plain = (trigger_text(self.trigger), source, target, guard, self.action)
+        made._put((*plain, False, None, None, None))
         return made
+
+    def _put(self, values: tuple[Any, ...]) -> None:
+        # a frozen dataclass refuses plain assignment, in its own constructor too
+        for name, value in zip((*_PLAIN, *_RARE), values, strict=True):
+            object.__setattr__(self, name, value)
 
     @property
     def is_plain(self) -> bool:
@@ -237,22 +232,11 @@ def target_text(target: Any) -> str:
     )
 
 
-def _source_problems(source: Any, target: Any) -> list[str]:
-    if is_any_state(source):
-        return []
-    states = _members_at(source)
+def _end_problems(field: str, end: Any, other_end: Any) -> list[str]:
+    states = _members_at(end)
     if not states:
-        return ["source must name a state, got none"]
-    return [problem for state in states for problem in _state_problems("source", state, target)]
-
-
-def _target_problems(target: Any, source: Any) -> list[str]:
-    if target is None:
-        return []
-    states = _members_at(target)
-    if not states:
-        return ["target must name a state, or be None, got an empty tuple"]
-    return [problem for state in states for problem in _state_problems("target", state, source)]
+        return [f"{field} must name a state, got none"]
+    return [problem for state in states for problem in _state_problems(field, state, other_end)]
 
 
 def _timing_problems(item: Any) -> list[str]:
@@ -365,6 +349,7 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     return Edge(from_state, to_state, trigger)
 
 
+@dataclass(init=False)
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
@@ -381,9 +366,14 @@ class StateTransition:
     """
 
     __slots__ = ("_edge", "_time", "_value")
-    _edge: Edge
-    _time: float
-    _value: Any
+
+    if not TYPE_CHECKING:
+        # the fields of the dataclass are the properties below
+        from_state: Any
+        to_state: Any
+        trigger: str
+        timestamp: datetime
+        context: dict[str, Any] | None
 
     def __init__(
         self,
@@ -395,9 +385,9 @@ class StateTransition:
     ) -> None:
         keys, value = pack(context)
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-        self._edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
-        self._time = aware.timestamp()
-        self._value = value
+        self._edge: Edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
+        self._time: float = aware.timestamp()
+        self._value: Any = value
 
     @property
     def from_state(self) -> Any:
@@ -425,12 +415,18 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values, in the form of the specification."""
+        """Return the record as JSON values, in the form of the specification.
+
+        As ``default`` of `json.dumps`, it also writes the time of a record of which
+        `dataclasses.asdict` has made a dict.
+        """
+        if isinstance(self, datetime):
+            return cast(Any, _iso(self))
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),
             "trigger": self.trigger,
-            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
+            "timestamp": _iso(self.timestamp),
             "context": self.context,
         }
 
@@ -462,22 +458,19 @@ class StateTransition:
                 f"a record of a transition cannot be read ({error}): {record!r}"
             ) from None
 
-    def __eq__(self, other: object) -> bool:
-        """Compare all five fields."""
-        if not isinstance(other, StateTransition):
-            return NotImplemented
-        return self._fields() == other._fields()
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Let a field of a pydantic model hold records, and read them from what `to_dict` wrote."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else cls.from_dict(value),
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
+        )
 
     def __hash__(self) -> int:
         """Hash the fields that are always hashable."""
         return hash(self._fields()[:4])
-
-    def __repr__(self) -> str:
-        """Show the record as the call that makes it."""
-        return (
-            f"StateTransition(from_state={self.from_state!r}, to_state={self.to_state!r}, "
-            f"trigger={self.trigger!r}, timestamp={self.timestamp!r}, context={self.context!r})"
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the public constructor."""
@@ -485,6 +478,10 @@ class StateTransition:
 
     def _fields(self) -> tuple[Any, ...]:
         return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 # What a guard or an action must be: a plain function of agent and context

@@ -3,9 +3,6 @@
 `prism.telemetry.events` has the names of all events.
 """
 
-from typing import TYPE_CHECKING
-
-from prism._lazy import lazy_names
 from prism.telemetry._instrument import (
     ChartBuilt,
     GuardEvaluated,
@@ -16,11 +13,6 @@ from prism.telemetry._instrument import (
 )
 from prism.telemetry._loggers import LOGGER_NAME, EventLogger, StandardLogger
 
-if TYPE_CHECKING:
-    from prism.telemetry._spans import ModelSpans
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
-
 __all__ = [
     "LOGGER_NAME",
     "ChartBuilt",
@@ -28,7 +20,6 @@ __all__ = [
     "GuardEvaluated",
     "Instrument",
     "LogEvent",
-    "ModelSpans",
     "StandardLogger",
     "TransitionDetails",
     "instrumented",

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from prism.telemetry.events import DECISION
-
 Level = Literal["info", "warning", "error"]
 
 GuardOutcome = Literal["passed", "failed", "raised"]
@@ -102,14 +100,12 @@ class Instrument:
     def transition(self, details: TransitionDetails, /) -> None:
         """Observe that a transition was made, including a self-transition."""
 
-    def decision(self, details: LogEvent, /) -> None:
-        """Observe a reasoner's decision, in the order of the log."""
-
-    def fault(self, details: LogEvent, /) -> None:
-        """Observe a warning or an error, such as a guard that raised or a discarded answer."""
-
     def event(self, details: LogEvent, /) -> None:
-        """Observe any event of prism, in the order of the log, whichever logger it goes to."""
+        """Observe any event of prism, in the order of the log, whichever logger it goes to.
+
+        A reasoner's decision has the name ``reasoner.decision``; a guard that raised, a discarded
+        answer or another fault has the level ``warning`` or ``error``.
+        """
 
 
 engine_hooks: list[Hook] = []
@@ -118,13 +114,14 @@ engine_hooks: list[Hook] = []
 event_hooks: list[Hook] = []
 """Installed hooks of what goes to the log."""
 
+join_hooks: list[Callable[[str, str, str], object]] = []
+"""Called with chart, agent and state when an agent of a chart without its own logger is met."""
+
 _GROUPS = {
     "chart_built": engine_hooks,
     "guard": engine_hooks,
     "transition_began": engine_hooks,
     "transition": engine_hooks,
-    "decision": event_hooks,
-    "fault": event_hooks,
     "event": event_hooks,
 }
 _hooks: dict[str, list[Hook]] = {name: [] for name in _GROUPS}
@@ -167,16 +164,3 @@ def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
         details = kind(*values)
         for call in installed:
             call(details)
-
-
-def observe_event(name: str, level: Level, keys: dict[str, Any]) -> None:
-    """Call the hooks for an event of the log."""
-    details = LogEvent(name, level, dict(keys))
-    hooks = list(_hooks["event"])
-    if name == DECISION:
-        hooks += _hooks["decision"]
-    elif level != "info":
-        hooks += _hooks["fault"]
-
-    for call in hooks:
-        call(details)

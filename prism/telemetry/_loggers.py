@@ -14,12 +14,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from inspect import iscoroutinefunction
-from sys import modules
+from pathlib import Path
+from sys import _getframe, modules
 from traceback import walk_tb
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry._instrument import Level, event_hooks, observe_event
+from prism.telemetry._instrument import Level, LogEvent, event_hooks, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -28,6 +29,7 @@ _DEBUG, _INFO = logging.DEBUG, logging.INFO
 _standard = logging.getLogger(LOGGER_NAME)
 _is_configured: Callable[[], bool] | None = None
 _configured: tuple[dict[str, Any], EventLogger] | None = None
+_defaults: dict[str, Any] | None = None
 
 
 class EventLogger(Protocol):
@@ -76,7 +78,36 @@ def tell_whole(
     return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
 
 
-class StandardLogger:
+class _Leveled:
+    """A logger whose methods do the same, each for its own level."""
+
+    __slots__ = ()
+
+    def debug(self, event: str, **keys: Any) -> None:
+        """Record a detail."""
+        self._record("debug", event, keys)
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._record("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._record("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._record("error", event, keys)
+
+    def critical(self, event: str, **keys: Any) -> None:
+        """Record a critical event; prism itself has none."""
+        self._record("critical", event, keys)
+
+    def _record(self, level: Any, event: str, keys: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+class StandardLogger(_Leveled):
     """Passes events to a logger of the standard library, if it is enabled for them.
 
     A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
@@ -91,28 +122,9 @@ class StandardLogger:
     def __init__(self, name: str | None = None) -> None:
         self._logger = logging.getLogger(name)
 
-    def debug(self, event: str, **keys: Any) -> None:
-        """Record a detail; prism itself has none."""
-        self._record(logging.DEBUG, event, keys)
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._record(logging.INFO, event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._record(logging.WARNING, event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._record(logging.ERROR, event, keys)
-
-    def critical(self, event: str, **keys: Any) -> None:
-        """Record a critical event; prism itself has none."""
-        self._record(logging.CRITICAL, event, keys)
-
-    def _record(self, level: int, event: str, keys: dict[str, Any]) -> None:
-        if not self._logger.isEnabledFor(level):
+    def _record(self, level: str, event: str, keys: dict[str, Any]) -> None:
+        number: int = getattr(logging, level.upper())
+        if not self._logger.isEnabledFor(number):
             return
 
         # logging shows the traceback, so ``error`` would only repeat it
@@ -120,10 +132,10 @@ class StandardLogger:
         shown = {name: value for name, value in keys.items() if not raised or name != "error"}
         # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+        self._logger.log(number, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
 
-class LateLogger:
+class LateLogger(_Leveled):
     """A logger for use before it is known where the events go.
 
     Until it is opened, events go where events without a logger go.
@@ -146,25 +158,13 @@ class LateLogger:
         for each in self.followers:
             each.open(logger)
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._report("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._report("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._report("error", event, keys)
-
-    def _report(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
         own = _own_logger()
         if own is not None or level != "info":
             getattr(own or _standard_logger, level)(event, **keys)
 
 
-class _ObservedLogger:
+class _ObservedLogger(_Leveled):
     """A logger that shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
@@ -172,25 +172,14 @@ class _ObservedLogger:
     def __init__(self, logger: EventLogger) -> None:
         self._logger = logger
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        observe_event(event, "info", keys)
-        self._logger.info(event, **keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        observe_event(event, "warning", keys)
-        self._logger.warning(event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        observe_event(event, "error", keys)
-        self._logger.error(event, **keys)
+    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        observe("event", LogEvent, event, level, dict(keys))
+        getattr(self._logger, level)(event, **keys)
 
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    if event_hooks or ("structlog" in modules and (_is_configured or _look_for_structlog)()):
+    if event_hooks or ("structlog" in modules and structlog_is_configured()):
         return True
     return _standard.isEnabledFor(_INFO)
 
@@ -245,9 +234,9 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def _own_logger() -> EventLogger | None:
-    if (_is_configured or _look_for_structlog)():
+    if structlog_is_configured():
         return _configured_logger()
-    return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
+    return _standard_logger if _standard.isEnabledFor(_INFO) else None
 
 
 def debug_logger(given: EventLogger | None) -> Any:
@@ -258,17 +247,16 @@ def debug_logger(given: EventLogger | None) -> Any:
     """
     logger: Any = given.opened if type(given) is LateLogger else given
     if logger is None:
-        if (_is_configured or _look_for_structlog)():
-            logger = _configured_logger()
-        else:
-            return _standard_logger if _standard.isEnabledFor(logging.DEBUG) else None
+        if not structlog_is_configured():
+            return _standard_logger if _standard.isEnabledFor(_DEBUG) else None
+        logger = _configured_logger()
 
     # those of runs have no details
     if not hasattr(logger, "debug"):
         return None
     # a logger of structlog's that filters says for which levels it does
     is_enabled = getattr(logger, "is_enabled_for", None)
-    return None if is_enabled is not None and not is_enabled(logging.DEBUG) else logger
+    return None if is_enabled is not None and not is_enabled(_DEBUG) else logger
 
 
 def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
@@ -292,17 +280,11 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    _report_anyhow(given, "error", event, {"exc_info": error, "error": describe(error), **keys})
+    report_anyhow(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
-def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
-    """Log something that went wrong and was dealt with."""
-    _report_anyhow(given, "warning", event, keys)
-
-
-def _report_anyhow(
-    given: EventLogger | None, level: Level, event: str, keys: Mapping[str, Any]
-) -> None:
+def report_anyhow(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+    """Log an event, as `report` does, whatever a processor of structlog does with it."""
     try:
         report(given, level, event, **keys)
     except Exception as error:
@@ -354,29 +336,59 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 _told_places: set[str] = set()
 
 
-def _look_for_structlog() -> bool:
-    """Return whether structlog is configured, and remember its own function for the next time."""
-    global _is_configured
-    if "structlog" not in modules:
-        return False
+def structlog_is_configured() -> bool:
+    """Return whether the application has configured structlog.
 
-    # structlog lacks the function while it is being imported
-    _is_configured = getattr(modules["structlog"], "is_configured", None)
-    return _is_configured is not None and _is_configured()
+    After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
+    """
+    global _is_configured, _defaults
+    if _is_configured is None:
+        # structlog lacks the function while it is being imported
+        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
+        if _is_configured is None:
+            return False
+    if not _is_configured():
+        _defaults = _defaults or _configuration()
+        return False
+    return _defaults is None or _configuration() != _defaults
+
+
+def _configuration() -> dict[str, Any]:
+    """Return structlog's configuration, with a copy of its processors, which change in place."""
+    config: dict[str, Any] = modules["structlog"].get_config()
+    return {**config, "processors": [*config["processors"]]}
 
 
 def _configured_logger() -> EventLogger:
     """Return structlog's logger, made anew when the application has reconfigured structlog."""
-    global _configured
+    global _configured, _defaults
     structlog = modules["structlog"]
-    config, known = structlog.get_config(), _configured
+    config, known = _configuration(), _configured
     if known is not None and config == known[0]:
         return known[1]
+
+    testing = modules.get("structlog.testing")
+    capture = () if _defaults or testing is None else testing.LogCapture
+    if any(isinstance(each, capture) for each in config["processors"]):
+        # what `capture_logs` will leave behind, if nothing was configured before it
+        own = structlog.get_config()
+        structlog.reset_defaults()
+        _defaults = _configuration()
+        structlog.configure(**own)
 
     # an asynchronous logger would have to be awaited
     kind = config["wrapper_class"]
     kind = structlog.stdlib.BoundLogger if _is_asynchronous(kind) else None
-    logger = structlog.wrap_logger(None, wrapper_class=kind, logger_factory_args=(LOGGER_NAME,))
+    adder = structlog.processors.CallsiteParameterAdder
+    processors = [
+        _CallerAdder(each) if isinstance(each, adder) else each for each in config["processors"]
+    ]
+    logger: Any = structlog.wrap_logger(
+        None,
+        processors=None if processors == config["processors"] else processors,
+        wrapper_class=kind,
+        logger_factory_args=(LOGGER_NAME,),
+    )
     # assemble it for good only if the application lets structlog cache its own loggers, or if
     # `prism.runlog.configure` has set structlog up
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
@@ -385,3 +397,38 @@ def _configured_logger() -> EventLogger:
     _configured = known = config, logger
 
     return known[1]
+
+
+class _CallerAdder:
+    """structlog's `CallsiteParameterAdder`, with the place of whoever called prism.
+
+    Args:
+        add: What adds prism's own place.
+    """
+
+    def __init__(self, add: Any) -> None:
+        self._add = add
+
+    def __call__(self, logger: Any, method: str, event: Any) -> Any:
+        """Add the place to an event."""
+        before = {*event}
+        event = self._add(logger, method, event)
+        frame: Any = _getframe()
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
+            frame = frame.f_back
+        code, module = frame.f_code, frame.f_globals.get("__name__", "?")
+        place = {
+            "pathname": code.co_filename,
+            "filename": Path(code.co_filename).name,
+            "module": Path(code.co_filename).stem,
+            "func_name": code.co_name,
+            "lineno": frame.f_lineno,
+            "qual_name": f"{module}.{code.co_qualname}",
+            "qual_module": module,
+        }
+        event.update((key, place[key]) for key in place.keys() & event.keys() - before)
+        return event
+
+
+_BETWEEN = ("prism.", "structlog", "transitions.")
+"""The packages between an event and whoever caused it."""

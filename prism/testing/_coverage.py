@@ -1,8 +1,7 @@
 """Coverage of charts: which states, transitions and guard outcomes a pytest run has exercised.
 
-Each worker records, and the controller reports: as a table for people and as JSON for tools. Charts
-with the same name, states and transitions are one chart here, however often they were built, also
-in several processes.
+Each worker records, and the controller reports. Charts with the same name, states and transitions
+are one chart here, however often they were built, also in several processes.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,7 +25,6 @@ from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDe
 
 _OUTPUT = "statechart_coverage"
 
-SCHEMA_VERSION = 1
 KINDS = ("states", "transitions", "guards")
 
 
@@ -35,14 +32,11 @@ class CoveragePlugin:
     """Records charts until `stop`, and reports on them when the session ends.
 
     Args:
-        json_path: File to write the report to, as JSON; None to write no file.
         fail_under: Percent below which the session fails; None for no limit.
     """
 
-    def __init__(self, json_path: Path | None, fail_under: float | None) -> None:
+    def __init__(self, fail_under: float | None) -> None:
         self.recorder: Recorder = Recorder()
-        self._json_path = None if json_path is None else json_path.absolute()
-        self._is_written = False
         self._fail_under = fail_under
         self._lost: list[str] = []
         self._complaints: list[str] = []
@@ -64,12 +58,11 @@ class CoveragePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """In a worker, hand the record to the controller; there, write it and judge it."""
+        """In a worker, hand the record to the controller; there, judge it."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.recorder.dump())
             return
 
-        self._write()
         self._judge()
         if self._complaints and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -87,21 +80,6 @@ class CoveragePlugin:
         yield from report_lines(self.recorder)
         if self._lost:
             yield f"workers that crashed and are not counted: {', '.join(self._lost)}"
-        if self._is_written:
-            yield f"written to {self._json_path}"
-
-    def _write(self) -> None:
-        if self._json_path is None:
-            return
-
-        text = json.dumps(report_data(self.recorder), indent=2, ensure_ascii=False)
-        try:
-            self._json_path.write_text(text + "\n", encoding="utf-8", newline="\n")
-            self._is_written = True
-        except OSError as error:
-            self._complaints.append(
-                f"statechart coverage cannot be written to {self._json_path}: {error.strerror}"
-            )
 
     def _judge(self) -> None:
         used, least = self.recorder.used(), self._fail_under
@@ -172,16 +150,6 @@ class Share:
     def covered(self) -> int:
         """How many were exercised."""
         return self.total - len(self.missing)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the share as plain data."""
-        share = percent(self.covered, self.total)
-        return {
-            "total": self.total,
-            "covered": self.covered,
-            "percent": share,
-            "missing": list(self.missing),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,17 +315,6 @@ def total_percent(charts: Sequence[ChartUse]) -> float:
     return percent(*total_share(charts).as_integer_ratio())
 
 
-def report_data(recorder: Recorder) -> dict[str, Any]:
-    """Return the report as plain data, ready for JSON; ``docs/testing.md`` describes it."""
-    used = recorder.used()
-    return {
-        "schema": SCHEMA_VERSION,
-        "percent": total_percent(used),
-        "charts": [_chart_data(chart) for chart in used],
-        "unused": _unused(recorder),
-    }
-
-
 def report_lines(recorder: Recorder) -> Iterator[str]:
     """Return the report as lines: a table of the charts, then everything never exercised.
 
@@ -394,11 +351,6 @@ def _lines(recorder: Recorder) -> Iterator[str]:
 
 def _unused(recorder: Recorder) -> list[str]:
     return sorted({chart.name for chart in recorder.charts.values() if not chart.is_used()})
-
-
-def _chart_data(chart: ChartUse) -> dict[str, Any]:
-    shares = {kind: share.to_dict() for kind, share in chart.shares().items()}
-    return {"name": chart.name, "percent": total_percent([chart]), **shares}
 
 
 def _row(chart: ChartUse) -> tuple[str, ...]:

@@ -86,8 +86,8 @@ class Exploration(RuleBasedStateMachine):
         super().__init__()
         self.agent: Any = type(self).agent_factory()
         state = self.agent.state
-        if state == self.chart.initial and not _is_place(self.chart, state):
-            # it has not entered the regions yet
+        if isinstance(state, self.chart.state_type) and not _is_place(self.chart, state):
+            # it is in a composite, and has not entered what is inside
             self.chart.begin(self.agent)
         self.path: str = state_text(self.agent.state)
 

@@ -12,7 +12,7 @@ import polars as pl
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.parsing import TYPES, Parsed, parse
 from prism.analysis._reading.runs import Run
-from prism.analysis._reading.survey import SURVEYED, FileSurvey
+from prism.analysis._reading.survey import SURVEYED, FileSurvey, LastRun, last_run
 from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
@@ -69,7 +69,8 @@ class Tally:
         self.end: int = 0
         self.tick: int | None = None
         self._columns = [*_OF_ALL]
-        self.survey: FileSurvey = FileSurvey(path, label, 0)
+        last = last_run(path) if path.is_file() else LastRun(1, 0)
+        self.survey: FileSurvey = FileSurvey(path, label, 0, last=last)
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
             "traffic": merge_by_sum(_TRAFFIC),
             "asked": merge_by_sum(_ASKED),

@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from math import floor, isfinite
 from operator import attrgetter, methodcaller
@@ -371,18 +371,13 @@ def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
 
     for arcs in schedule.rates.values():
         for arc in arcs:
-            step, rate = _arc_made(kind.chart, arc), _arc_rate(kind.chart, arc)
+            step, rate = partial(_make_arc, kind.chart, arc), _arc_rate(kind.chart, arc)
             for each in _listed_in(kind, tree.tree.nodes[arc.source].state):
                 yield Channel(kind, each, step, rate)
 
 
-def _arc_made(chart: Statechart[Any], arc: Any) -> Step:
-    from prism.statechart._engine.timing import fire_alone
-
-    def make(_world: Any, agent: Any) -> None:
-        fire_alone(chart, agent, arc, None)
-
-    return make
+def _make_arc(chart: Any, arc: Any, _world: Any, agent: Any) -> None:
+    chart._steps.alone(agent, arc, None)
 
 
 def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:

@@ -18,7 +18,6 @@ from prism.agents import ARCHETYPES, load_population
 from prism.agents._oasis import REDDIT_FIELDS, read_list
 from prism.errors import InputError
 from tests.kit.files import place, refusal
-from tests.kit.texts import ANY
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -375,7 +374,6 @@ def test_loading_restores_the_limit_of_the_csv_module(write: Write, rest: str) -
     assert csv.field_size_limit(before) == 1_000
 
 
-ITEMS = st.lists(st.integers() | st.text(ANY))
 PIECES = st.lists(st.sampled_from("[],'\"\\n1-0 xu\n\t"), max_size=12)
 
 
@@ -391,26 +389,11 @@ def by_python(text: str) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-@given(ITEMS)
-def test_what_python_writes_is_read(items: list[Any]) -> None:
-    """A list of whole numbers and texts is read back from its representation."""
-    assert read_list(repr(items)) == items
-
-
 @given(PIECES)
 def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
     """Whatever a cell says, it means what it means to Python."""
     text = f"[{''.join(pieces)}]"
     assert read_list(text) == by_python(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [r"['it\'s', 1]", r"""["a\"b\'c"]""", r"['\\n\n\\']", r"['\\x41\x41\n\t']", r"['\\', '\'']"],
-)
-def test_escapes_are_read_as_python_does(text: str) -> None:
-    """Quotes, lines and backslashes within a text, and rarer escapes, mean what they mean there."""
-    assert read_list(text) == by_python(text) is not None
 
 
 @pytest.mark.slow

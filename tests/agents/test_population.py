@@ -1,8 +1,5 @@
 """Made-up populations."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from math import sqrt
 from typing import Any
@@ -20,16 +17,6 @@ from prism.agents import (
 )
 from prism.agents._population import TOPICS, archetype_for
 from prism.errors import FieldValueError
-
-DIGEST = """
-import hashlib
-from prism.agents import synthetic_population
-people = synthetic_population(250, seed=7)
-agents = [
-    (a.agent_id, a.interests, a.personality, a.archetype.name, a.following) for a in people.agents
-]
-print(hashlib.sha256(repr((agents, people.posts)).encode()).hexdigest())
-"""
 
 
 def told(population: Population) -> list[Any]:
@@ -55,26 +42,6 @@ def test_a_seed_fixes_the_population() -> None:
     for name in ("interests", "archetype", "following"):
         assert [getattr(a, name) for a in one.agents] != [getattr(a, name) for a in other.agents]
     assert [post.topics for post in one.posts] != [post.topics for post in other.posts]
-
-
-@pytest.mark.slow
-def test_the_population_does_not_depend_on_the_process() -> None:
-    """Processes with different hash seeds generate the same population."""
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", DIGEST],
-            env={
-                **os.environ,
-                "PYTHONHASHSEED": hash_seed,
-                "PYTHONPATH": os.pathsep.join(sys.path),
-            },
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    }
-    assert len(digests) == 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 99, 100, 101, 250])

@@ -250,19 +250,6 @@ def test_attributes_survive_export_copies_and_pickles() -> None:
         assert again.to_dict() == agent.to_dict()
 
 
-def test_an_agent_without_attributes_is_exported_as_ever() -> None:
-    """Without attributes the export has the keys of the specification and no other."""
-    exported = SocialAgent("ann").to_dict()
-    assert list(exported) == ["agent_id", "current_state", "ticks_in_state", "state_history"]
-    assert SocialAgent.from_dict(exported).attributes == {}
-
-
-def test_an_argument_replaces_exported_attributes() -> None:
-    """Attributes given to from_dict replace those of the export, as all other fields do."""
-    exported = SocialAgent("ann", attributes={"age": 40}).to_dict()
-    assert SocialAgent.from_dict(exported, attributes={"age": 1}).attributes == {"age": 1}
-
-
 @pytest.mark.parametrize(
     "value", [nan, float("inf"), (1, 2), {1}, {1: 2}, object(), b"a", 2**64, "\ud83d", Colour.RED]
 )

@@ -354,7 +354,7 @@ def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_
             chart.tick(agent)
     found = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert agent.state == "b"
-    assert (found.checked, found.found) == (1, {})
+    assert (found.checked, found.found) == (2, {})
 
 
 def test_runs_are_checked_separately(write_log: WriteLog, make: SimpleNamespace) -> None:

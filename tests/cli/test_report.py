@@ -95,7 +95,7 @@ def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, sour
     assert "2 runs side by side" in ran.out
     lines = source.count(b"\n")
     assert ran.err.splitlines() == [
-        "prism: nowhere: there is no such file or folder; the runs here are first",
+        "prism: nowhere: there is no such file or folder",
         f"prism: second.jsonl, line {lines:,}: is cut off and is left out",
         "prism: second.jsonl: second has not ended: it is still running, or was stopped",
         f"figures: {len(list((prism.folder / 'figures').iterdir()))} figures",

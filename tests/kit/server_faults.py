@@ -141,7 +141,10 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
     ),
     (
         "error in a stream",
-        Fault.stream_error(),
+        Fault.body(
+            b'{"message": {"role": "assistant", "content": "{"}, "done": false}\n'
+            b'{"error": "the model crashed"}\n'
+        ),
         BadReplyError,
         "answered with an error instead of a reply: the model crashed$",
         ValueError,

@@ -17,13 +17,14 @@ from structlog.testing import ReturnLoggerFactory
 
 import prism
 from prism.agents import SocialAgent
+from prism.analysis import agents, read_log
 from prism.errors import InputError
 from prism.runlog import configure
 from prism.runs import run_status
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from tests.kit import processes
 
-MOVE = "statechart.transition"
+JOIN, MOVE = "agent.joined", "statechart.transition"
 ENDS = ("run.started", "run.ended")
 
 
@@ -53,12 +54,8 @@ def fail() -> None:
         raise LookupError("no such post")
 
     moves = [Transition("go", AgentState.IDLE, AgentState.SCROLLING, guard=broken)]
-    assert (
-        Statechart(AgentState, moves, AgentState.IDLE).fire(
-            SocialAgent("ada", interests=["tea"]), "go"
-        )
-        is None
-    )
+    chart = Statechart(AgentState, moves, AgentState.IDLE, name="social_media")
+    assert chart.fire(SocialAgent("ada", interests=["tea"]), "go") is None
 
 
 # What is written
@@ -72,8 +69,8 @@ def test_one_line_writes_everything(path: Path, capsys: pytest.CaptureFixture[st
         log.bind(user="u1").info("mine", cost=2)
         log.debug("detail")
     assert opened.path == path
-    assert names(path) == ["run.started", MOVE, "mine", "detail", "run.ended"]
-    assert list(lines(path)[2].items())[2:] == [("user", "u1"), ("cost", 2)]
+    assert names(path) == ["run.started", JOIN, MOVE, "mine", "detail", "run.ended"]
+    assert list(lines(path)[3].items())[2:] == [("user", "u1"), ("cost", 2)]
     assert lines(path)[0]["schema"] == prism.telemetry.events.SCHEMA_VERSION
     assert capsys.readouterr() == ("", "")
 
@@ -99,7 +96,7 @@ def test_every_line_contains_what_is_bound(path: Path) -> None:
         move()
         structlog.contextvars.clear_contextvars()
         move()
-    _, bound, free, _ = lines(path)
+    _, _, bound, free, _ = lines(path)
     assert list(bound)[:4] == ["event", "timestamp", "round", "tick"]
     assert set(list(bound)[4:7]) == {"seed", "trigger", "host"}
     assert (bound["event"], bound["round"], bound["tick"], bound["trigger"]) == (
@@ -116,7 +113,7 @@ def test_lines_can_be_read_at_once(path: Path) -> None:
     """A line is in the file as soon as it is logged."""
     with configure(path):
         move()
-        assert names(path) == ["run.started", MOVE]
+        assert names(path) == ["run.started", JOIN, MOVE]
 
 
 def test_a_log_that_is_emptied_or_renamed_goes_on(
@@ -128,12 +125,17 @@ def test_a_log_that_is_emptied_or_renamed_goes_on(
         move("ada")
         os.truncate(path, 0)
         move("bo")
-        assert [line["agent_id"] for line in lines(path)] == ["bo"]
         monkeypatch.chdir("/")
         path.rename(path.with_suffix(".1"))
-        move("cy")
-    assert [line["agent_id"] for line in lines(path.with_suffix(".1"))] == ["bo"]
-    assert names(path) == [MOVE, "run.ended"]
+        move("ada")
+    for file, state_of_bo, moves in [
+        (path.with_suffix(".1"), "idle", "bo"),
+        (path, "scrolling", "ada"),
+    ]:
+        began, ada, bo, moved = lines(file)[:4]
+        assert (began["event"], began["schema"], ada["state"]) == ("run.started", 1, "scrolling")
+        assert (bo["agent_id"], bo["state"]) == ("bo", state_of_bo)
+        assert (moved["event"], moved["agent_id"]) == (MOVE, moves)
 
 
 # Beginning and end
@@ -156,7 +158,7 @@ def test_closing_restores_structlog(
         log.info("second")
         move()
     assert names(path) == ["run.started", "first", "run.ended"]
-    assert names(tmp_path / "second.jsonl") == ["run.started", "second", MOVE, "run.ended"]
+    assert names(tmp_path / "second.jsonl") == ["run.started", "second", JOIN, MOVE, "run.ended"]
 
 
 def test_a_run_that_fails_is_closed(path: Path) -> None:
@@ -175,7 +177,7 @@ def test_a_run_that_fails_is_closed(path: Path) -> None:
 def test_an_open_log_ends_with_the_process(path: Path, ending: str, ends: bool) -> None:
     """A log is complete when Python exits; after a crash only its end is missing."""
     run_python(f"configure({str(path)!r})\nmove()\n{ending}")
-    assert names(path) == ["run.started", MOVE, *(["run.ended"] if ends else [])]
+    assert names(path) == ["run.started", JOIN, MOVE, *(["run.ended"] if ends else [])]
     assert run_status(path).state == ("complete" if ends else "stopped")
 
 
@@ -183,7 +185,7 @@ def test_an_exception_that_ends_the_process_is_in_its_log(path: Path) -> None:
     """Who only reads the log learns that the program failed, and of what."""
     said = run_python(f"configure({str(path)!r})\nmove()\nraise ValueError('no ink')", strict=False)
     assert "ValueError: no ink" in said
-    assert names(path) == ["run.started", MOVE, "run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
     assert run_status(path).problem == "ValueError: no ink"
 
 
@@ -191,7 +193,7 @@ def test_a_mistake_in_an_interactive_session_does_not_end_its_log(path: Path) ->
     """In a notebook, the session goes on after an exception, which says nothing of its end."""
     session = "import sys\nsys.ps1 = '>>> '\nsys.last_value = NameError('typo')\n"
     run_python(f"configure({str(path)!r})\nmove()\n{session}")
-    assert names(path) == ["run.started", MOVE, "run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
     assert run_status(path).state == "complete"
 
 
@@ -209,7 +211,7 @@ def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
         f"RuntimeWarning: {path}: is incomplete, since it cannot be written to: File too large"
     ) in said
     assert "Traceback" not in said
-    assert names(path) == ["run.started", MOVE]
+    assert names(path) == ["run.started", JOIN, MOVE]
 
 
 def run_python(code: str, *, strict: bool = True) -> str:
@@ -232,13 +234,35 @@ def run_python(code: str, *, strict: bool = True) -> str:
     return done.stderr
 
 
-def test_a_log_is_never_overwritten(path: Path) -> None:
-    """An existing file is refused and not changed; structlog stays unconfigured."""
-    path.write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"events\.jsonl: already exists.*name another file"):
+@pytest.mark.parametrize("first", ["mine", '["mine"]', '{"event":"run.started","agents":3}'])
+def test_a_file_of_another_kind_is_refused(path: Path, first: str) -> None:
+    """What is no such log is not changed, that of a simulation included."""
+    path.write_text(first, encoding="utf-8")
+    with pytest.raises(InputError, match=r"events\.jsonl: is no log of.*name another file"):
         configure(path)
-    assert path.read_text(encoding="utf-8") == "mine"
+    assert path.read_text(encoding="utf-8") == first
     assert not structlog.is_configured()
+
+
+@pytest.mark.parametrize("end", [b"", b'{"event":"statech'])
+def test_a_program_that_begins_again_goes_on_in_its_log(path: Path, end: bytes) -> None:
+    """Its runs follow each other, the line that a crash cut off apart; the last is read."""
+    with configure(path):
+        move()
+    with path.open("ab") as file:
+        file.write(end)
+    with configure(path):
+        chart = social_media_chart()
+        chart.adopt(SocialAgent("bo"))
+        chart.fire(SocialAgent("cy"), "sees_post")
+    whole = [line for line in path.read_bytes().splitlines() if line != end]
+    assert [json.loads(line)["event"] for line in whole] == [
+        *("run.started", JOIN, MOVE, "run.ended"),
+        *("run.started", JOIN, JOIN, "run.ended"),
+    ]
+    logs = read_log(path)
+    assert agents(logs).select("agent_id", "state").rows() == [("bo", "idle"), ("cy", "idle")]
+    assert [note.kind for note in logs.notes] == ["earlier_runs"]
 
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
@@ -258,7 +282,7 @@ def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
         ):
             configure(tmp_path / "second.jsonl")
         move()
-    assert names(path) == ["run.started", MOVE, "run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
     assert not (tmp_path / "second.jsonl").exists()
 
 
@@ -299,6 +323,7 @@ def test_a_configured_application_gets_the_same_events(
     ]
     assert [line["event"] for line in written] == [
         "run.started",
+        JOIN,
         MOVE,
         "statechart.guard_failed",
         "mine",
@@ -325,7 +350,7 @@ def test_the_file_gets_events_that_the_application_drops(
     with configure(path):
         move()
         fail()
-    assert names(path) == ["run.started", MOVE, "statechart.guard_failed", "run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, "statechart.guard_failed", "run.ended"]
     assert "log_level" not in lines(path)[1]
     assert [(entry.name, entry.levelname) for entry in caplog.records] == [
         ("prism.statechart", "ERROR")
@@ -386,7 +411,7 @@ def test_a_displaced_log_warns(path: Path, displace: Callable[[], None]) -> None
         RuntimeWarning, match=r"events\.jsonl: lacks all events since.*configure structlog before"
     ):
         opened.close()
-    assert names(path) == ["run.started", MOVE]
+    assert names(path) == ["run.started", JOIN, MOVE]
     assert structlog.is_configured() is configured
 
 
@@ -413,9 +438,9 @@ def test_standard_logging_gets_events_that_it_is_enabled_for(
         move()
         fail()
         structlog.get_logger("mine").warning("hot", degrees=40)
-    assert names(path) == ["run.started", MOVE, "statechart.guard_failed", "hot", "run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, "statechart.guard_failed", "hot", "run.ended"]
     wanted = {
-        logging.INFO: ["run.started", MOVE, "statechart.guard_failed", "hot", "run.ended"],
+        logging.INFO: ["run.started", JOIN, MOVE, "statechart.guard_failed", "hot", "run.ended"],
         logging.WARNING: ["statechart.guard_failed", "hot"],
     }
     assert [entry.prism["event"] for entry in caplog.records] == wanted[level]
@@ -473,4 +498,4 @@ def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
     )
     first, *moves, last = lines(path)
     assert (first["event"], last["event"]) == ENDS
-    assert sorted(line["agent_id"] for line in moves) == ["child"] * 100 + ["parent"] * 100
+    assert sorted(line["agent_id"] for line in moves) == ["child"] * 101 + ["parent"] * 101

@@ -106,23 +106,6 @@ def test_a_missing_log_is_refused(tmp_path: Path) -> None:
         locate_log(tmp_path)
 
 
-def test_the_runs_beside_a_missing_one_are_named(tmp_path: Path) -> None:
-    """At most three, the most similar first; what is no run is not named, and no more is none."""
-    parent = tmp_path / "runs"
-    with pytest.raises(InputError, match=r"there is no such file or folder$"):
-        locate_log(parent / "warned")
-    for name in ("notes", "plain", "warmed", "beta", "gamma"):
-        (parent / name).mkdir(parents=True)
-    for name in ("plain", "warmed"):
-        (parent / name / "events.jsonl").touch()
-    with pytest.raises(InputError, match=r"runs/warned: .*; the runs in .*runs are warmed, plain$"):
-        locate_log(parent / "warned")
-    for name in ("beta", "gamma"):
-        (parent / name / "events.jsonl.gz").touch()
-    with pytest.raises(InputError, match=r"are warmed, \w+, \w+ and 1 more$"):
-        locate_log(parent / "warned")
-
-
 def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     """An unreadable file is refused by name."""
     with pytest.raises(InputError, match=r"cannot be read: Is a directory"):

@@ -113,18 +113,6 @@ def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
     assert log.path.read_bytes() == before != b""
 
 
-def test_flushed_lines_can_be_read(open_log: OpenLog) -> None:
-    """Flushed lines can be read by others while the log is open."""
-    log = open_log()
-    log.logger.info("first")
-    log.logger.info("second")
-    log.flush()
-    assert [json.loads(line)["event"] for line in log.path.read_bytes().splitlines()] == [
-        "first",
-        "second",
-    ]
-
-
 def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
     """A log without a clock writes real time and bound keys, each line at once."""
     before = datetime.now(UTC)

@@ -54,17 +54,6 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
         definition.name = "d"  # type: ignore[misc]
 
 
-def test_a_definition_is_a_value() -> None:
-    """Definitions made alike are equal and hash alike, and survive a pickle."""
-    go = Transition("go", S.IDLE, S.RESTING)
-    one, other = (Definition(S, [go], S.IDLE, timeouts={S.RESTING: 2}) for _ in range(2))
-    assert one == other == pickle.loads(pickle.dumps(one))
-    assert hash(one) == hash(other)
-    assert one != Definition(S, [go], S.IDLE)
-    assert one != Definition(S, [go], S.IDLE, timeouts={S.RESTING: 2}, needs=["patience"])
-    assert one != "statechart"
-
-
 @pytest.mark.parametrize(
     ("given", "kept"),
     [

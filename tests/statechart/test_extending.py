@@ -1,6 +1,7 @@
 """Charts derived from other charts."""
 
 from enum import StrEnum
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,8 @@ from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
     Definition,
+    History,
+    In,
     State,
     Statechart,
     Transition,
@@ -20,6 +23,8 @@ from prism.statechart import (
     state_enum,
 )
 from tests.kit.texts import ANY
+from tests.statechart.nested.phone import Phone, phone
+from tests.statechart.nested.random_charts import Kinds, make_twins
 
 S = AgentState
 
@@ -332,18 +337,37 @@ def test_a_chart_does_not_change(name: str) -> None:
     assert getattr(chart, name) == before
 
 
-@pytest.mark.parametrize(
-    ("states", "transition"),
-    [
-        ([S.IDLE, State(S.SCROLLING, [S.EVALUATING])], Transition("go", S.IDLE, S.SCROLLING)),
-        ([S.IDLE, State(S.SCROLLING, entry=print)], Transition("go", S.IDLE, S.SCROLLING)),
-        ([S.IDLE, S.SCROLLING], Transition("go", S.IDLE, S.SCROLLING, after=2)),
-        ([S.IDLE, S.SCROLLING], Transition("go", S.IDLE, S.SCROLLING, rate=0.5)),
-        ([S.IDLE, S.SCROLLING], Transition(None, S.IDLE, S.SCROLLING)),
-    ],
-)
-def test_a_chart_that_would_lose_something_is_refused(states: Any, transition: Any) -> None:
-    """Composites, timers and what happens without an event are not carried over yet."""
-    chart = Statechart(states, [transition], S.IDLE)
-    with pytest.raises(DefinitionError, match="cannot be extended: it has composites, timers"):
-        chart.extended()
+@pytest.mark.parametrize("seed", range(0, 60, 6))
+def test_without_changes_a_nested_chart_is_the_same(seed: int) -> None:
+    """What is inside, entries, exits, histories and eventless transitions are carried over."""
+    chart = make_twins(seed, Kinds()).chart
+    assert chart.extended() == chart
+
+
+def test_a_nested_chart_is_changed_as_it_was_written() -> None:
+    """States are added inside, transitions named as written, and timers and chances stay."""
+    base = phone(
+        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
+        Transition(None, Phone.READING, Phone.SENT, In(Phone.BROKEN)),
+        Transition("breaks", "*", Phone.BROKEN, rate=0.1),
+        Transition("tires", Phone.ENGAGING, Phone.POCKET, after=2),
+    )
+    assert base.extended() == base
+    more = state_enum("More", ["engaging", "calling", "lost"])
+    calls = Transition("calls", Phone.READING, more.CALLING)
+    chart = base.extended(
+        states=[State(more.ENGAGING, [more.CALLING], exit=note), more.LOST],
+        transitions=[calls],
+        without=[("resumes", None, "engaging.H"), ("always", Phone.READING, None)],
+        guards={("breaks", "*", None): is_bold},
+        timeouts={"engaging": 9},
+    )
+    *_, breaks, other, tires, called = chart.definition.written
+    assert (breaks.source, other.source, other.rate, tires.after) == ("pocket", "engaging", 0.1, 2)
+    assert (other.guard, str(called)) == (is_bold, str(calls))
+    agent = chart.adopt(SimpleNamespace(notes=[], agent_id="shy", random=Random(1)))
+    assert chart.fire(agent, "opens") == "reading"
+    assert chart.fire(agent, "calls", "hello") is chart.state_type("calling")
+    assert chart.is_in(agent, chart.state_type("engaging"))
+    assert [chart.tick(agent), chart.tick(agent)] == [None, "pocket"]
+    assert (agent.notes, agent.noted) == (["unlock@reading", "lock@calling"], None)

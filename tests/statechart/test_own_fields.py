@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock, Mock
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 from transitions import Machine
 
+from prism import Model, Reasoner
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import FieldTypeError
 from prism.statechart import (
@@ -122,6 +123,60 @@ def test_a_mock_is_an_object_with_a_state(agent: Any) -> None:
     assert chart.fire(agent, "go") is agent.state is S.RESTING
     assert chart.tick(agent) is None
     assert (len(ran), len(chart.history(agent)), agent.transition_to.called) == (1, 1, False)
+
+
+CLIENTS = {
+    "any method": AsyncMock(),
+    "plain": MagicMock(),
+    "spec": AsyncMock(spec=["run"], **{"run.return_value": '{"next_state": "composing"}'}),
+    "model": Mock(spec=Model),
+    "policy": None,
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_mock_decides_and_remembers_as_any_object(client: str) -> None:
+    """In a chart with histories and timers, too; a mocked client answers or is replaced."""
+    chart = Statechart(
+        [S.IDLE, State(S.SCROLLING, [S.EVALUATING, S.COMPOSING]), S.RESTING],
+        [
+            Transition("go", S.IDLE, History(S.SCROLLING)),
+            Transition("next", S.EVALUATING, S.COMPOSING),
+            Transition("next", S.EVALUATING, S.RESTING),
+            Transition("stop", S.COMPOSING, S.IDLE),
+            Transition("slept", S.RESTING, S.IDLE, after=1),
+        ],
+        S.IDLE,
+        decision_states=[S.EVALUATING],
+    )
+    agent = MagicMock(state=S.IDLE)
+    chart.fire(agent, "go", MagicMock())
+    asked = CLIENTS[client]
+    reasoner = PolicyReasoner(seed=1) if asked is None else Reasoner(asked)
+    chosen = await chart.afire(agent, "next", {"post_id": MagicMock()}, reasoner=reasoner)
+    assert chosen in ([S.COMPOSING] if client == "spec" else [S.COMPOSING, S.RESTING])
+    assert (chart.tick(agent) or chart.fire(agent, "stop")) is S.IDLE
+    left = S.EVALUATING if chosen is S.RESTING else chosen
+    assert chart.fire(agent, "go") is left
+    assert [each.trigger for each in chart.history(agent)][:2] == ["go", "next"]
+
+
+@pytest.mark.parametrize("base", [object, StatechartMixin])
+def test_a_limit_in_seconds_is_the_classs_own(base: Any) -> None:
+    """It counts no ticks; the limits of the chart do."""
+
+    class Timed(base):  # type: ignore[misc]
+        timeout_threshold = 2.5
+
+        def __init__(self) -> None:
+            self.state, self.ticks_in_state = S.IDLE, 0
+
+    moves = [Transition("timeout", S.IDLE, S.RESTING), Transition("timeout", S.RESTING, S.IDLE)]
+    chart, agent = Statechart(S, moves, S.IDLE, timeouts={S.RESTING: 1}), Timed()
+    assert [chart.tick(agent) for _ in range(9)] == [None] * 9
+    agent.state, agent.ticks_in_state = S.RESTING, 0
+    assert [chart.tick(agent) for _ in range(2)] == [None, S.IDLE]
+    assert agent.timeout_threshold == 2.5
 
 
 def test_text_stays_text_beside_a_live_machine() -> None:

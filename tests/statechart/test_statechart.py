@@ -149,11 +149,8 @@ def test_a_strict_chart_shows_the_faults_of_guards_it_lists(agent: Any) -> None:
 
 def test_a_chart_can_be_pickled() -> None:
     """A pickled chart has the same definition, and moves agents as the first."""
-    chart = social_media_chart()
-    again = pickle.loads(pickle.dumps(chart))
-    assert again.transitions == chart.transitions
-    assert (again.states, again.initial, again.name) == (chart.states, chart.initial, chart.name)
-    assert (again.timeouts, again.decision_states) == (chart.timeouts, chart.decision_states)
+    again = pickle.loads(pickle.dumps(social_media_chart()))
+    assert again == social_media_chart()
     agent = SimpleNamespace(state=S.COMPOSING, pending_action="reply")
     assert again.fire(agent, "compose_done") is S.ENGAGING_REPLY
 

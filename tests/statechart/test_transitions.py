@@ -5,6 +5,7 @@ import json
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, StrEnum
 from functools import partial
@@ -114,12 +115,27 @@ def test_record_exports_the_specified_json() -> None:
     assert record().to_dict()["context"] is None
 
 
-def test_record_is_read_as_it_was_written() -> None:
+@pytest.mark.parametrize("told_of", [StateTransition.to_dict, asdict, lambda entry: entry])
+def test_record_is_read_as_it_was_written(told_of: Any) -> None:
     """A record that went through JSON equals itself, with members or, by default, with texts."""
     entry = record(context={"post_id": "p1", "likes": 3})
-    told = json.loads(json.dumps(entry.to_dict()))
+    told = json.loads(json.dumps(told_of(entry), default=StateTransition.to_dict))
+    assert told == entry.to_dict()
     assert StateTransition.from_dict(told, S) == entry
     assert StateTransition.from_dict(told).to_state == "scrolling"
+
+
+def test_record_is_a_dataclass() -> None:
+    """Tools for dataclasses know its fields; none of them can be assigned."""
+    entry = record(context={"post_id": "p1"})
+    names = ["from_state", "to_state", "trigger", "timestamp", "context"]
+    assert [each.name for each in fields(entry)] == names
+    assert replace(entry, trigger="no", context=None) == record(trigger="no")
+    match entry:
+        case StateTransition(from_state=S.IDLE, context={"post_id": post}):
+            assert post == "p1"
+    with pytest.raises(AttributeError):
+        entry.trigger = "no"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

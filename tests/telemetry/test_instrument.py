@@ -62,14 +62,6 @@ class Everything(Instrument):
         """Note which transition was made, and for whom."""
         self.seen.append(("made", details.number, details.agent.state, details.context))
 
-    def decision(self, details: LogEvent, /) -> None:
-        """Note the choice."""
-        self.seen.append(("decision", details.keys["chosen"]))
-
-    def fault(self, details: LogEvent, /) -> None:
-        """Note the event and how serious it is."""
-        self.seen.append(("fault", details.name, details.level))
-
     def event(self, details: LogEvent, /) -> None:
         """Note the event's name."""
         self.seen.append(("event", details.name))
@@ -110,7 +102,6 @@ def test_a_guard_that_raises_is_observed_with_its_error(everything: Everything) 
     assert everything.seen[1:] == [
         ("guard", "idle --go--> scrolling", "raised", error),
         ("event", "statechart.guard_failed"),
-        ("fault", "statechart.guard_failed", "error"),
     ]
 
 
@@ -121,8 +112,12 @@ async def test_decisions_are_observed(everything: Everything) -> None:
         SimpleNamespace(state=IDLE), "go", True, reasoner=ScriptedReasoner(["resting"])
     )
     assert chosen is RESTING
-    names = [seen[:2] for seen in everything.seen if seen[0] in ("decision", "fault", "made")]
-    assert names == [("decision", "resting"), ("made", 4)]
+    assert [seen[:2] for seen in everything.seen][-4:] == [
+        ("event", "reasoner.decision"),
+        ("began", 4),
+        ("event", "statechart.transition"),
+        ("made", 4),
+    ]
 
 
 def test_a_transition_that_its_action_prevents_is_begun_only(everything: Everything) -> None:

@@ -23,8 +23,8 @@ from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import StandardLogger
 from prism.telemetry._loggers import (
     LateLogger,
+    report_anyhow,
     report_fault,
-    report_warning,
     somebody_listens,
 )
 from prism.telemetry.events import GUARD_FAILED, TRANSITION
@@ -80,10 +80,19 @@ def failure() -> LookupError:
     raise AssertionError
 
 
+CAPTURED = """
+from structlog.testing import capture_logs
+with capture_logs() as events:
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    chart.fire(SimpleNamespace(state=S.IDLE, agent_id="ada"), "go")
+assert [each["event"] for each in events] == ["statechart.transition"]
+"""
+
+
 @pytest.mark.parametrize(
-    "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
+    "setup", ["", "import structlog", "import structlog; structlog.get_logger()", CAPTURED]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """Nothing is printed to stdout or stderr unless the application configures structlog."""
     # importing structlog takes most of the time
@@ -282,6 +291,17 @@ def test_a_logger_of_coroutines_alone_is_refused() -> None:
         resting(structlog.get_logger())
 
 
+def test_the_place_of_an_event_is_that_of_the_programs_code() -> None:
+    """structlog would name a line of prism, which says nothing to who searches a log."""
+    heard = LogCapture()
+    add = structlog.processors.CallsiteParameterAdder()
+    structlog.configure(processors=[add, heard])
+    resting()
+    (event,) = heard.entries
+    assert (event["func_name"], event["pathname"]) == ("resting", __file__)
+    assert event["lineno"] == resting.__code__.co_firstlineno + 7
+
+
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("reconfigure", [to_processor, to_factory, to_wrapper])
 def test_a_new_configuration_is_noticed(
@@ -336,7 +356,7 @@ def test_warning_reaches_whoever_listens(
     given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A warning goes to the given logger, else to standard logging, never to both."""
-    report_warning(logger if given else None, "statechart.answer_discarded", chart="c")
+    report_anyhow(logger if given else None, "warning", "statechart.answer_discarded", chart="c")
     assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
     assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
 

@@ -20,7 +20,6 @@ from prism.testing import ScriptedReasoner
 from prism.testing._coverage import (
     ChartUse,
     Recorder,
-    report_data,
     report_lines,
     total_percent,
     total_share,
@@ -253,7 +252,6 @@ def test_charts_that_were_only_built_are_named() -> None:
     with instrumented(recorder):
         social_media_chart()
     assert list(report_lines(recorder))[-1] == "built but never used: idle_one, social_media"
-    assert report_data(recorder)["unused"] == ["idle_one", "social_media"]
     assert total_percent(recorder.used()) == 66.6
 
 
@@ -269,32 +267,3 @@ def test_a_terminal_is_not_told_what_to_do() -> None:
     lines = list(report_lines(record(("a\x1b[2Jb\nc", "go", True))))
     assert len(lines) == 5
     assert all(line.isprintable() for line in lines)
-
-
-def test_data_is_what_the_table_says() -> None:
-    """As data the report has the same numbers and lists, ready for JSON."""
-    data = report_data(record(("small", "go", True)))
-    assert json.loads(json.dumps(data)) == {
-        "schema": 1,
-        "percent": 66.6,
-        "charts": [
-            {
-                "name": "small",
-                "percent": 66.6,
-                "states": {"total": 2, "covered": 2, "percent": 100.0, "missing": []},
-                "transitions": {
-                    "total": 2,
-                    "covered": 1,
-                    "percent": 50.0,
-                    "missing": ["resting --back--> idle"],
-                },
-                "guards": {
-                    "total": 2,
-                    "covered": 1,
-                    "percent": 50.0,
-                    "missing": ["idle --go--> resting [is_late]: never failed"],
-                },
-            }
-        ],
-        "unused": [],
-    }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 import polars as pl
 
 from prism.analysis._reading.parsing import Parsed, objects_of, parse
@@ -24,7 +27,7 @@ from prism.analysis._reading.runs import (
     is_known,
 )
 from prism.analysis._reading.scanning import read_object
-from prism.runlog._reader import CUT_OFF, Block
+from prism.runlog._reader import CUT_OFF, Block, read_blocks
 from prism.telemetry import events
 
 SURVEYED = ("event",)
@@ -45,34 +48,93 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
 """Events of faults in the user's code: the kind of note, what happened, and the consequence."""
 
 
+class LastRun(NamedTuple):
+    """Where the last run of a file begins.
+
+    Args:
+        line: Its first line.
+        earlier: The number of runs before it.
+    """
+
+    line: int
+    earlier: int
+
+
+def last_run(path: Path) -> LastRun:
+    """Find the last of the runs of an application that follow each other in a log.
+
+    A simulation inside such a run belongs to it. A log that begins with that of a simulation has no
+    other, and need not be searched.
+
+    Raises:
+        InputError: If the log cannot be read.
+    """
+    first = next(_starts_and_ends(path), (0, {"agents": 0}))
+    if "agents" in first[1]:
+        return LastRun(1, 0)
+
+    begin, runs, is_bare = 1, 0, False
+    for number, event in _starts_and_ends(path):
+        if event["event"] == events.RUN_STARTED:
+            if not (is_bare and "agents" in event):
+                begin, runs = number, runs + 1
+            is_bare = "agents" not in event
+        else:
+            is_bare = False
+    return LastRun(begin, runs - 1) if runs > 1 else LastRun(1, 0)
+
+
+def _starts_and_ends(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the events that begin and end runs, with the numbers of their lines."""
+    for block in read_blocks(path):
+        data, place = block.data, -1
+        # not line by line, which takes many times as long
+        while (place := data.find(b'"run.', place + 1)) >= 0:
+            first, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+            with suppress(orjson.JSONDecodeError):
+                event = orjson.loads(data[first : end if end >= 0 else None])
+                if event.get("event") in (events.RUN_STARTED, events.RUN_ENDED):
+                    yield block.first_line + data.count(b"\n", 0, first), event
+
+
 class FileSurvey:
     """The run of one file, and its faults.
 
-    A file holds one run. In the log of an application, which begins with a ``run.started`` that
-    names no agents, that of a simulation takes its place unless something has happened before. A
-    second run, and everything after its first line, is left out.
+    Of several runs of an application, which begin with a ``run.started`` that names no agents, the
+    last is read. In it, that of a simulation takes its place unless something has happened before.
+    A second run then, and everything after its first line, is left out.
 
     Args:
         path: The file.
         label: Label of its run.
         number: Number of its run among those of all files.
         own: Name of an application's own events to include; all others are left out.
+        last: Where its last run begins, as `last_run` returns it.
 
     Attributes:
         run: The run, as far as the file describes it; None before its first event.
         events: The number of prism's events of each name.
     """
 
-    def __init__(self, path: Path, label: str, number: int, own: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        label: str,
+        number: int,
+        own: str | None = None,
+        last: LastRun = LastRun(1, 0),  # noqa: B008 - it never changes
+    ) -> None:
         self.run: Run | None = None
         self.events: Counter[str] = Counter()
         self._path = path
         self._label = label
         self._run_number = number
         self._own = own
+        self._last = last
         # whether the run has no events yet, apart from its start and warnings
         self._is_bare = True
         self._second_at: int | None = None
+        self._on_times: str | None = None
         self._lines = 0
         self._foreign: Counter[str] = Counter()
         self._left_out = _LeftOut(path)
@@ -89,11 +151,17 @@ class FileSurvey:
             Prism's events among them, and the application's own that are included, with the number
             of their run as ``run``.
         """
+        if block.first_line < self._last.line:
+            bad = [line for line in parsed.bad_lines if line >= self._last.line]
+            parsed = Parsed(parsed.frame.filter(pl.col("line") >= self._last.line), bad)
         self._lines += parsed.frame.height + len(parsed.bad_lines)
         self._left_out.take(parsed, cut_off=not block.data.endswith(b"\n"))
 
         counts = dict(parsed.frame["event"].value_counts().iter_rows())
         frame = self._without_foreign(parsed.frame, counts)
+        if not self.events and frame.height:
+            first = block.data.split(b"\n")[frame["line"][0] - block.first_line]
+            self._on_times = _problem_of_time(orjson.loads(first).get("timestamp"))
         self._follow(block, frame)
         if self._own is not None:
             own = parsed.frame.filter(event=self._own)
@@ -127,6 +195,14 @@ class FileSurvey:
 
         if self._foreign:
             yield self._note("foreign_events", _describe(self._foreign))
+
+        if self._on_times is not None:
+            yield self._note("times", self._on_times)
+
+        if self._last.earlier:
+            runs = "an earlier run" if self._last.earlier == 1 else f"{self._last.earlier:,} runs"
+            text = f"the last run begins here: {runs} before it in this file, left out"
+            yield Note("earlier_runs", str(self._path), self._last.line, text)
 
         if self._second_at is not None:
             text = "a second run begins here: it is left out, since a file holds one run"
@@ -247,6 +323,15 @@ class _Raised:
                 times = "once" if count == 1 else f"{count:,} times"
                 text = f"{what} {times}{outcome}; `prism log faults` has more"
                 yield Note(kind, self._path, self._first[event], text)
+
+
+def _problem_of_time(first: Any) -> str | None:
+    """Return what is wrong with the times of a log, judged by the first of them."""
+    try:
+        has_zone = isinstance(first, float | int | None) or datetime.fromisoformat(first).tzinfo
+    except (TypeError, ValueError):
+        return f"has times that cannot be read, such as {first!r}: they are left out"
+    return None if has_zone else "has times without a time zone: they are taken for UTC"
 
 
 def _trees(charts: Mapping[str, Any]) -> dict[str, Any]:

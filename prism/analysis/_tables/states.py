@@ -48,7 +48,7 @@ class AgentPaths:
 
     Agents are followed by run and by chart, since agents of several charts may have the same ids.
     Joins and transitions that name no chart belong to the chart that is named first, in a
-    simulation by ``run.started``. In a world, agents join with their chart.
+    simulation by ``run.started``. In a world, and in an application, agents join with their chart.
 
     Args:
         rows_at_once: Number of steps to link together; more if there are very many agents.
@@ -103,7 +103,7 @@ class AgentPaths:
         return whole.select(list(_STEP))
 
     def _note_first_charts(self, frame: pl.DataFrame) -> None:
-        names_chart = pl.col("event").is_in([RUN_STARTED, TRANSITION])
+        names_chart = pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, TRANSITION])
         named = frame.filter(names_chart, pl.col("chart").is_not_null())
         first = named.unique("run", keep="first", maintain_order=True)
 

@@ -204,6 +204,7 @@ class AdoptedEngine(Deciding[Any]):
             if getattr(agent, field, None) is None:
                 with suppress(Exception):
                     setattr(agent, field, value)
+        self._reporter.met(agent, value_text(self._value(agent)))
         return agent
 
     def _ticks_of(self, agent: Any) -> int | None:
@@ -290,12 +291,10 @@ class AdoptedEngine(Deciding[Any]):
         arcs = _arcs_from(event)
         if engine_hooks and not is_hierarchical(self._machine):
             self._observe_guards(event, arcs, "failed")
-        logger = self._reporter.debug_logger()
-        if logger is not None:
-            guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
-            trigger = getattr(event.event, "name", None) or "?"
-            state = value_text(self._value(event.model))
-            self._reporter.refused(logger, event.model, trigger, guards, context_of(event), state)
+        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
+        trigger = getattr(event.event, "name", None) or "?"
+        state = value_text(self._value(event.model))
+        self._reporter.refused(event.model, state, trigger, guards, context_of(event))
 
     # Observing
 

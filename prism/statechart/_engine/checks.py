@@ -29,21 +29,16 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
         error: What reading its state raised.
     """
     kind = type(agent)
-    if hasattr(kind, "state"):
-        problem = (
-            f"{kind.__name__!r}: its 'state' cannot be read ({error}); make sure that its "
-            "constructor sets it"
-        )
-    else:
-        ways = (
-            "declare one as a field of the model"
-            if is_pydantic(kind)
-            else "give it one, call chart.adopt(obj), or derive its class from "
-            "prism.agents.StatechartMixin"
-        )
-        problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
-
-    return AgentError(f"chart {chart!r} cannot drive {problem}")
+    ways = (
+        "declare one as a field of the model"
+        if is_pydantic(kind)
+        else "give it one, call chart.adopt(obj), or derive its class from "
+        "prism.agents.StatechartMixin"
+    )
+    return AgentError(
+        f"chart {chart!r} cannot drive {kind.__name__!r}: it has no 'state' ({error}); {ways}; "
+        f"{IF_FROZEN}"
+    )
 
 
 def is_foreign(state: object, chart: Definition[Any]) -> bool:

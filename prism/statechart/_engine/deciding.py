@@ -98,6 +98,7 @@ class Deciding(Engine[StateT]):
         again. If it fails now, or the agent has moved, even if it came back, the answer is
         discarded and logged. In a chart with regions an answer is about the regions that react to
         the event: it holds though others have moved. A cancelled call leaves the agent as it was.
+        A coroutine that an action returns is awaited once the transition is made.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -114,8 +115,10 @@ class Deciding(Engine[StateT]):
             ReasonerError: If the reasoner answers with something outside the options.
         """
         state = self._require_known_state(agent)
-        if not self._decides(state) or id(agent) in self._firing:
+        if id(agent) in self._firing:
             return self.fire(agent, trigger, context)
+        if not self._decides(state):
+            return await self._finish(agent, self.fire, agent, trigger, context)
 
         choices = [*self._enabled(agent, trigger, context)]
         options = distinct(each.target for each in choices)
@@ -123,7 +126,7 @@ class Deciding(Engine[StateT]):
             self._fire_nothing(agent, trigger, context)
             return None
         if len(options) == 1:
-            return self._take(agent, choices[0], context)
+            return await self._finish(agent, self._take, agent, choices[0], context)
 
         chosen, has_left = await ask(
             reasoner,
@@ -140,8 +143,8 @@ class Deciding(Engine[StateT]):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
 
-        choice = leading_to(chosen, choices)
-        return self._answer(agent, trigger, chosen, context, asked_in=state, choice=choice)
+        answer = partial(self._answer, asked_in=state, choice=leading_to(chosen, choices))
+        return await self._finish(agent, answer, agent, trigger, chosen, context)
 
     def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
         """Say of an event that nothing enables what `fire` says."""
@@ -217,7 +220,7 @@ class Deciding(Engine[StateT]):
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
-        if not self._is_overtaken(now, trigger, state):
+        if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
             for each in self._carrying_out(agent, trigger, target, context, asked_in, choice):
                 return self._take(agent, each, context)
@@ -266,12 +269,6 @@ class Deciding(Engine[StateT]):
         if is_plain and not (engine_hooks or self._is_slow):
             return self._act(agent, arc, edge, context, agent.state)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
-
-    def _is_overtaken(self, now: Any, trigger: str, asked_in: Any) -> bool:
-        """Return whether an agent is no longer where it was asked about an event."""
-        return bool(
-            asked_in != now and not self._leaves_asked(asked_in, trigger) <= {*leaf_texts(now)}
-        )
 
     def _has_moved(
         self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import inf
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from prism.errors import AgentError, DefinitionError
@@ -27,6 +28,7 @@ from prism.statechart._engine.machine import (
     callback_name,
     context_of,
     is_usual,
+    refuse_coroutine,
     snapshot_of,
 )
 from prism.statechart._engine.pending import (
@@ -104,12 +106,12 @@ class Engine(Checks[StateT]):
         else:
             # loaded only where there are composites
             from prism.statechart._engine.rows import NestedRows
-            from prism.statechart._engine.timing import Limits, Schedule
+            from prism.statechart._engine.timing import Schedule
 
             self._nested = NestedRows(definition.tree)
-            schedule = Schedule(definition.tree)
+            schedule = Schedule(definition)
             if not schedule.is_empty:
-                self._schedule, self._limits = schedule, Limits(self._limits)
+                self._schedule = schedule
 
         self._bind(reporter, clock)
 
@@ -139,6 +141,7 @@ class Engine(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
         self._questions: OpenQuestions = {}
+        self._waiting: dict[int, list[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
         self._is_slow = True
         self._is_usual = False
         self._rows: Any = self._nested
@@ -330,8 +333,10 @@ class Engine(Checks[StateT]):
         except (AttributeError, KeyError, TypeError):
             return self._missed(agent, trigger, context)
 
-        if arcs != listed or source.on_exit:
-            return self._reread(agent, trigger, context, arcs == listed)
+        if arcs != listed:
+            return self._missed(agent, trigger, context)
+        if source.on_exit:
+            return self._through(agent, trigger, context)
 
         for arc, dest, target, edge in known:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
@@ -344,7 +349,10 @@ class Engine(Checks[StateT]):
             if condition.__class__ is not GuardCondition or len(conditions) > 1:
                 return self._through(agent, trigger, context, arc)
             try:
-                if condition.func(agent, context):  # type: ignore[operator]
+                passes = condition.func(agent, context)  # type: ignore[operator]
+                if passes:
+                    if passes.__class__ is CoroutineType:
+                        refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
@@ -388,7 +396,10 @@ class Engine(Checks[StateT]):
         return _FAST
 
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
-        """Fire an event of which nothing has been read yet; mostly, one that does not apply."""
+        """Fire an event of which nothing has been read yet, or which has changed since.
+
+        Mostly it is one that does not apply.
+        """
         state = self._require_known_state(agent)
         if self._look_up(state, trigger):
             return self.fire(agent, trigger, context)
@@ -428,12 +439,6 @@ class Engine(Checks[StateT]):
             known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
         self._rows[source.value][trigger] = arcs, [*arcs], known, source
         return True
-
-    def _reread(self, agent: Any, trigger: str, context: Any, is_same: bool) -> StateT | None:
-        """Fire after the transitions of the state have changed, or where leaving it calls code."""
-        if is_same:
-            return self._through(agent, trigger, context)
-        return self._missed(agent, trigger, context)
 
     def _through(
         self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
@@ -494,16 +499,43 @@ class Engine(Checks[StateT]):
     def _make(self, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any) -> None:
         """Run the actions of a transition, and commit it."""
         for each in arc.before:
+            result = None
             try:
-                each.func(agent, context)
+                result = each.func(agent, context)
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
+            if result is not None:
+                self._wait_for(result, agent, edge)
 
         if agent.state is not edge.from_state:
             edge = self._edge_after_action(agent, edge)
         # an internal transition leaves no state
         if arc.dest is not None:
             self._commit(agent, edge, write, context)
+
+    def _wait_for(self, result: object, agent: Any, edge: Edge) -> None:
+        """Leave a coroutine that an action has returned to `afire`; refuse it in `fire`."""
+        if isinstance(result, CoroutineType):
+            waiting = self._waiting.get(id(agent))
+            if waiting is None:
+                refuse_coroutine(result, f"the action of {edge.trigger!r}")
+            waiting.append((result, edge))
+
+    async def _finish(
+        self, agent: Any, make: Callable[..., StateT | None], *arguments: Any
+    ) -> StateT | None:
+        """Make a transition, and then await what its actions have returned."""
+        waiting = self._waiting[id(agent)] = []
+        try:
+            made = make(*arguments)
+        finally:
+            del self._waiting[id(agent)]
+        for result, edge in waiting:
+            try:
+                await result
+            except Exception as error:
+                self._reporter.action_failed(error, agent, edge)
+        return made
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         if edge.leaves is None:
@@ -583,10 +615,9 @@ class Engine(Checks[StateT]):
 
     def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        logger = self._reporter.debug_logger()
-        if logger is not None and isinstance(trigger, str) and trigger in self._triggers:
-            guards = [callback_name(each.func) for arc in arcs for each in arc.conditions]
-            self._reporter.refused(logger, agent, trigger, guards, context)
+        if isinstance(trigger, str) and trigger in self._triggers:
+            guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
+            self._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
 
     def _report_guard(
         self, verdict: Verdict, arc: Any, trigger: str, agent: Any, context: Any
@@ -693,12 +724,12 @@ class Engine(Checks[StateT]):
         else:
             ticks, limit = self._dwell(agent)
 
-        if limit is None or ticks <= limit:
-            return None
         if self._schedule is not None:
             # rates and composites need no count of the agent's
             moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
             return moved
+        if limit is None or ticks <= limit:
+            return None
         return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
 
     def _times_out(self, state: Any) -> bool:

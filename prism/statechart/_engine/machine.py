@@ -12,7 +12,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, cast
+from types import CoroutineType
+from typing import Any, NamedTuple, NoReturn, cast
 
 from transitions import EventData, Machine, MachineError, State, Transition
 from transitions.core import Condition, Event
@@ -58,9 +59,25 @@ def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
 
     try:
         # the truth of the result may raise, too
-        return PASSED if guard(agent, context) else FAILED
+        result = guard(agent, context)
+        if type(result) is CoroutineType:
+            refuse_coroutine(result, "a guard")
+        return PASSED if result else FAILED
     except Exception as error:
         return Verdict("raised", error)
+
+
+def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn:
+    """Refuse a coroutine that a guard or an action has returned, of which nothing has run.
+
+    Raises:
+        DefinitionError: In any case.
+    """
+    result.close()
+    raise DefinitionError(
+        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: only "
+        "chart.afire awaits those of actions"
+    )
 
 
 def context_of(event: EventData) -> Any:
@@ -92,10 +109,14 @@ class ActionCallback:
 
     def __call__(self, event_data: EventData) -> None:
         """Run the action."""
+        result, chart = None, event_data.machine.chart
         try:
-            self.func(event_data.model, context_of(event_data))
+            result = self.func(event_data.model, context_of(event_data))
         except Exception as error:
-            event_data.machine.chart._tell_action(error, event_data)
+            chart._tell_action(error, event_data)
+        if result is not None:
+            edge = chart._edge_of(event_data.transition, event_data.event.name)
+            chart._wait_for(result, event_data.model, edge)
 
 
 class Arc(Transition):

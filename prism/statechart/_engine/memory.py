@@ -3,6 +3,9 @@
 It is a dict of JSON values that only charts with histories or timers use, and None until then::
 
     {"history": {"engaging": ["replying"]}, "ticks": 17, "entered": {"engaging": 12}}
+
+Two more keys are rare. ``after`` has the time-outs that came while their guards refused, by state.
+``raised`` has what a strict chart has not answered yet, since an action raised an error.
 """
 
 from __future__ import annotations
@@ -11,20 +14,25 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
-from prism.statechart._engine.writing import IF_FROZEN
+from prism.statechart._engine.writing import IF_FROZEN, memory_beside
 from prism.statechart._identity import name_or_number
+from prism.statechart._nesting import leaf_texts
+from prism.statechart._tree.numbers import CHART
 
 if TYPE_CHECKING:
+    from prism.statechart._definition import Definition
     from prism.statechart._tree.numbers import Notes, Tree
 
 FIELD = "state_memory"
 
 
-def memory_of(chart: str, agent: Any) -> dict[str, Any]:
+def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
     """Return what a chart remembers about an agent, as a dict that can be changed.
 
+    If the chart has no composites, it is kept beside an agent that has no room for it.
+
     Raises:
-        AgentError: If the agent has no room for it, or something else there.
+        AgentError: If the agent has no room for it.
     """
     try:
         memory = getattr(agent, FIELD)
@@ -32,18 +40,20 @@ def memory_of(chart: str, agent: Any) -> dict[str, Any]:
             memory = {}
             setattr(agent, FIELD, memory)
     except AttributeError as error:
-        raise AgentError(
-            f"chart {chart!r} remembers histories or times of agent {name_or_number(agent)!r}, "
+        problem = (
             f"which has no room for them ({error}): give its class a field  {FIELD} = None , call "
             f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
-        ) from None
-
-    if not isinstance(memory, dict):
-        raise AgentError(
-            f"chart {chart!r}: {FIELD} of agent {name_or_number(agent)!r} must be a dict or None, "
-            f"got {memory!r}"
         )
-    return memory
+    else:
+        # what a mock, or the application, has there is none of prism's
+        return memory if isinstance(memory, dict) else memory_beside(agent)
+
+    if not chart.hierarchy.needs_memory:
+        return memory_beside(agent)
+    raise AgentError(
+        f"chart {chart.name!r} remembers histories or times of agent {name_or_number(agent)!r}, "
+        f"{problem}"
+    )
 
 
 def random_of(chart: str, agent: Any) -> Any:
@@ -64,13 +74,13 @@ def random_of(chart: str, agent: Any) -> Any:
 
 
 def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Return the leaves that histories stand for, as numbers; unknown states are left out."""
+    """Return the leaves that histories stand for, as numbers, without what the chart rules out."""
     numbers = tree.numbers
-    return {
-        numbers[text]: tuple(numbers[leaf] for leaf in leaves)
+    found = {
+        numbers.get(text, CHART): tuple(sorted(numbers.get(leaf, CHART) for leaf in leaves))
         for text, leaves in memory.get("history", {}).items()
-        if text in numbers and all(leaf in numbers for leaf in leaves)
     }
+    return {at: leaves for at, leaves in found.items() if at and tree.is_configuration(leaves, at)}
 
 
 def remember(memory: dict[str, Any], notes: Notes) -> None:
@@ -80,24 +90,37 @@ def remember(memory: dict[str, Any], notes: Notes) -> None:
             (text, list(leaves)) for text, leaves in notes.left.items()
         )
     if notes.stopped or notes.started:
-        entered, now = memory.setdefault("entered", {}), memory.setdefault("ticks", 0)
-        for text in notes.stopped:
-            entered.pop(text, None)
-        entered.update(dict.fromkeys(notes.started, now))
+        now = memory.setdefault("ticks", 0)
+        _begin_anew(memory, (*notes.stopped, *notes.started))
+        memory.setdefault("entered", {}).update(dict.fromkeys(notes.started, now))
+
+
+def _begin_anew(memory: dict[str, Any], texts: Iterable[str]) -> None:
+    for text in texts:
+        for key in ("entered", "after"):
+            memory.get(key, {}).pop(text, None)
+
+
+def assigned(memory: dict[str, Any], before: Any, state: Any) -> None:
+    """Begin the time of a leaf anew that an application assigns, in regions only of new leaves."""
+    leaves = {*leaf_texts(state)}
+    _begin_anew(memory, leaves - {*leaf_texts(before)} or leaves)
 
 
 def forget(memory: dict[str, Any]) -> None:
     """Forget everything that a chart remembers; what somebody else keeps there stays."""
-    for key in ("history", "ticks", "entered"):
+    for key in ("history", "ticks", "entered", "after", "raised"):
         memory.pop(key, None)
 
 
 def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     """Let one tick pass in the active states whose time is kept.
 
-    A state without a note of its entry was set, not entered: its time begins with this tick.
+    A state without a note of its entry was set, not entered: its time begins with this tick. The
+    notes of states that are no longer active are dropped.
     """
     now = memory["ticks"] = memory.get("ticks", 0) + 1
-    entered = memory.setdefault("entered", {})
-    for text in timed:
-        entered.setdefault(text, now - 1)
+    entered, after = memory.get("entered", {}), memory.get("after", {})
+    memory["entered"] = {text: entered.get(text, now - 1) for text in timed}
+    if after:
+        memory["after"] = {text: after[text] for text in memory["entered"] if text in after}

@@ -177,6 +177,8 @@ class Run:
         event: The Machine's event, while the Machine makes the transition.
         active: Numbers of the states that are active while an action of a composite runs.
         is_between: Whether one of the fires that waited is next, so that it need not wait.
+        raised: What the steps of a chart with composites have raised and not answered yet.
+        answered: How many of the raised the step at hand answers.
     """
 
     # in the class, since most runs differ in nothing but their thread
@@ -184,6 +186,8 @@ class Run:
     event: Any = None
     active: frozenset[int] | None = None
     is_between: bool = False
+    raised: list[str]
+    answered: int
 
     def __init__(self) -> None:
         self.thread: int = get_ident()

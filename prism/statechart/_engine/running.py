@@ -6,7 +6,6 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -15,9 +14,9 @@ from prism.statechart._engine.machine import PASSED, MachineError, Verdict, eval
 from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Candidate, NestedRows, Resolver
-from prism.statechart._engine.writing import Writer, restart_time
+from prism.statechart._engine.writing import restart_time
 from prism.statechart._identity import shown_name
-from prism.statechart._tree.numbers import Arc, Plan
+from prism.statechart._tree.numbers import Arc, Call, Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
 from prism.telemetry._instrument import GuardEvaluated, TransitionDetails, engine_hooks, observe
@@ -35,45 +34,53 @@ class Steps:
         self._chart = chart
         self._rows = rows
         self._definition = chart._definition
+        # only an error keeps raised events from being answered at once
+        self._keeps_raised = self._definition.strict and self._definition.hierarchy.answers_done
 
     # Firing
 
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        try:
-            candidates = self._rows[agent.state][trigger]
-        except (AttributeError, KeyError, TypeError):
-            candidates = self._candidates(agent, trigger)
-            if not candidates:
-                return self._refused(agent, trigger, context, candidates)
-
-        first = next(self.passing(candidates, agent, context), None)
-        made = None if first is None else self._made(agent, first, context)
-        return self._refused(agent, trigger, context, candidates) if made is None else made
-
-    def _made(self, agent: Any, candidate: Candidate, context: Any) -> Any:
-        """Make a candidate; return None if it turns out that no guard passes."""
-        resolved = self._resolved(candidate, agent, context)
-        if resolved is None:
+        if self._keeps_raised and memory_of(self._definition, agent).get("raised"):
+            self.settle(agent, None)
+        candidates = self._candidates(agent, trigger)
+        step = self._first(candidates, agent, context)
+        if step is None:
+            self._refused(agent, trigger, context, candidates)
             return None
 
-        _, _, target, edge = resolved
-        write = self._chart._quiet_writers.get(type(agent))
+        write, edge = self._chart._quiet_writers.get(type(agent)), step[3]
         # without code of the application's, nothing can fire in turn
         if engine_hooks or write is None or edge.leaves is not agent.state:
-            return self.run(agent, resolved, context)
+            return self.run(agent, step, context)
         self._chart._commit(agent, edge, write, context)
-        return target
+        return step[2]
 
-    def run(self, agent: Any, candidate: Candidate, context: Any) -> Any:
-        """Make one transition and everything that follows; return the agent's state."""
-        made = self._chart._complete(agent, self._steps, agent, candidate, context)
+    def _first(self, candidates: Iterable[Candidate], agent: Any, context: Any) -> Candidate | None:
+        """Return the first step that is enabled now; None if no guard passes, or by chance."""
+        first = next(self.passing(candidates, agent, context), None)
+        if first is None or not first[3].plan.is_open:
+            return first
+
+        found: Candidate | None = first[3].plan.resolve(
+            self._asking(first[3], agent, context),
+            lambda: random_of(self._definition.name, agent).random(),
+            lambda: self._histories(agent),
+        )
+        return found
+
+    def run(self, agent: Any, step: Candidate | None, context: Any) -> Any:
+        """Make one transition, or what needs no event, and everything that follows.
+
+        Return the agent's state; None if nothing was enabled.
+        """
+        made = self._chart._complete(agent, self._steps, agent, step, context)
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self._rows.planner.remembers:
-            forget(memory_of(self._definition.name, agent))
+        if self._rows.planner.remembers or self._keeps_raised:
+            forget(memory_of(self._definition, agent))
         is_initial = agent.state == self._definition.initial
         self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
 
@@ -85,28 +92,27 @@ class Steps:
         candidate = self._rows.alone(agent.state, arc)
         if candidate is None:
             return None
-        passing = next(self.passing([candidate], agent, context), None)
-        return None if passing is None else self.run(agent, passing, context)
+        step = self._first([candidate], agent, context)
+        return None if step is None else self.run(agent, step, context)
 
     def settle(self, agent: Any, context: Any) -> Any:
-        """Make the eventless transitions that are enabled now, if any are."""
-        following = self._reacting(agent, EVENTLESS, context)
-        return None if following is None else self.run(agent, following, context)
+        """Make the transitions that need no event and are enabled now, if any are."""
+        return self.run(agent, None, context)
 
     def _refused(
         self, agent: Any, trigger: str, context: Any, candidates: Sequence[Candidate]
     ) -> None:
-        chart = self._chart
-        logger = chart._reporter.debug_logger()
-        if logger is not None:
-            arcs = self._rows.arcs(agent.state, trigger)
-            guards = [name for arc in arcs if (name := shown_name(arc.guard, "guard"))]
-            chart._reporter.refused(logger, agent, trigger, guards, context)
+        guards = self._guard_names(agent.state, trigger)
+        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
         if self._definition.strict and not candidates:
             raise MachineError(
                 f"{self._definition.name}: Can't trigger event {trigger} from state "
                 f"{state_text(agent.state)}!"
             )
+
+    def _guard_names(self, state: Any, trigger: str) -> Iterator[str]:
+        for arc in self._rows.arcs(state, trigger):
+            yield shown_name(arc.guard, "guard") or ""
 
     # Choosing
 
@@ -166,19 +172,6 @@ class Steps:
             else:
                 yield candidate
 
-    def _resolved(self, candidate: Candidate, agent: Any, context: Any) -> Candidate | None:
-        """Resolve a candidate now; return None if no guard passes, or chance decides against it."""
-        edge = candidate[3]
-        if not edge.plan.is_open:
-            return candidate
-
-        found: Candidate | None = edge.plan.resolve(
-            self._asking(edge, agent, context),
-            lambda: random_of(self._definition.name, agent).random(),
-            lambda: self._histories(agent),
-        )
-        return found
-
     def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
         answers: dict[Arc, bool] = {}
@@ -206,7 +199,7 @@ class Steps:
             self._chart._reporter.guard_failed(verdict.error, agent, edge)
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
-        return histories(memory_of(self._definition.name, agent), self._rows.tree)
+        return histories(memory_of(self._definition, agent), self._rows.tree)
 
     def passing(
         self, candidates: Iterable[Candidate], agent: Any, context: Any
@@ -226,45 +219,50 @@ class Steps:
 
     # Making
 
-    def _steps(self, run: Run, agent: Any, candidate: Candidate, context: Any) -> bool:
-        """Make one step and those that follow from it; return False if none is enabled."""
-        step = self._resolved(candidate, agent, context)
+    def _steps(self, run: Run, agent: Any, step: Candidate | None, context: Any) -> bool:
+        """Make one step and those that follow from it; return False if none is enabled.
+
+        What an error leaves unanswered is kept for the next event or tick.
+        """
+        memory = memory_of(self._definition, agent) if self._keeps_raised else {}
+        run.raised, run.answered = memory.get("raised", []), 0
+        if step is None:
+            step, context = self._following(run, agent, context)
         if step is None:
             return False
 
-        raised: deque[str] = deque()
+        memory["raised"] = run.raised
         for _ in range(MOST_QUEUED_FIRES + 1):
-            plan: Plan = step[3].plan
             self._make_step(run, agent, step, context)
-            raised.extend(plan.raised)
-            if not (plan.settles or raised):
-                return True
-
-            step, context = self._following(agent, context, raised)
+            settles = step[3].plan.settles or run.raised
+            step, context = self._following(run, agent, context) if settles else (None, None)
             if step is None:
+                del memory["raised"]
                 return True
 
         raise restless(self._definition.name, agent)
 
-    def _following(
-        self, agent: Any, context: Any, raised: deque[str]
-    ) -> tuple[Candidate | None, Any]:
+    def _following(self, run: Run, agent: Any, context: Any) -> tuple[Candidate | None, Any]:
         """Return the next step that needs no further event, and its context.
 
-        Eventless transitions come first, then those that what was raised enables.
+        Eventless transitions come first, then those that what was raised enables. What a step
+        answers stays among the raised until the step is made.
         """
+        run.answered = 0
         step = self._reacting(agent, EVENTLESS, context)
-        while step is None and raised:
+        while step is None and run.raised:
             # nothing says what is done is about
             context = None
-            step = self._reacting(agent, raised.popleft(), context)
+            step = self._reacting(agent, run.raised[0], context)
+            if step is None:
+                del run.raised[0]
+            else:
+                run.answered = 1
 
         return step, context
 
     def _reacting(self, agent: Any, trigger: Any, context: Any) -> Candidate | None:
-        candidates = self._rows[agent.state].get(trigger, ())
-        first = next(self.passing(candidates, agent, context), None)
-        return None if first is None else self._resolved(first, agent, context)
+        return self._first(self._rows[agent.state].get(trigger, ()), agent, context)
 
     def _make_step(self, run: Run, agent: Any, candidate: Candidate, context: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
@@ -275,53 +273,45 @@ class Steps:
         plan: Plan = edge.plan
         # looked up before actions run, since both refuse what the chart cannot drive
         write = self._chart._writer_of(agent)
-        if plan.notes is not None:
-            memory_of(self._definition.name, agent)
+        memory = {} if plan.notes is None else memory_of(self._definition, agent)
         if engine_hooks:
             self._observe("transition_began", agent, edge, context)
 
-        for action, active in plan.before:
-            run.active = active
-            try:
-                action(agent, context)
-            except Exception as error:
-                self._chart._reporter.action_failed(error, agent, edge)
-
-        run.active, made = None, edge
+        self._act(run, agent, edge, iter(plan.before), context)
+        made = edge
         if agent.state is not edge.from_state:
             made = self._chart._edge_after_action(agent, edge)
-        self._enter(run, agent, edge, made, write, context)
-        if engine_hooks:
-            self._observe("transition", agent, edge, context)
-
-    def _enter(
-        self, run: Run, agent: Any, edge: Edge, made: Edge, write: Writer, context: Any
-    ) -> None:
-        """Commit, remember what was left, and run entry actions."""
-        plan: Plan = edge.plan
         if plan.moves if made is edge else made.leaves is not None:
             self._chart._record(agent, made, write, context)
         elif plan.exits:
             restart_time(agent)
-
         if plan.notes is not None:
-            remember(memory_of(self._definition.name, agent), plan.notes)
+            remember(memory, plan.notes)
+        run.raised[: run.answered] = []
+        run.raised += plan.raised
 
         entries = iter(plan.after)
         try:
-            for action, active in entries:
-                run.active = active
-                try:
-                    action(agent, context)
-                except Exception as error:
-                    self._chart._reporter.action_failed(error, agent, edge)
+            self._act(run, agent, edge, entries, context)
         except Exception as error:
             error.add_note(
                 f"the agent is in {edge.to_text!r} nevertheless; "
                 f"{len([*entries])} more entry actions did not run"
             )
             raise
+        if engine_hooks:
+            self._observe("transition", agent, edge, context)
 
+    def _act(self, run: Run, agent: Any, edge: Edge, calls: Iterator[Call], context: Any) -> None:
+        """Run the actions of a step, each while its states are active; report those that fail."""
+        for action, active in calls:
+            run.active, result = active, None
+            try:
+                result = action(agent, context)
+            except Exception as error:
+                self._chart._reporter.action_failed(error, agent, edge)
+            if result is not None:
+                self._chart._wait_for(result, agent, edge)
         run.active = None
 
     def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:

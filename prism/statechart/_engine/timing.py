@@ -6,15 +6,15 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from itertools import accumulate, chain
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
 from math import expm1, isfinite
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
-from prism.statechart._definition import TIMEOUT
+from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import count, memory_of, random_of
-from prism.statechart._engine.writing import count_of
 from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
@@ -23,45 +23,44 @@ if TYPE_CHECKING:
     from prism.statechart._tree.numbers import Arc
 
 
-class Limits(dict[Any, float]):
-    """The limits of a chart with timers, which looks at them in every tick."""
-
-    def get(self, state: Any, default: Any = None) -> float:  # noqa: ARG002
-        """Return a limit that every tick is over."""
-        return -1.0
-
-
 class Schedule:
     """The timers and rates that a tick checks in a chart with composites.
 
     Args:
-        hierarchy: The chart's states and transitions.
+        definition: The chart's definition.
 
     Attributes:
-        limits: Ticks beyond which ``timeout`` is fired, by the number of the state.
-        after: Transitions that are made at one tick, by that of their source.
+        limits: Ticks beyond which ``timeout`` is fired, by the text of the state.
+        after: Transitions that are made at one tick, by the text of their source.
         rates: Transitions that compete in every tick, likewise.
-        remembers: Whether times are kept in the agent's memory, not in ``ticks_in_state``.
+        timed: The texts of the states whose time is kept.
+        settles: Whether something may follow without an event in every tick.
         is_empty: Whether there is nothing to look at but the limit of the agent's state.
     """
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
+    def __init__(self, definition: Definition[Any]) -> None:
+        hierarchy = definition.hierarchy
         tree, planner = hierarchy.tree, hierarchy.planner
-        self.limits: dict[int, int] = {
-            tree.numbers[state_text(state)]: ticks for state, ticks in hierarchy.timeouts.items()
+        self.limits: dict[str, int] = {
+            state_text(state): ticks for state, ticks in hierarchy.timeouts.items()
         }
-        self.after: dict[int, list[Arc]] = _by_source(hierarchy, "after")
-        self.rates: dict[int, list[Arc]] = _by_source(hierarchy, "rate")
-        self.remembers: bool = bool(planner.timed)
+        self.after: dict[str, list[Arc]] = _by_source(hierarchy, "after")
+        self.rates: dict[str, list[Arc]] = _by_source(hierarchy, "rate")
+        self.settles: bool = bool(
+            planner.reacting or (definition.strict and hierarchy.answers_done)
+        )
         # in a configuration no state alone has the limit
         has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
-        has_timers = self.limits or self.after or self.rates or planner.reacting
+        self.timed: frozenset[str] = frozenset(tree.texts[number] for number in planner.timed)
+        has_timers = self.limits or self.after or self.rates or self.settles
         self.is_empty: bool = not (has_timers or has_timeout)
 
     def tick(
         self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
     ) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
+
+        An error of one keeps none of the others from being made: the first is raised in the end.
 
         Args:
             chart: The chart.
@@ -70,19 +69,24 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        tick = _Tick(self, chart, agent, ticks, context)
-        due = (tick.time_outs(), tick.moments(), tick.chances() if by_chance else (), tick.rest())
-        made = [state for state in chain(*due) if state is not None]
-        return made[-1] if made else None
+        made, errors = None, list[Exception]()
+        for make in _Tick(self, chart, agent, ticks, context).calls(by_chance=by_chance):
+            try:
+                state = make()
+                made = made if state is None else state
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return made
 
 
-def _by_source(hierarchy: Hierarchy, timing: str) -> dict[int, list[Arc]]:
-    arcs_of = hierarchy.arcs_of
-    timed = {
-        source: [arc for arc in arcs if getattr(arc.written, timing) is not None]
-        for source, arcs in arcs_of.items()
-    }
-    return {source: arcs for source, arcs in timed.items() if arcs}
+def _by_source(hierarchy: Hierarchy, timing: str) -> dict[str, list[Arc]]:
+    found: dict[str, list[Arc]] = {}
+    for arc in hierarchy.arcs:
+        if getattr(arc.written, timing) is not None:
+            found.setdefault(hierarchy.tree.texts[arc.source], []).append(arc)
+    return found
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
@@ -105,16 +109,8 @@ def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     return value
 
 
-def fire_alone(chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
-    """Make one transition whose time has come, and no other of its trigger.
-
-    None is made where a rate's function has moved the agent away.
-    """
-    return chart._steps.alone(agent, arc, context)
-
-
 class _Tick:
-    """One tick of one agent. Each transition is made only if its state is active at its turn.
+    """One tick of one agent, as a series of calls, each of a transition whose state is active.
 
     Args:
         schedule: What to look at.
@@ -130,44 +126,54 @@ class _Tick:
         self._schedule, self._chart = schedule, chart
         self._nested: NestedRows = chart._nested
         self._agent, self._ticks, self._context = agent, ticks, context
-        self._active = sorted(self._nested.place(agent.state).active)
-        self._memory: dict[str, Any] = {}
-        if schedule.remembers:
-            self._memory = memory_of(chart.definition.name, agent)
-            timed, texts = self._nested.planner.timed, self._nested.tree.texts
-            count(self._memory, [texts[number] for number in self._active if number in timed])
+        self._active = self._active_now()
+        self._memory: dict[str, Any] = {"entered": {}}
+        if schedule.timed:
+            self._memory = memory_of(chart.definition, agent)
+            count(self._memory, [state for state in self._active if state in schedule.timed])
 
-    def time_outs(self) -> Iterator[Any]:
-        """Fire ``timeout`` for each state that has been active too long."""
+    def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
+        """Yield what makes each transition that is due, looked for only when its turn comes."""
+        yield from self._time_outs()
+        for state in self._active:
+            for place, arc in enumerate(self._schedule.after.get(state, ())):
+                key = f"{arc.written.trigger} {place}"
+                came = self._memory.get("after", {}).get(state, {}).get(key)
+                if self._time_in(state) >= (arc.written.after or 0) != came:
+                    yield partial(self._make_once, state, key, arc)
+        for state in self._active if by_chance else ():
+            if state in self._schedule.rates and state in self._active_now():
+                yield partial(self._make_by_chance, self._schedule.rates[state])
+        if self._schedule.settles:
+            yield partial(self._chart._steps.settle, self._agent, self._context)
+
+    def _time_outs(self) -> Iterator[Callable[[], Any]]:
         if TIMEOUT not in self._chart._triggers:
             return
 
+        fire = partial(self._chart.fire, self._agent, TIMEOUT, self._context)
         limits = self._schedule.limits
-        limited = [number for number in self._active if number in limits]
+        limited = [state for state in self._active if state in limits]
         own = getattr(self._agent, "timeout_threshold", None)
         # the agent's own limit is for states that the chart sets none for
         if not limited and own is not None and self._ticks > own:
-            yield self._chart.fire(self._agent, TIMEOUT, self._context)
-        for number in limited:
-            if self._time_in(number) > limits[number]:
-                yield self._chart.fire(self._agent, TIMEOUT, self._context)
+            yield fire
+        for state in limited:
+            if self._time_in(state) > limits[state]:
+                yield fire
 
-    def moments(self) -> Iterator[Any]:
-        """Make the transitions whose ``after`` has come."""
-        for number in self._active:
-            for arc in self._schedule.after.get(number, ()):
-                if self._time_in(number) == arc.written.after:
-                    yield fire_alone(self._chart, self._agent, arc, self._context)
+    def _make_once(self, state: str, key: str, arc: Arc) -> Any:
+        """Make a transition whose time has come; unless it raises, it has then had its time."""
+        entered = self._memory["entered"]
+        since = entered[state]
+        made = self._chart._steps.alone(self._agent, arc, self._context)
+        if entered.get(state) == since:
+            came = self._memory.setdefault("after", {}).setdefault(state, {})
+            came[key] = arc.written.after
+        return made
 
-    def chances(self) -> Iterator[Any]:
-        """Make the transitions by rate that happen in this tick."""
-        for number in self._active:
-            if number in self._schedule.rates and self._is_active(number):
-                for arc in self._drawn(self._schedule.rates[number]):
-                    yield fire_alone(self._chart, self._agent, arc, self._context)
-
-    def _drawn(self, arcs: list[Arc]) -> list[Arc]:
-        """Return which of the competing transitions happens, if any.
+    def _make_by_chance(self, arcs: list[Arc]) -> Any:
+        """Make the one of the competing transitions that happens, if any does.
 
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
@@ -177,27 +183,20 @@ class _Tick:
         chance = -expm1(-sums[-1])
         # no number is drawn where nothing can happen
         if chance <= 0:
-            return []
+            return None
         number = random_of(self._chart.definition.name, self._agent).random()
+        if number >= chance:
+            return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return [arcs[happening]] if number < chance else []
+        return self._chart._steps.alone(self._agent, arcs[happening], self._context)
 
-    def rest(self) -> Iterator[Any]:
-        """Settle once."""
-        chart, agent, context = self._chart, self._agent, self._context
-        if self._nested.planner.reacting:
-            yield chart._steps.settle(agent, context)
+    def _active_now(self) -> list[str]:
+        texts = self._nested.tree.texts
+        return [texts[number] for number in sorted(self._nested.place(self._agent.state).active)]
 
-    def _is_active(self, number: int) -> bool:
-        return number in self._nested.place(self._agent.state).active
-
-    def _time_in(self, number: int) -> int:
-        """Return the ticks for which a state has been active; -1 if it is not, or none are kept."""
-        if not self._is_active(number):
+    def _time_in(self, state: str) -> int:
+        """Return the ticks for which a state has been active; -1 if it is not."""
+        if state not in self._active_now():
             return -1
-        if self._schedule.remembers:
-            now, entered = self._memory["ticks"], self._memory["entered"]
-            return int(now - entered.get(self._nested.tree.texts[number], now))
-
-        ticks = count_of(self._agent, "ticks_in_state")
-        return -1 if ticks is None else ticks
+        since = self._memory["entered"].get(state)
+        return self._ticks if since is None else int(self._memory["ticks"] - since)

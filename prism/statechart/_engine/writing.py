@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakSet, ref
@@ -33,14 +33,15 @@ from prism.statechart._identity import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
+from prism.telemetry._instrument import join_hooks
 from prism.telemetry._loggers import (
     EventLogger,
     Frame,
     active_logger,
     debug_logger,
     pass_over,
+    report_anyhow,
     report_fault,
-    report_warning,
     synchronous,
     tell_whole,
     warn_standard,
@@ -66,13 +67,10 @@ FIELD_DEFAULTS: dict[str, Any] = {
 IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
 """Advice for an object in which nothing can be written."""
 
-_WAYS_OUT = {
-    "state": (
-        "keep the frozen value in a field of an agent, or give the class a "
-        "transition_to(self, new_state, trigger, context) that sets it"
-    ),
-    "ticks_in_state": ("keep the frozen value in a field of an agent, or leave out ticks_in_state"),
-}
+_WAY_OUT = (
+    "keep the frozen value in a field of an agent, or give the class a "
+    "transition_to(self, new_state, trigger, context) that sets it"
+)
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
@@ -149,35 +147,41 @@ def _holds_records(history: Any) -> bool:
     return bool(ends) and all(isinstance(each, StateTransition) for each in ends)
 
 
-_beside: dict[int, tuple[object, deque[StateTransition]]] = {}
-"""The records of agents whose ``state_history`` is the application's own, by their address."""
+_beside: dict[int, tuple[object, deque[StateTransition], dict[str, Any]]] = {}
+"""The records and the memory of agents whose own fields are something else, by their address."""
 
 
 def _kept_beside(agent: Any, history: Any) -> Any:
     """Return where the records of an agent go whose own ``state_history`` is something else."""
     if history is None:
         return None
-    key, cls = id(agent), type(agent)
-    kept = _beside.get(key)
-    if kept is not None:
-        return kept[1]
-
-    try:
-        life: object = ref(agent, lambda _: _beside.pop(key, None))
-    except TypeError:
-        # what weak references cannot follow is kept alive, so that its address stays its own
-        life = agent
-        while len(_beside) >= _MOST_BESIDE:
-            del _beside[next(iter(_beside))]
+    cls = type(agent)
     if cls not in _told_of and hasattr(agent, "state_history"):
         _told_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    records: deque[StateTransition] = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-    _beside[key] = life, records
-    return records
+    return _entry_beside(agent)[1]
+
+
+def memory_beside(agent: Any) -> dict[str, Any]:
+    """Return the memory of an agent whose own ``state_memory`` is something else."""
+    return _entry_beside(agent)[2]
+
+
+def _entry_beside(agent: Any) -> tuple[object, deque[StateTransition], dict[str, Any]]:
+    key = id(agent)
+    if key not in _beside:
+        try:
+            life: object = ref(agent, lambda _: _beside.pop(key, None))
+        except TypeError:
+            # what weak references cannot follow is kept alive, so that its address stays its own
+            life = agent
+            while len(_beside) >= _MOST_BESIDE:
+                del _beside[next(iter(_beside))]
+        _beside[key] = life, deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH), {}
+    return _beside[key]
 
 
 _MOST_BESIDE = 10_000
@@ -358,10 +362,8 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
             setattr(agent, field, value)
 
     kind = type(agent).__name__
-    if refused in _WAYS_OUT and isinstance(error, AttributeError):
-        raise AgentError(
-            f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
-        ) from error
+    if refused != "state_history" and isinstance(error, AttributeError):
+        raise AgentError(f"{kind} rejects a new {refused} ({error}): {_WAY_OUT}") from error
 
     error.add_note(
         f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
@@ -389,10 +391,10 @@ def writer_of(cls: type) -> Writer:
 
 
 def may_be_frozen(cls: type) -> bool:
-    """Return whether objects of a class may refuse a new state; `require_writable` tells."""
-    state = inspect.getattr_static(cls, "state", None)
+    """Return whether objects of a class may refuse what is written; `require_writable` tells."""
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     return (
-        (isinstance(state, property) and state.fset is None)
+        any(isinstance(field, property) and field.fset is None for field in fields)
         or issubclass(cls, tuple)
         # a frozen class refuses both, and so do models
         or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
@@ -400,16 +402,21 @@ def may_be_frozen(cls: type) -> bool:
 
 
 def require_writable(agent: Any) -> None:
-    """Refuse an object that takes no new state, by giving it the one that it has.
+    """Refuse an object that takes no new state or ticks, which are what they were afterwards.
 
     Raises:
         AgentError: If it is frozen.
         Exception: Whatever else its own code raises.
     """
+    ticks, field = count_of(agent, "ticks_in_state"), "state"
     try:
         agent.state = agent.state
+        if ticks is not None:
+            field = "ticks_in_state"
+            agent.ticks_in_state = 0
+            agent.ticks_in_state = ticks
     except Exception as error:
-        _undo(agent, "state", error)
+        _undo(agent, field, error)
         raise
 
 
@@ -533,6 +540,8 @@ class Reporter:
             return
 
         name, about = agent_name(agent), identify(context)
+        if join_hooks:
+            self.met(agent, edge.from_text)
         frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
         tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
@@ -557,8 +566,9 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report_warning(
+        report_anyhow(
             self.logger,
+            "warning",
             ANSWER_DISCARDED,
             chart=self._chart,
             agent_id=agent_name(agent),
@@ -569,38 +579,38 @@ class Reporter:
             reason=reason,
         )
 
-    def debug_logger(self) -> Any:
-        """Return the logger for details, or None if nobody listens to them."""
-        return debug_logger(self.logger)
+    def met(self, agent: Any, state: str) -> None:
+        """Tell who counts the agents of charts that have no logger of their own."""
+        for join in join_hooks if self.logger is None else ():
+            join(self._chart, agent_name(agent), state)
 
     def refused(
-        self,
-        logger: Any,
-        agent: Any,
-        trigger: str,
-        guards: list[str],
-        context: Any,
-        state: str | None = None,
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
     ) -> None:
-        """Report an event that made no transition, and the guards in its way.
+        """Report an event that made no transition, if anybody listens to details.
 
         Args:
-            logger: The logger for details.
             agent: The agent.
+            state: The text of its state.
             trigger: Name of the event.
             guards: The names of the guards that did not pass; none where nothing reacts to it.
             context: The event's context.
-            state: The text of its state, where it is not in ``agent.state``.
         """
+        self.met(agent, state)
+        logger = debug_logger(self.logger)
+        if logger is None:
+            return
+
+        names = [name for name in guards if name]
         try:
             logger.debug(
                 EVENT_REFUSED,
                 chart=self._chart,
                 agent_id=agent_name(agent),
-                state=state_text(agent.state) if state is None else state,
+                state=state,
                 trigger=trigger,
-                reason="guards" if guards else "no_transition",
-                guards=guards,
+                reason="guards" if names else "no_transition",
+                guards=names,
                 ticks_in_state=count_of(agent, "ticks_in_state"),
                 context=identify(context),
             )

@@ -14,6 +14,7 @@ from prism.statechart._nesting import (
     EventDescriptor,
     In,
     State,
+    done,
     leaf_texts,
 )
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Planner, Tree
@@ -192,12 +193,14 @@ class Hierarchy:
 
     @property
     def _timed(self) -> frozenset[int]:
-        """The states whose time is kept; without composites ``ticks_in_state`` says it."""
-        if not any(node.children for node in self.tree.nodes[1:]):
-            return frozenset()
-
-        limited = frozenset(self.tree.numbers[state_text(state)] for state in self.timeouts)
+        """The states whose time is kept; ``ticks_in_state`` serves flat limits."""
+        limits = self.timeouts if self._has_composites else ()
+        limited = frozenset(self.tree.numbers[state_text(state)] for state in limits)
         return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
+
+    @property
+    def _has_composites(self) -> bool:
+        return any(node.children for node in self.tree.nodes[1:])
 
     @cached_property
     def triggers(self) -> dict[str, None]:
@@ -225,10 +228,16 @@ class Hierarchy:
             return True
         return isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
 
-    @property
-    def remembers(self) -> bool:
-        """Whether agents need a memory."""
-        return self.planner.remembers
+    @cached_property
+    def needs_memory(self) -> bool:
+        """Whether agents must have room for what the chart remembers."""
+        return self.planner.remembers and self._has_composites
+
+    @cached_property
+    def answers_done(self) -> bool:
+        """Whether some transition reacts to the end of a composite."""
+        nodes = self.tree.nodes[1:]
+        return any(self.reacts_to(done(node.state)) for node in nodes if node.children)
 
     @cached_property
     def decides(self) -> frozenset[int]:
@@ -243,15 +252,13 @@ class Hierarchy:
     @property
     def texts(self) -> tuple[str, ...]:
         """All states as text, composites and leaves, in document order."""
-        return tuple(state_text(node.state) for node in self.tree.nodes[1:])
+        return self.tree.texts[1:]
 
     def active_texts(self, state: Any) -> tuple[str, ...]:
         """Return the active states of an agent's state as text, outermost first."""
         texts = leaf_texts(state) if self.tree.has_regions else [state_text(state)]
         leaves = [self.tree.numbers[text] for text in texts]
-        return tuple(
-            state_text(self.tree.nodes[number].state) for number in sorted(self.tree.active(leaves))
-        )
+        return tuple(self.tree.texts[number] for number in sorted(self.tree.active(leaves)))
 
     # As a flat chart
 
@@ -303,6 +310,16 @@ class Hierarchy:
         """The state of an agent that begins."""
         members = self._members(self.begins_in)
         return members[0] if len(members) == 1 else Configuration(members)
+
+    @property
+    def expanded(self) -> tuple[Transition[Any], ...]:
+        """The transitions of a chart without composites, wildcards replaced."""
+        nodes = self.tree.nodes
+        return tuple(
+            replace(item, source=nodes[source].state) if is_any_state(item.source) else item
+            for item in self.transitions
+            for source in self._sources(item)
+        )
 
     @cached_property
     def flat(self) -> tuple[Transition[Any], ...]:

@@ -134,15 +134,17 @@ class Tree:
                 return
             yield number
 
-    def active(self, leaves: Iterable[int]) -> frozenset[int]:
-        """Return the leaves and all that is around them, without the chart."""
-        around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, CHART)))
+    def active(self, leaves: Iterable[int], within: int = CHART) -> frozenset[int]:
+        """Return the leaves and all that is around them within a composite, without that."""
+        around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
         return frozenset(around)
 
-    def is_configuration(self, leaves: tuple[int, ...]) -> bool:
-        """Return whether an agent can be in just these leaves."""
-        active = self.active(leaves)
-        for node in (self.nodes[number] for number in (CHART, *active)):
+    def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
+        """Return whether an agent can be in just these leaves, of those within a composite."""
+        if leaves != self.inside(leaves, within):
+            return False
+        active = self.active(leaves, within)
+        for node in (self.nodes[number] for number in (within, *active)):
             wanted = len(node.children) if node.kind == "parallel" else 1
             if node.children and len(active.intersection(node.children)) != wanted:
                 return False

@@ -229,10 +229,11 @@ class PolicyReasoner(BaseReasoner):
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
-        inclinations = getattr(getattr(agent, "archetype", None), "inclinations", _NEUTRAL)
+        found = getattr(getattr(agent, "archetype", None), "inclinations", None)
+        # a mock's are none
+        inclinations = found if isinstance(found, Mapping) else _NEUTRAL
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
-
-        pull = question.relevance_pull * relevance
+        pull = question.relevance_pull * (relevance if isinstance(relevance, int | float) else 0.0)
         utilities = [
             inclinations.get(text, 0.0) + (pull if text in _PULLED else 0.0)
             for text in map(state_text, question.options)

@@ -150,7 +150,8 @@ def opened(
     """
     if isinstance(client, str):
         raise ReasonerError("a text is not a model: pass prism.llm.Model.of(text)")
-    if not has(client, "as_client"):
+    # of its class, since a mock of a client has a method of any name
+    if not has(client.__class__, "as_client"):
         return client, model, patience
 
     described: AnyModel = client
@@ -212,7 +213,7 @@ class AsksModel:
         if cache is not None:
             require_model(client, model)
 
-        own = getattr(client, "concurrency", None)
+        own = of_kind(int, getattr(client, "concurrency", None))
         self.client: Any = client
         self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
         self.budget: Budget = limits.get("budget") or Budget()

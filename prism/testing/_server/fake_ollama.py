@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
@@ -22,9 +21,9 @@ _MOST_STATE_BYTES = 65_536
 class FakeOllama(ModelServer):
     """Serves Ollama's API on a free loopback port, from a thread.
 
-    It answers ``/api/chat`` (also streaming), ``/v1/systemone``, ``/api/tags``, ``/api/show``,
-    ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use it as a context
-    manager::
+    It answers ``/api/chat`` (a stream has one line), ``/v1/systemone``, ``/api/tags``,
+    ``/api/show``, ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use
+    it as a context manager::
 
         with FakeOllama(latency=0.1, slots=4) as server:
             client = OllamaChatClient(server.host, "llama3.2")
@@ -125,15 +124,8 @@ class FakeOllama(ModelServer):
             await self._chat(asked, exchange, fault)
 
     async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        said = self._said(asked, fault)
-        if not wire.wants_stream(asked):
-            await exchange.respond(200, wire.chat_reply(asked, said))
-            return
-
-        await exchange.begin(200)
-        for line in wire.chat_stream(asked, said):
-            await exchange.send(json.dumps(line).encode() + b"\n")
-        await exchange.end()
+        # whole, also where it may be a stream, whose only line it is then
+        await exchange.respond(200, wire.chat_reply(asked, self._said(asked, fault)))
 
     async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.model not in self.decision_models:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -130,20 +129,6 @@ class Fault:
             exchange.drop()
 
         return cls("drop midway", reply)
-
-    @classmethod
-    def stream_error(cls, message: str = "the model crashed") -> Fault:
-        """Send the first message of a stream, then an error line."""
-
-        async def reply(exchange: Exchange) -> None:
-            await exchange.begin(200)
-            await exchange.send(
-                b'{"model": "m", "message": {"role": "assistant", "content": "{"}, "done": false}\n'
-            )
-            await exchange.send(json.dumps({"error": message}).encode() + b"\n")
-            await exchange.end()
-
-        return cls("stream error", reply)
 
     @classmethod
     def calls_tool(cls, name: str = "look", **arguments: Any) -> Fault:

@@ -116,23 +116,9 @@ def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
         yield name, Asked(asked.path, asked.model, prompt, tuple(question["criteria"]), asked.body)
 
 
-def wants_stream(asked: Asked) -> bool:
-    """Return True unless a chat asks for one whole reply; Ollama streams by default."""
-    return asked.body.get("stream") is not False
-
-
 def chat_reply(asked: Asked, said: Said) -> dict[str, Any]:
     """Return the whole reply to a chat."""
     return {**_envelope(asked.model), **_counts(said), "message": _message(said.text)}
-
-
-def chat_stream(asked: Asked, said: Said) -> Iterator[dict[str, Any]]:
-    """Return the reply to a chat in pieces; the token counts come with the last."""
-    middle = len(said.text) // 2
-    for piece in (said.text[:middle], said.text[middle:]):
-        yield {**_envelope(asked.model), "done": False, "message": _message(piece)}
-
-    yield {**_envelope(asked.model), **_counts(said), "message": _message("")}
 
 
 def choice_reply(

@@ -154,11 +154,14 @@ def test_keys_bound_by_an_application_are_columns(tmp_path: Path) -> None:
 def test_own_events_belong_to_the_run_of_their_file(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Events before, in and after the run get its label; those of a second run are left out."""
+    """Events before, in and after the run get its label; those of earlier runs are left out."""
     own = make.event("my.own")
-    run = [own, make.started(), own, make.event("run.ended"), own, make.started(), own]
+    run = [own, make.started(), own, make.event("run.ended"), own]
     both = read_log(write_log(run, "a.jsonl"), write_log([own], "b.jsonl"))
     assert both.scan("my.own").collect()["run"].to_list() == ["a", "a", "a", "b"]
+    run[1] = make.event("run.started", schema=1)
+    twice = read_log(write_log([*run, *run], "twice.jsonl"))
+    assert twice.scan("my.own").collect()["line"].to_list() == [8, 10]
     assert [each.label for each in both.runs] == ["a"]
 
 

@@ -59,7 +59,7 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
     ends = ("door", "closed", "open")
     assert faults(logs).select(*shown, "line").rows() == [
         ("guard_failed", *ends, "push", "KeyError: 'budget'", 6, 3, 2),
-        ("action_failed", *ends, "pull", "KeyError: 'budget'", 1, 1, 8),
+        ("action_failed", *ends, "pull", "KeyError: 'budget'", 1, 1, 11),
     ]
 
     transition_counts(logs)
@@ -72,7 +72,7 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
         ),
         (
             "action_failed",
-            8,
+            11,
             "an action raised an exception once, but its transition took place; `prism log "
             "faults` has more",
         ),

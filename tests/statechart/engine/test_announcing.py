@@ -96,12 +96,12 @@ async def test_an_instrument_observes_it() -> None:
     seen: list[Any] = []
 
     class Observer(Instrument):
-        def decision(self, details: Any, /) -> None:
-            seen.append(details.keys["chosen"])
+        def event(self, details: Any, /) -> None:
+            seen.append(details.name)
 
     with instrumented(Observer()):
         await ask(Only())
-    assert seen == ["resting"]
+    assert seen == ["reasoner.decision", "statechart.transition"]
 
 
 @pytest.mark.parametrize("in_a_task", [False, True])

@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from structlog.testing import LogCapture
 
-from prism.errors import ReasonerError
+from prism.errors import DefinitionError, ReasonerError
+from prism.statechart import State
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -410,3 +411,56 @@ def test_a_queued_answer_is_discarded_once_the_agent_has_moved(events: list[Any]
     )
     assert chart.fire(StateOnly(), "go") is S.SCROLLING
     assert discarded(events) == [("idle", "scrolling", "resting", "moved")]
+
+
+def notes_later(agent: Any, context: Any) -> Any:
+    """Action: as a lambda does that calls an async function."""
+
+    async def note() -> None:
+        await asyncio.sleep(0)
+        agent.notes.append(agent.state)
+        if context == "fail":
+            raise LookupError("no such post")
+
+    return note()
+
+
+FLAT = Statechart(S, [Transition("go", S.IDLE, S.RESTING, action=notes_later)], S.IDLE, name="c")
+NESTED = Statechart(
+    [S.IDLE, State(S.RESTING, [S.SCROLLING], entry=notes_later)],
+    [Transition("go", S.IDLE, S.RESTING)],
+    S.IDLE,
+    name="c",
+)
+
+
+@pytest.mark.parametrize(("chart", "target"), [(FLAT, S.RESTING), (NESTED, S.SCROLLING)])
+async def test_afire_awaits_a_coroutine_that_an_action_returns(
+    chart: Any, target: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It runs once the transition is made; where it fails, the log says so as of any action."""
+    for context, faults in [(None, 0), ("fail", 1)]:
+        agent = StateOnly(notes=[], agent_id="ada")
+        assert await chart.afire(agent, "go", context, reasoner=Chooser(None)) is target
+        assert agent.notes == [target]
+        assert caplog.text.count("LookupError: no such post") == faults
+
+
+@pytest.mark.parametrize(
+    "fire", [FLAT.fire, lambda agent, event: FLAT.machine.events[event].trigger(agent), NESTED.fire]
+)
+def test_fire_refuses_a_coroutine_that_an_action_returns(fire: Any) -> None:
+    """Nobody would await it, and nothing of it has run."""
+    agent = StateOnly(notes=[])
+    with pytest.raises(DefinitionError, match=r"returned the coroutine .*note', which nobody awai"):
+        fire(agent, "go")
+    assert agent.notes == []
+
+
+def test_a_guard_that_returns_a_coroutine_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    """It would count as passed, whatever it finds."""
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING, notes_later)], S.IDLE)
+    for fires in (chart.fire, chart.fire_to, chart.enabled_targets):
+        arguments = [S.RESTING] if fires == chart.fire_to else []
+        assert not fires(StateOnly(agent_id="ada"), "go", *arguments)
+    assert caplog.text.count("a guard returned the coroutine") >= 3

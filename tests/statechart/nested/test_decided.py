@@ -154,6 +154,15 @@ def test_a_deep_history_leads_back_to_the_leaves_of_all_regions() -> None:
     assert chart.fire(agent, "shallow") == "idle+fresh"
 
 
+@pytest.mark.parametrize("left", [["reading", "sent"], ["broken"], ["gone"], ["engaging"], []])
+def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list[str]) -> None:
+    """An agent may have been saved under a former chart, in which states lay elsewhere."""
+    chart = phone(Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=True)))
+    agent = begun(chart)
+    agent.state_memory = {"history": {"engaging": left, "gone": ["reading"]}}
+    assert chart.fire(agent, "resumes") is Phone.READING
+
+
 # Final
 
 

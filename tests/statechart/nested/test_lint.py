@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -173,25 +172,3 @@ def test_a_chart_that_remembers_needs_room_for_it() -> None:
         whole_phone().fire(agent, "rings")
     with pytest.raises(AgentError, match=r"SimpleNamespace .* lacks state_memory"):
         require_fit([agent], whole_phone().definition)
-
-
-class Mood(StrEnum):
-    """A chart without composites."""
-
-    CALM = "calm"
-    ANGRY = "angry"
-
-
-def test_times_without_composites_need_no_room() -> None:
-    """Without composites the ticks in a state say when ``after`` has passed."""
-    chart = Statechart(
-        Mood,
-        [
-            Transition("bumped", Mood.CALM, Mood.ANGRY),
-            Transition("rests", Mood.ANGRY, Mood.CALM, after=3),
-        ],
-        Mood.CALM,
-        needs=["patience"],
-    )
-    assert chart.check() == []
-    assert chart.fits(Bare()) == ["patience"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter
+from functools import partial
 from math import exp
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +13,10 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest, chisquare
 
+from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import AgentState as S
-from prism.statechart import Statechart, Transition
+from prism.statechart import State, Statechart, Transition, done
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
 
 SEEDS = range(20)
@@ -39,20 +43,101 @@ def test_after_is_exact_to_the_tick_and_a_limit_is_strictly_greater() -> None:
         assert agent.state_history[-1].trigger in ("tires", "timeout")
 
 
-def test_after_needs_no_memory_in_a_chart_without_composites() -> None:
-    """The ticks in the state say it."""
-    chart = Statechart(
-        [S.IDLE, S.RESTING],
-        [
-            Transition("wakes", S.RESTING, S.IDLE, after=3),
-            Transition("rests", S.IDLE, S.RESTING),
-        ],
-        S.IDLE,
+def resting(*more: Transition[S], after: int = 3, states: Any = (), **options: Any) -> Any:
+    """Return a chart in which whoever rests wakes, with or without an unrelated composite."""
+    moves = [Transition("wakes", S.RESTING, S.IDLE, after=after, action=options.pop("act", None))]
+    rests = Transition("rests", S.IDLE, S.RESTING)
+    return Statechart([S.IDLE, S.RESTING, *states], [*more, *moves, rests], S.IDLE, **options)
+
+
+COMPOSITE = [State(S.COMPOSING, [S.EVALUATING, S.SCROLLING])]
+PLAIN = partial(SimpleNamespace, ticks_in_state=0, timeout_threshold=99)
+
+
+@pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_state_that_is_assigned_begins_its_time_anew(states: Any, is_plain: bool) -> None:
+    """However long the agent was in the state before, and whether or not it was ever left."""
+    chart = resting(states=states)
+    agent: Any = chart.adopt(PLAIN() if is_plain else SocialAgent("ada", timeout_threshold=99))
+    assert chart.fits(PLAIN(state=S.IDLE)) == ["state_memory"] * len(states)
+    for dwelt in (0, 2, 3, 10):
+        for _ in range(dwelt):
+            chart.tick(agent)
+        agent.state = S.RESTING
+        assert ticks_until(chart, agent, S.IDLE) == 3
+        chart.fire(agent, "rests")
+        chart.tick(agent)
+        agent.state = S.IDLE
+
+
+@pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
+def test_another_after_and_a_guard_that_refused_are_kept_apart(states: Any) -> None:
+    """A time that has passed under the former chart is over at once; a refused one stays so."""
+    agent = PLAIN(state=S.RESTING, state_memory=None)
+    former = resting(Transition("wakes", S.RESTING, S.IDLE, lambda *_: False, after=2), after=9)
+    for _ in range(5):
+        former.tick(agent)
+    assert former.tick(copy.deepcopy(agent)) is None
+    asked: list[int] = []
+    refuses = Transition("wakes", S.RESTING, S.IDLE, lambda *_: asked.append(1), after=2)
+    assert ticks_until(resting(refuses, after=8, states=states), agent, S.IDLE) == 3
+    assert asked == []
+    agent.state, agent.state_memory = S.RESTING, {"ticks": 5, "entered": {"resting": 0}}
+    assert resting(states=states).tick(agent) is S.IDLE
+
+
+def failing_once(agent: Any, _context: Any) -> None:
+    """Raise the first time."""
+    if not hasattr(agent, "has_failed"):
+        agent.has_failed = True
+        raise ValueError("once")
+
+
+def test_an_error_of_a_strict_chart_takes_no_timer_with_it() -> None:
+    """What else is due is made, and what raised stays due."""
+    chart = resting(act=failing_once, strict=True)
+    agent = PLAIN(state=S.RESTING)
+    with pytest.raises(ValueError, match="once"):
+        ticks_until(chart, agent, S.IDLE)
+    assert chart.tick(agent) is S.IDLE
+    chart = day(
+        Transition("tires", Day.FRESH, Day.TIRED, action=failing_once, after=1),
+        Transition("opens", Day.IDLE, Day.FEED, after=1),
+        strict=True,
     )
-    agent = chart.adopt(SimpleNamespace())
-    assert not hasattr(agent, "state_memory")
-    chart.fire(agent, "rests")
-    assert ticks_until(chart, agent, S.IDLE) == 3
+    sleeper = Sleeper()
+    chart.begin(sleeper)
+    chart.fire(sleeper, "wakes")
+    with pytest.raises(ValueError, match="once"):
+        chart.tick(sleeper)
+    assert sleeper.state == "feed+fresh"
+    assert chart.tick(sleeper) == "feed+tired"
+
+
+@pytest.mark.parametrize("is_entry", [True, False])
+@pytest.mark.parametrize(("event", "then"), [(None, Phone.POCKET), ("opens", Phone.READING)])
+def test_an_error_of_a_strict_chart_takes_no_done_with_it(
+    is_entry: bool, event: Any, then: Any
+) -> None:
+    """It is answered in the next tick, or before the next event."""
+    entry, action = (failing_once, None) if is_entry else (None, failing_once)
+    sent = State(Phone.SENT, entry=entry)
+    chart = phone(
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET, None, action),
+        states=[Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, sent])],
+        final_states=[Phone.SENT],
+        strict=True,
+    )
+    agent = Owner()
+    chart.begin(agent)
+    chart.fire(agent, "opens")
+    chart.fire(agent, "writes")
+    with pytest.raises(ValueError, match="once"):
+        chart.fire(agent, "sends")
+    assert agent.state is Phone.SENT
+    agent = pickle.loads(pickle.dumps(agent))
+    assert (chart.fire(agent, event) if event else chart.tick(agent)) is then
 
 
 def test_time_outs_come_before_after_and_each_only_while_its_state_is_active() -> None:

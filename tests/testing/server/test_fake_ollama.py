@@ -92,20 +92,10 @@ async def test_a_write_that_fails_is_an_error_of_the_server(
     assert (await client.chat("llama3.2", HELLO)).message.content == "else"
 
 
-async def test_it_streams(client: ollama.AsyncClient) -> None:
-    """A stream brings the message in pieces, and the counts with the last of them."""
-    parts = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]
-    assert "".join(part.message.content or "" for part in parts) == "Hello."
-    assert len(parts) > 2
-    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
-    assert (parts[0].eval_count, parts[-1].eval_count) == (None, 1)
-
-
-async def test_it_streams_by_default(server: FakeOllama) -> None:
-    """A request that does not say gets a stream, as from Ollama."""
-    async with httpx.AsyncClient(base_url=server.host) as client:
-        answer = await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO})
-    assert len(answer.text.splitlines()) == 3
+async def test_a_stream_has_one_line(client: ollama.AsyncClient) -> None:
+    """A client that streams gets the message and its counts at once."""
+    (part,) = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]
+    assert (part.message.content, part.done, part.eval_count) == ("Hello.", True, 1)
 
 
 async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> None:

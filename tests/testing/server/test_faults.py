@@ -107,18 +107,6 @@ async def test_a_trickle_outlasts_the_clients_own_time_out(
     assert received > 30
 
 
-async def test_a_stream_can_break_with_an_error(
-    server: FakeOllama, client: ollama.AsyncClient
-) -> None:
-    """A stream that began well ends with the error that the client raises as status -1."""
-    server.fail(Fault.stream_error('"m" is out of memory'))
-    stream = await client.chat("llama3.2", HELLO, stream=True)
-    assert (await anext(stream)).message.content == "{"
-    with pytest.raises(ollama.ResponseError, match='"m" is out of memory') as caught:
-        await anext(stream)
-    assert caught.value.status_code == -1
-
-
 async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
     """A model can be made to say anything, once, while all else about the reply is as ever."""
     server.fail(Fault.says("I would rather not."))

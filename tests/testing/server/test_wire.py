@@ -50,17 +50,3 @@ def test_probabilities_add_up_to_one(options: tuple[str, ...]) -> None:
     assert sum(weights.values()) == pytest.approx(1.0)
     assert max(weights, key=weights.__getitem__) == "a"
     assert tuple(weights) == options
-
-
-def test_a_stream_adds_up_to_the_whole_reply() -> None:
-    """The pieces of a stream make the content of the whole reply, and the last has its counts."""
-    asked = wire.read_question(
-        wire.CHAT, {"model": "m", "messages": [{"role": "user", "content": "one two"}]}
-    )
-    said = wire.Said.simply(asked, "three four five")
-    whole = wire.chat_reply(asked, said)
-    pieces = list(wire.chat_stream(asked, said))
-    assert "".join(piece["message"]["content"] for piece in pieces) == "three four five"
-    assert [piece["done"] for piece in pieces] == [False, False, True]
-    assert (pieces[-1]["prompt_eval_count"], pieces[-1]["eval_count"]) == (2, 3)
-    assert (whole["prompt_eval_count"], whole["eval_count"]) == (2, 3)
