@@ -68,7 +68,7 @@ def load_population(
             file, line and field.
     """
     path = Path(path)
-    kept = _names("keep", keep)
+    kept = list(dict.fromkeys(keep))
     loaders: dict[str, _Loader] = {
         ".jsonl": _load_prism,
         ".json": load_reddit,
@@ -123,16 +123,6 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
         raise InputError("holds no posts", path=path)
 
     return posts
-
-
-def _names(field: str, given: Iterable[str]) -> list[str]:
-    names = [] if isinstance(given, str) else list(dict.fromkeys(given))
-    are_texts = all(isinstance(name, str) and name.strip() for name in names)
-    if isinstance(given, str) or not are_texts:
-        shown = given if isinstance(given, str) else names
-        raise InputError(f"must be a list of names, got {shown!r}", field=field)
-
-    return names
 
 
 def _load_prism(

@@ -94,7 +94,14 @@ class SocialAgent(StatechartMixin):
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
         self._attributes = plain_attributes(attributes) if attributes else {}
-        self._set_thresholds(engagement_threshold, timeout_threshold)
+        given = {
+            "engagement_threshold": engagement_threshold,
+            "timeout_threshold": timeout_threshold,
+        }
+        for field, value in given.items():
+            chosen = getattr(self.archetype, field, None) if value is None else value
+            if chosen is not None:
+                setattr(self, field, chosen)
 
     @property
     def interests(self) -> list[str]:
@@ -267,13 +274,6 @@ class SocialAgent(StatechartMixin):
     def __repr__(self) -> str:
         """Show id and state."""
         return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"
-
-    def _set_thresholds(self, engagement: float | None, timeout: int | None) -> None:
-        given = {"engagement_threshold": engagement, "timeout_threshold": timeout}
-        for name, value in given.items():
-            chosen = getattr(self.archetype, name, None) if value is None else value
-            if chosen is not None:
-                setattr(self, name, chosen)
 
 
 def _texts(field: str, values: Iterable[str]) -> list[str]:

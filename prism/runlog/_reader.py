@@ -222,9 +222,10 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
             line, skipping = line + 1, False
 
         if end > start and not skipping:
-            block = _block(buffer, start, end, line)
-            yield block
-            line += block.lines
+            data = bytes(memoryview(buffer)[start:end])
+            lines = data.count(b"\n")
+            yield Block(data, line, lines)
+            line += lines
 
         rest = 0 if skipping else filled - max(start, end)
         buffer[:rest] = buffer[filled - rest : filled]
@@ -234,13 +235,9 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
 
     if rest:
         yield Block(bytes(memoryview(buffer)[:rest]), line, 1)
-    yield from _fault_of(source, line + bool(rest))
-
-
-def _fault_of(source: _Source, line: int) -> Iterator[Block]:
-    """Yield why there are no more bytes, unless the file has ended normally."""
+    # unless the file has ended normally
     if fault := getattr(source, "fault", None):
-        yield Block(b"", line, 1, fault)
+        yield Block(b"", line + bool(rest), 1, fault)
 
 
 def _fill(source: _Source, buffer: memoryview, filled: int) -> int:
@@ -249,11 +246,6 @@ def _fill(source: _Source, buffer: memoryview, filled: int) -> int:
         filled += count
 
     return filled
-
-
-def _block(buffer: bytearray, start: int, end: int, line: int) -> Block:
-    data = bytes(memoryview(buffer)[start:end])
-    return Block(data, line, data.count(b"\n"))
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:

@@ -462,6 +462,16 @@ class StateTransition:
                 f"a record of a transition cannot be read ({error}): {record!r}"
             ) from None
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        """Let a field of a pydantic model hold records, and read them from what `to_dict` wrote."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else cls.from_dict(value),
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
+        )
+
     def __hash__(self) -> int:
         """Hash the fields that are always hashable."""
         return hash(self._fields()[:4])

@@ -118,14 +118,6 @@ def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Writ
     assert refused.value.problem.startswith(problem)
 
 
-@pytest.mark.parametrize("keep", ["age", ["x", " "], [5]])
-def test_fields_are_kept_by_a_list_of_names(keep: Any, write: Write) -> None:
-    """A text where a list of names belongs, and names that are blank or no text, are refused."""
-    with pytest.raises(InputError, match="field 'keep': must be a list of names, got") as refused:
-        load_population(write("a.csv", table(["1"])), keep=keep)
-    assert repr(keep) in str(refused.value)
-
-
 @given(st.lists(st.sampled_from(["a", "b", "a#1", "a#2", "b#1", "a#2#2"]), max_size=12))
 def test_names_told_apart_are_unique(names: list[str]) -> None:
     """Whatever the names are, each is unique afterwards, and still begins as it did."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import attrs
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
@@ -88,7 +88,25 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
     assert agent.state is AgentState.IDLE
 
 
-@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed(), Rock(), Granite()])
+class Counting(BaseModel):
+    """A model whose ticks begin at 1."""
+
+    model_config = ConfigDict(validate_assignment=True)
+
+    state: AgentState = AgentState.IDLE
+    ticks_in_state: int = Field(1, ge=1)
+
+
+class Clocked:
+    """A class whose ticks are read only."""
+
+    state = AgentState.IDLE
+    ticks_in_state = property(lambda clocked: 3)
+
+
+@pytest.mark.parametrize(
+    "agent", [Stone(), Pair(), Fixed(), Rock(), Granite(), Counting(), Clocked()]
+)
 @pytest.mark.parametrize("by_machine", [False, True])
 def test_a_frozen_object_is_refused_before_an_action_runs(agent: Any, by_machine: bool) -> None:
     """What cannot be recorded is not begun."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart import AgentState, social_media_chart
+from prism.statechart import AgentState, StateTransition, social_media_chart
 from prism.testing import TransitionLog
 
 Load = Callable[..., ModuleType]
@@ -98,6 +98,24 @@ def test_a_refusal_halfway_undoes_the_whole_transition(
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 4, [])
     assert transition_log.events == []
     assert "is unchanged" in caught.value.__notes__[0]
+
+
+def test_a_field_of_records_is_written_and_read(guide: ModuleType) -> None:
+    """The history is in the JSON and comes back, its states as texts; anything else is refused."""
+
+    class Walker(pydantic.BaseModel):
+        patience: int = 3
+        state: Any = guide.Mood.CALM
+        state_history: list[StateTransition] = []
+        max_history_depth: int = 5
+
+    agent = moved(guide, Walker())
+    again = Walker.model_validate_json(agent.model_dump_json())
+    assert [record.to_dict() for record in again.state_history] == [
+        record.to_dict() for record in agent.state_history
+    ]
+    with pytest.raises(ValidationError, match="a record of a transition must have"):
+        Walker(state_history=[{}])
 
 
 @pytest.mark.parametrize("name", ["Walker", "Porter"])

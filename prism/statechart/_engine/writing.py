@@ -67,13 +67,10 @@ FIELD_DEFAULTS: dict[str, Any] = {
 IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
 """Advice for an object in which nothing can be written."""
 
-_WAYS_OUT = {
-    "state": (
-        "keep the frozen value in a field of an agent, or give the class a "
-        "transition_to(self, new_state, trigger, context) that sets it"
-    ),
-    "ticks_in_state": ("keep the frozen value in a field of an agent, or leave out ticks_in_state"),
-}
+_WAY_OUT = (
+    "keep the frozen value in a field of an agent, or give the class a "
+    "transition_to(self, new_state, trigger, context) that sets it"
+)
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
@@ -365,10 +362,8 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
             setattr(agent, field, value)
 
     kind = type(agent).__name__
-    if refused in _WAYS_OUT and isinstance(error, AttributeError):
-        raise AgentError(
-            f"{kind} rejects a new {refused} ({error}): {_WAYS_OUT[refused]}"
-        ) from error
+    if refused != "state_history" and isinstance(error, AttributeError):
+        raise AgentError(f"{kind} rejects a new {refused} ({error}): {_WAY_OUT}") from error
 
     error.add_note(
         f"{kind} rejected what prism wrote into {refused!r} and is unchanged; {IF_FROZEN}"
@@ -396,10 +391,10 @@ def writer_of(cls: type) -> Writer:
 
 
 def may_be_frozen(cls: type) -> bool:
-    """Return whether objects of a class may refuse a new state; `require_writable` tells."""
-    state = inspect.getattr_static(cls, "state", None)
+    """Return whether objects of a class may refuse what is written; `require_writable` tells."""
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     return (
-        (isinstance(state, property) and state.fset is None)
+        any(isinstance(field, property) and field.fset is None for field in fields)
         or issubclass(cls, tuple)
         # a frozen class refuses both, and so do models
         or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
@@ -407,16 +402,21 @@ def may_be_frozen(cls: type) -> bool:
 
 
 def require_writable(agent: Any) -> None:
-    """Refuse an object that takes no new state, by giving it the one that it has.
+    """Refuse an object that takes no new state or ticks, which are what they were afterwards.
 
     Raises:
         AgentError: If it is frozen.
         Exception: Whatever else its own code raises.
     """
+    ticks, field = count_of(agent, "ticks_in_state"), "state"
     try:
         agent.state = agent.state
+        if ticks is not None:
+            field = "ticks_in_state"
+            agent.ticks_in_state = 0
+            agent.ticks_in_state = ticks
     except Exception as error:
-        _undo(agent, "state", error)
+        _undo(agent, field, error)
         raise
 
 

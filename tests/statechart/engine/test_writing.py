@@ -116,7 +116,7 @@ def test_ticks_that_cannot_be_written_are_refused() -> None:
     agent = Fixed()
     for write in (lambda: write_plain(agent, GO, 0.0, None), lambda: count_tick(agent, 4)):
         with pytest.raises(
-            AgentError, match=r"Fixed rejects a new ticks_in_state \(.+\): keep .* or leave out"
+            AgentError, match=r"Fixed rejects a new ticks_in_state \(.+\): keep the frozen value"
         ) as caught:
             write()
         assert isinstance(caught.value.__cause__, AttributeError)
