@@ -123,7 +123,9 @@ class Described(Deciding[StateT]):
         """Return the distinct targets of a state and an event, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
-            return list(dict.fromkeys(each[2] for each in self._nested.outcomes(state, trigger)))
+            return list(
+                dict.fromkeys(each.to_state for each in self._nested.outcomes(state, trigger))
+            )
         known = row[trigger][2] if self._look_up(state, trigger) else ()
         return list(dict.fromkeys(edge.to_state for _, _, _, edge in known))
 
@@ -131,7 +133,7 @@ class Described(Deciding[StateT]):
         """Return the events that a state reacts to, in definition order, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if row.get(trigger)]
+            return [trigger for trigger in self._triggers if row[trigger]]
         return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
 
     def state_of(self, text: str) -> StateT:

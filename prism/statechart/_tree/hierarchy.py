@@ -231,7 +231,8 @@ class Hierarchy:
     @cached_property
     def needs_memory(self) -> bool:
         """Whether agents must have room for what the chart remembers."""
-        return self.planner.remembers and self._has_composites
+        draws = any(callable(item.after) for item in self.transitions)
+        return self.planner.remembers and (draws or self._has_composites)
 
     @cached_property
     def answers_done(self) -> bool:

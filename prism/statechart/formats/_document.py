@@ -17,7 +17,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.formats._names import Functions, Names, joined
 from prism.statechart.states import state_text
-from prism.statechart.transitions import History, Transition
+from prism.statechart.transitions import TIMING, History, Transition
 
 SCHEMA_VERSION = 2
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -98,13 +98,11 @@ def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> di
         data["action"] = actions.of(item.action, item)
     if item.internal:
         data["internal"] = True
-    if callable(item.rate):
-        data["rate"] = guards.of(item.rate, item)
-
-    rare = {"after": item.after, "rate": item.rate, "probability": item.probability}
-    return data | {
-        key: value for key, value in rare.items() if value is not None and key not in data
-    }
+    for key in TIMING:
+        value = getattr(item, key)
+        if value is not None:
+            data[key] = guards.of(value, item) if callable(value) else value
+    return data
 
 
 def _places(target: Any) -> Any:

@@ -79,7 +79,7 @@ Place = AnyText | HistoryDocument
 
 
 class TransitionDocument(Declaration):
-    """One entry of ``transitions``; guard, action and a rate may be names of functions.
+    """One entry of ``transitions``; guard, action, rate and after may be names of functions.
 
     A trigger that was read from SCXML is a descriptor, which matches events by their beginnings.
     """
@@ -91,7 +91,7 @@ class TransitionDocument(Declaration):
     guard: AnyText | InDocument | None = None
     action: AnyText | None = None
     internal: bool = False
-    after: WholeNumber | None = None
+    after: WholeNumber | AnyText | None = None
     rate: float | AnyText | None = None
     probability: float | None = None
 
@@ -262,7 +262,7 @@ def _functions_named(data: Mapping[Any, Any]) -> Iterator[tuple[Where, str, obje
         for key in ("entry", "exit"):
             yield from (((*where, key), "action", name) for name in _one_or_more(state.get(key)))
     for number, item in enumerate(_moves(data)):
-        for key in ("guard", "action", "rate"):
+        for key in ("guard", "action", "after", "rate"):
             kind = "action" if key == "action" else "guard"
             yield ("transitions", number, key), kind, item.get(key)
 
@@ -369,7 +369,7 @@ class _Parts:
 
     def transition(self, given: TransitionDocument) -> Transition[Any]:
         """Return a transition."""
-        guard, rate, trigger = given.guard, given.rate, given.trigger
+        guard, trigger = given.guard, given.trigger
         return Transition(
             EventDescriptor(trigger) if given.descriptor and trigger else trigger,
             self.states.get(given.source, ANY_STATE),
@@ -379,10 +379,13 @@ class _Parts:
             else self._function("guard", guard),
             self._function("action", given.action),
             internal=given.internal,
-            after=given.after,
-            rate=self._function("guard", rate) if isinstance(rate, str) else rate,
+            after=self._timing(given.after),
+            rate=self._timing(given.rate),
             probability=given.probability,
         )
+
+    def _timing(self, value: Any) -> Any:
+        return self._function("guard", value) if isinstance(value, str) else value
 
     def _function(self, kind: str, name: Any) -> Any:
         return looked_up(self._functions[kind], name)

@@ -178,7 +178,7 @@ class _Writer:
 
     def _number(self, value: Any) -> str:
         if callable(value):
-            return scxml_name(name_of(value, self._guards) or "rate")
+            return scxml_name(name_of(value, self._guards) or "function")
         return repr(value)
 
 

@@ -7,7 +7,7 @@ functions. Everything that keeps a document from being read is reported at once,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -66,7 +66,7 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "action": _ANY,
         "source": r"\*",
         "place": _NUMBER,
-        "after": _NUMBER,
+        "after": _ANY,
         "rate": _ANY,
         "probability": _ANY,
     },
@@ -357,7 +357,7 @@ class _Reader:
     def _transition(self, place: _Place, element: Element) -> None:
         own, given = element.own, element.attributes
         targets = self._targets(element, given["target"]) or None if "target" in given else None
-        probability, rate = own.get("probability"), own.get("rate")
+        probability = own.get("probability")
         try:
             item = Transition(
                 self._trigger(element),
@@ -366,8 +366,8 @@ class _Reader:
                 self._guard(element),
                 self._named(self._actions, "action", own.get("action"), element),
                 internal=given.get("type") == "internal" and self._is_internal(place, targets),
-                after=int(own["after"]) if "after" in own else None,
-                rate=None if rate is None else self._rate(rate, element),
+                after=self._timing(int, own.get("after"), element),
+                rate=self._timing(float, own.get("rate"), element),
                 probability=None if probability is None else float(probability),
             )
         except (DefinitionError, ValueError) as error:
@@ -421,9 +421,9 @@ class _Reader:
             name = guard[1] or "guard"
         return self._named(self._guards, "guard", name, element)
 
-    def _rate(self, text: str, element: Element) -> Any:
+    def _timing(self, number: Callable[[str], Any], text: str | None, element: Element) -> Any:
         try:
-            return float(text)
+            return None if text is None else number(text)
         except ValueError:
             return self._named(self._guards, "guard", text, element)
 

@@ -28,6 +28,7 @@ def everything() -> Statechart[Phone]:
         Transition("tires", Phone.ENGAGING, Phone.POCKET, after=20),
         Transition("idles", Phone.READING, Phone.POCKET, rate=speed),
         Transition("idles", Phone.REPLYING, Phone.POCKET, rate=0.25),
+        Transition("naps", Phone.READING, Phone.POCKET, after=speed),
         Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
         timeouts={Phone.ENGAGING: 30},
         decision_states=[Phone.REPLYING],
@@ -100,7 +101,7 @@ def test_all_that_is_wrong_is_told_at_once_with_lines() -> None:
     data["initial"] = "nowhere"
     data["transitions"][0]["target"] = {"history": "somewhere"}
     data["transitions"][1]["guard"] = "unheard"
-    data["transitions"][2]["after"] = "soon"
+    data["transitions"][2]["after"] = 1.5
     data["states"][1]["initial"] = "elsewhere"
     data["states"][1]["states"][0]["entry"] = ["unlock"]
     with pytest.raises(DefinitionError) as caught:
