@@ -106,8 +106,7 @@ class Described(Deciding[StateT]):
     @property
     def tree(self) -> tuple[StateT | State[StateT], ...]:
         """The states as they were written, with those inside them."""
-        tree = self._definition.tree
-        return self._definition.states if tree is None else tree.states
+        return self._definition.hierarchy.states
 
     @property
     def strict(self) -> bool:
@@ -457,8 +456,7 @@ class Statechart(Written[StateT]):
             AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        tree = self._definition.tree
-        needs_memory = tree is not None and tree.needs_memory
+        needs_memory = self._definition.hierarchy.needs_memory
         add_missing_fields(agent, self.initial, **{FIELD: None} if needs_memory else {})
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent

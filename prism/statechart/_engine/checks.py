@@ -121,11 +121,7 @@ class Checks(Generic[StateT]):
     def __init__(self, definition: Definition[StateT]) -> None:
         self._definition = definition
         # a dict serves as a set that keeps the order of the definition
-        self._triggers: dict[str, None] = (
-            dict.fromkeys(item.trigger for item in definition.transitions)
-            if definition.tree is None
-            else definition.tree.triggers
-        )
+        self._triggers: dict[str, None] = definition.hierarchy.triggers
         self._state_type = definition.state_type
 
     @property

@@ -6,7 +6,7 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ class Steps:
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
         if self._keeps_raised and memory_of(self._definition, agent).get("raised"):
-            self.settle(agent, None)
+            self.run(agent, None, None)
         resolver = self._resolver(agent, trigger)
         step = None if resolver is None else self._resolved(resolver, agent, context)
         if step is None:
@@ -58,8 +58,11 @@ class Steps:
     def _resolver(self, agent: Any, trigger: str) -> Resolver | None:
         """Return what chooses among the transitions that may react; None if there are none."""
         row = self._rows[self._chart._require_known_state(agent)]
-        # no event is unhashable
-        resolver: Resolver | None = row[trigger] if isinstance(trigger, Hashable) else None
+        try:
+            resolver: Resolver | None = row[trigger]
+        except TypeError:
+            # no event is unhashable
+            resolver = None
         if resolver is None:
             self._chart._require_trigger(trigger)
         return resolver
@@ -95,10 +98,6 @@ class Steps:
         resolver = self._rows.alone(agent.state, arc)
         step = None if resolver is None else self._resolved(resolver, agent, context)
         return None if step is None else self.run(agent, step, context)
-
-    def settle(self, agent: Any, context: Any) -> Any:
-        """Make the transitions that need no event and are enabled now, if any are."""
-        return self.run(agent, None, context)
 
     def _refused(self, agent: Any, trigger: str, context: Any, *, is_known: bool) -> None:
         guards = self._guard_names(agent.state, trigger)

@@ -182,7 +182,7 @@ class _Tick:
             if state in self._schedule.rates and state in self._active_now():
                 yield partial(self._make_by_chance, self._schedule.rates[state])
         if self._schedule.settles:
-            yield partial(self._chart._steps.settle, self._agent, self._context)
+            yield partial(self._chart._steps.run, self._agent, None, self._context)
 
     def _time_outs(self) -> Iterator[Callable[[], Any]]:
         if TIMEOUT not in self._chart._triggers:

@@ -359,8 +359,9 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
 def _size_problems(hierarchy: Hierarchy) -> list[str]:
     count = 0
     is_flat = not any(node.children for node in hierarchy.tree.nodes[1:])
-    for size in () if is_flat else hierarchy.sizes():
-        count += size
+    for arc in () if is_flat else hierarchy.arcs:
+        leaves = hierarchy.leaves_at(arc.source)
+        count += len(leaves) * len(hierarchy.ends_of(arc, leaves[0]))
         if count > MOST_TRANSITIONS:
             return [
                 f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split "
