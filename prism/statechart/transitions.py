@@ -421,8 +421,8 @@ class StateTransition:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification.
 
-        As ``default`` of `json.dumps`, it also writes the time of a record of which
-        `dataclasses.asdict` has made a dict.
+        As ``default`` of ``json.dumps``, it also writes the time of a record of which
+        ``dataclasses.asdict`` has made a dict.
         """
         if isinstance(self, datetime):
             return cast(Any, _iso(self))
