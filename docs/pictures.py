@@ -196,6 +196,7 @@ def curves_of(
     title: str,
     rounds: int,
     up: str = "share",
+    agents: int = 100,
     **varied: Sequence[float],
 ) -> Callable[[Path], str]:
     """Return what draws the curves of a measure for the values of one parameter."""
@@ -208,7 +209,7 @@ def curves_of(
         return draw_curves(groups, title=title, across="round", up=up)
 
     def curve(value: float, seed: int) -> list[float]:
-        found = Run(world(**{name: value}), 100, seed=seed, rounds=rounds).run().series(measure)
+        found = Run(world(**{name: value}), agents, seed=seed, rounds=rounds).run().series(measure)
         # a run that has ended stays where it is
         return [*found, *[found[-1]] * (rounds - len(found))]
 
@@ -217,7 +218,7 @@ def curves_of(
 
 _EPIDEMIC = curves_of(Epidemic, "ill", "People who are ill", 60, rewired=(0.0, 0.3))
 _DAY = curves_of(Day, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8))
-_LAKE = curves_of(Lake, "left", "Fish left", 30, rest_below=(0.0, 0.5))
+_LAKE = curves_of(Lake, "left", "Fish left", 30, agents=20, rest_below=(0.0, 0.5))
 _MARKET = curves_of(Market, "bought", "Buyers served", 20, raised=(1.1, 2.0))
 _THRESHOLD = curves_of(Threshold, "joined", "People who have joined", 30, caution=(0.6, 0.8))
 _VACCINATED = curves_of(Vaccination, "covered", "Children vaccinated", 10, friends=(2, 8))

@@ -33,7 +33,7 @@ NUMBERS = [
 MOST_KILLED_RESUMES = 6
 OUT = ("--out", "run", "--checkpoint-every", 0)
 RESUME = ("resume", "run", "--checkpoint-every", 0)
-MODEL_RUN = ("simulate", "--agents", 80, "--rounds", 20, "--seed", 3)
+MODEL_RUN = ("simulate", "--agents", 60, "--rounds", 12, "--seed", 3)
 
 TURNS = 60
 WORKFLOW = """\
@@ -152,10 +152,10 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     home = tmp_path_factory.mktemp(request.param)
     line: tuple[str | int, ...]
     if request.param == "policy":
-        line = ("simulate", "--agents", 300, "--rounds", 20, "--seed", 4)
+        line = ("simulate", "--agents", 200, "--rounds", 12, "--seed", 4)
     elif request.param == "workflow":
         (home / "agent.yaml").write_text(WORKFLOW)
-        line = ("run", str(home / "agent.yaml"), "--rounds", 10 * TURNS)
+        line = ("run", str(home / "agent.yaml"), "--rounds", 4 * TURNS)
         with FakeOllama(write=written) as server:
             asked = ("--model", "llama3.2", "--host", server.url)
             complete(home, *line, *asked, "--out", "recorded")
@@ -174,8 +174,8 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             )
             complete(home, *MODEL_RUN, *model, "--out", "recorded")
         line = ("replay", str(home / "recorded"))
-    seconds = max(complete(home, *line, "--out", f"run{number}", *OUT[2:]) for number in range(2))
-    return Scenario(home, line, files(home / "run0"), seconds, RESUME)
+    seconds = complete(home, *line, *OUT)
+    return Scenario(home, line, files(home / "run"), seconds, RESUME)
 
 
 def written(prompt: str, *_more: object) -> str:

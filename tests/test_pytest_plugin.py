@@ -7,7 +7,6 @@ import pytest
 QUIET = ("-p", "no:asyncio", "-W", "error")
 """pytest-asyncio itself warns where its loop scope is not configured."""
 
-SLOW = pytest.mark.slow
 
 SMALL_CHART = """
     from prism.statechart import AgentState as S, Statechart, Transition
@@ -306,26 +305,21 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.parametrize("workers", ["-n2", pytest.param("-n2 --dist=each", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
 @pytest.mark.slow
-def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
+def test_coverage_is_added_up_over_workers(suite: pytest.Pytester) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
-    result = suite.runpytest_subprocess(*QUIET, *workers.split(), "--statechart-coverage")
+    result = suite.runpytest_subprocess(*QUIET, "-n2", "--statechart-coverage")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["small *3/3  100% *2/2  100% *2/2  100%   100%"])
 
 
-@pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
 @pytest.mark.usefixtures("by_itself")
-def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
+def test_coverage_below_the_limit_fails(suite: pytest.Pytester) -> None:
     """A session below the limit fails and says so; one at the limit passes."""
 
     def run(limit: str) -> pytest.RunResult:
-        arguments = [*QUIET, f"--statechart-fail-under={limit}", "-k", "late"]
-        if workers is None:
-            return suite.runpytest_inprocess(*arguments)
-        return suite.runpytest_subprocess(*arguments, workers)
+        return suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
 
     low = run("57.2")
     assert low.ret == 1

@@ -59,8 +59,7 @@ def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
     entered = {number: rows.tree.inside(leaves, number) for number in rows.planner.kept}
     memory = {number: inside for number, inside in entered.items() if inside}
     triggers = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
-    groups = rows.groups(place.leaves, trigger)
-    found = chain.from_iterable(groups.get(each, ()) for each in triggers)
+    found = chain.from_iterable(rows.groups(place.leaves, each) for each in triggers)
     choices = product(*((None, *group) for group in dict.fromkeys(found)))
     return any(
         rows.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves

@@ -19,7 +19,7 @@ import orjson
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runlog._reader import locate_log, read_blocks
+from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
 from prism.statechart.reasoner._questions import ASKED_AT, Instant
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
@@ -471,14 +471,14 @@ def _events(
     log = locate_log(run)
     # if prompts were recorded, events without an id asked no model
     counts = None if prompts_of(beside or log.parent).is_file() else Counter[str]()
-    wanted = _mentions(agent_id)
+    wanted, first = _mentions(agent_id), last_run(log).line
     for block in read_blocks(log):
         if block.fault is not None:
             on_fault(f"{log}: line {block.first_line} {block.fault}")
 
         for line, text in enumerate(BytesIO(block.data), start=block.first_line):
             # prism log check reports invalid JSON
-            event = (read_line(text) if wanted(text) else None) or {}
+            event = (read_line(text) if line >= first and wanted(text) else None) or {}
             is_wanted = agent_id in (None, event.get("agent_id"))
             if not is_wanted or not isinstance(event.get("event"), str):
                 continue

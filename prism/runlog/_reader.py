@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from io import RawIOBase
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import orjson
 
 from prism.errors import InputError
+from prism.telemetry.events import RUN_ENDED, RUN_STARTED
 
 LOG_NAME = "events.jsonl"
 """Name of the log in the folder of a run."""
@@ -111,6 +115,58 @@ def read_blocks(
             yield from _cut(unpacked(file, end - begin), size)
     except OSError as error:
         raise _unreadable(path, error) from None
+
+
+class LastRun(NamedTuple):
+    """Where the last run of a file begins.
+
+    Args:
+        line: Its first line.
+        earlier: The number of runs before it.
+    """
+
+    line: int
+    earlier: int
+
+
+def last_run(path: Path) -> LastRun:
+    """Find the last of the runs of an application that follow each other in a log.
+
+    A simulation inside such a run belongs to it. A log that begins with that of a simulation has no
+    other, and need not be searched.
+
+    Raises:
+        InputError: If the log cannot be read.
+    """
+    # a pipe can be read only once
+    if not path.is_file():
+        return LastRun(1, 0)
+    first = next(_starts_and_ends(path), (0, {"agents": 0}))
+    if "agents" in first[1]:
+        return LastRun(1, 0)
+
+    begin, runs, is_bare = 1, 0, False
+    for number, event in _starts_and_ends(path):
+        if event["event"] == RUN_STARTED:
+            if not (is_bare and "agents" in event):
+                begin, runs = number, runs + 1
+            is_bare = "agents" not in event
+        else:
+            is_bare = False
+    return LastRun(begin, runs - 1) if runs > 1 else LastRun(1, 0)
+
+
+def _starts_and_ends(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the events that begin and end runs, with the numbers of their lines."""
+    for block in read_blocks(path):
+        data, place = block.data, -1
+        # not line by line, which takes many times as long
+        while (place := data.find(b'"run.', place + 1)) >= 0:
+            first, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+            with suppress(orjson.JSONDecodeError):
+                event = orjson.loads(data[first : end if end >= 0 else None])
+                if event.get("event") in (RUN_STARTED, RUN_ENDED):
+                    yield block.first_line + data.count(b"\n", 0, first), event
 
 
 def unpacked(file: RawIOBase | BinaryIO, most: int = sys.maxsize) -> _Source:

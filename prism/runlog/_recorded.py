@@ -13,7 +13,7 @@ from typing import Any, get_args
 import orjson
 
 from prism.errors import InputError, ReplayError
-from prism.runlog._reader import locate_log, read_blocks
+from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart._identity import agent_name
@@ -364,13 +364,14 @@ def _offers_acts(event: Mapping[str, Any]) -> bool | None:
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the events of a log of one run, every line of which must be valid."""
-    number = 0
-    has_run = False
+    number, has_run, begins = 0, False, last_run(path).line
     for block in read_blocks(path):
         if block.fault is not None:
             raise InputError(f"{block.fault}; repeat the run", path=path, line=block.first_line)
 
         for number, line in enumerate(BytesIO(block.data), start=block.first_line):
+            if number < begins:
+                continue
             event = _parse(path, number, line)
             if event.get("event") == DECISION:
                 _check_answer(path, number, event, _ANSWER_KEYS, "decision")

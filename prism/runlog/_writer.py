@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import orjson
 
 from prism.files._durable import lock
-from prism.telemetry._loggers import Frame, Tell, tell_whole
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
     from structlog.typing import FilteringBoundLogger
@@ -324,29 +323,6 @@ class RunLog:
 
         return _line({"event": None, **self._clock.moment.stamp, **event})
 
-    def _teller(self, clock: SimulatedClock) -> Tell:
-        """Return how events of agents are written of parts, most of which are already bytes."""
-        write, dump = self._write, orjson.dumps
-
-        def tell(
-            logger: Any, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
-        ) -> object:
-            if logger._context:
-                return tell_whole(logger, event, agent_id, frame, told)
-
-            moment, written = clock.moment, frame.written
-            if written is None or written[0] is not moment:
-                written = _write_frame(frame, event, moment)
-            _, before, after = written
-            try:
-                line = b"".join((before, dump(agent_id), after, dump(told, None, _AS_LINE)[1:]))
-            except TypeError:
-                return tell_whole(logger, event, agent_id, frame, told)
-
-            return write(line)
-
-        return tell
-
     def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
         """Return structlog's logger, optimised for a hundred thousand events per second."""
         write, clock = self._write, self._clock
@@ -358,20 +334,7 @@ class RunLog:
 
             return write(_line({"event": event, **clock.moment.stamp, **keys}))
 
-        own: dict[str, Any] = {"info": info}
-        if isinstance(clock, SimulatedClock):
-            own["_prism_tell"] = self._teller(clock)
-        return type("_LineLogger", (levels,), own)
-
-
-def _write_frame(frame: Frame, event: str, moment: Moment) -> tuple[Moment, bytes, bytes]:
-    """Write what the lines of an instant have before and after the agent's id."""
-    begin = _line({"event": event, **moment.stamp, **frame.before})[: -len(b"}\n")]
-    after = b"" if frame.written is None else frame.written[2]
-    after = after or b"," + _line({**frame.after})[len(b"{") : -len(b"}\n")] + b","
-    # kept as one, since other threads may write with the same frame
-    frame.written = moment, begin + b',"agent_id":', b"," if after == b",," else after
-    return frame.written
+        return type("_LineLogger", (levels,), {"info": info})
 
 
 def _line(event: dict[str, Any]) -> bytes:

@@ -40,7 +40,7 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import Frame, active_logger, tell_whole
+from prism.telemetry._loggers import active_logger
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 from prism.worlds import during
 from prism.worlds._agent import Asked, Writing
@@ -58,9 +58,6 @@ MEANINGS_OF_ACTS: Mapping[AgentState, str] = {
     AgentState.COMPOSING: "Write a post of your own",
 }
 """Meanings of the options beside replying and resharing."""
-
-_WEIGHED = Frame({}, {})
-"""Lines about weighed posts share only their time."""
 
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
@@ -303,8 +300,7 @@ class FeedSteps(Parameters):
         }
         if self.shows_scores:
             weighing |= playing.network.votes(post)
-        tell = getattr(type(logger), "_prism_tell", tell_whole)
-        tell(logger, POST_WEIGHED, reader.agent_id, _WEIGHED, weighing)
+        logger.info(POST_WEIGHED, agent_id=reader.agent_id, **weighing)
 
     def _details(self, reader: Reader) -> Mapping[str, Any]:
         """Return what a model is told about a post and its reader, besides the post itself."""

@@ -60,6 +60,8 @@ class Definition(Generic[StateT]):
     description: str
     tree: Hierarchy | None = field(init=False, repr=False)
     """The definition of a chart with composites as it was written; None for a flat chart."""
+    hierarchy: Hierarchy = field(init=False, repr=False, compare=False)
+    """The same for any chart; a flat one is a tree of depth one."""
 
     def __init__(
         self,
@@ -75,9 +77,11 @@ class Definition(Generic[StateT]):
         description: str = "",
     ) -> None:
         given = tuple(states)
-        decision_states, final_states = listed(decision_states), listed(final_states)
+        decision_states = in_definition_order(listed(decision_states))
+        final_states = in_definition_order(listed(final_states))
         transitions = tuple(_one_source_each(transitions, given, final_states))
-        timeouts = dict(timeouts or {})
+        given_timeouts = timeouts or {}
+        timeouts = {each: given_timeouts[each] for each in in_definition_order(given_timeouts)}
         # as for states, a single text is not a list of characters
         needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
@@ -106,7 +110,9 @@ class Definition(Generic[StateT]):
         put(self, "description", description)
         put(self, "tree", tree)
         put(self, "states", written.leaves)
-        put(self, "transitions", written.expanded if tree is None else tree.flat)
+        hierarchy = tree or replace(written, transitions=written.expanded)
+        put(self, "hierarchy", hierarchy)
+        put(self, "transitions", hierarchy.transitions if tree is None else tree.flat)
         put(self, "initial", initial if tree is None else tree.first)
         put(self, "decision_states", written.deciding)
         put(self, "final_states", written.ends)
@@ -117,23 +123,9 @@ class Definition(Generic[StateT]):
         return type(self.states[0])
 
     @property
-    def hierarchy(self) -> Hierarchy:
-        """The chart as a tree of states; a flat one is a tree of depth one."""
-        if self.tree is not None:
-            return self.tree
-        return Hierarchy(
-            self.states,
-            self.transitions,
-            self.initial,
-            tuple(self.decision_states),
-            self.timeouts,
-            tuple(self.final_states),
-        )
-
-    @property
     def written(self) -> tuple[Transition[StateT], ...]:
         """The transitions as written, with the wildcards of a flat chart replaced."""
-        return self.transitions if self.tree is None else self.tree.transitions
+        return self.hierarchy.transitions
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
@@ -156,12 +148,9 @@ class Definition(Generic[StateT]):
 
 def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
     """Return the arguments that a definition was made from, by name."""
-    names = [field.name for field in fields(definition) if field.name != "tree"]
-    arguments = {name: getattr(definition, name) for name in names}
-    if definition.tree is not None:
-        arguments |= vars(definition.tree) | {}
-
-    return {name: arguments[name] for name in names}
+    names = [field.name for field in fields(definition) if field.init]
+    written = vars(definition.hierarchy)
+    return {name: written[name] if name in written else getattr(definition, name) for name in names}
 
 
 def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:

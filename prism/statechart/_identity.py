@@ -22,7 +22,6 @@ from weakref import WeakSet
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import (
     EventLogger,
-    Frame,
     active_logger,
     pass_over,
     report_anyhow,
@@ -408,8 +407,6 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
         keys of how it was made and further keys, which stand after the context.
     """
     active, awaited = _listener(given), _awaited.get()
-    tell = getattr(type(active), "_prism_tell", None)
-    frames: dict[tuple[Any, ...], Frame] = {}
 
     def announce(
         asked: Any,
@@ -425,49 +422,29 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
             return
 
         name = name_or_number(asked.agent)
-        outcome = asked.state, asked.trigger, tuple(asked.options), chosen, source
-        frame = None
-        if tell is not None:
-            # most of many decisions have one of a few outcomes, which are found faster here
-            frame = frames.get(outcome) or frames.setdefault(outcome, _decision_frame(*outcome))
-        # a processor of structlog may change what it gets
-        shared = _shared(*outcome) if frame is None else frame.after
+        options = [state_text(option) for option in asked.options]
+        outcome = {
+            "state": state_text(asked.state),
+            "trigger": asked.trigger,
+            "options": options,
+            "chosen": state_text(chosen),
+            "source": source,
+        }
         about = identified(asked.context)
         if weights is None:
             told = {**how, "context": about, **more}
         else:
-            chances = rounded(shared["options"], weights)
+            chances = rounded(options, weights)
             told = {"reason": None, "probabilities": chances, "context": about}
         try:
             if source == "fallback":
-                report_anyhow(given, "warning", DECISION, agent_id=name, **shared, **told)
-            elif tell is not None:
-                tell(active, DECISION, name, frame, told)
+                report_anyhow(given, "warning", DECISION, agent_id=name, **outcome, **told)
             elif active is not None:
-                active.info(DECISION, agent_id=name, **shared, **told)
+                active.info(DECISION, agent_id=name, **outcome, **told)
         except Exception as error:
             pass_over(error, DECISION)
 
     return announce
-
-
-def _shared(
-    state: Any, trigger: str, options: Sequence[Any], chosen: Any, source: str
-) -> dict[str, Any]:
-    """Return what decisions with one outcome have in common."""
-    return {
-        "state": state_text(state),
-        "trigger": trigger,
-        "options": [state_text(option) for option in options],
-        "chosen": state_text(chosen),
-        "source": source,
-    }
-
-
-@lru_cache(maxsize=1024)
-def _decision_frame(*outcome: Any) -> Frame:
-    """Return the same, made once for each outcome, in which nothing may change."""
-    return Frame({}, _shared(*outcome))
 
 
 def rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:

@@ -106,8 +106,7 @@ class Described(Deciding[StateT]):
     @property
     def tree(self) -> tuple[StateT | State[StateT], ...]:
         """The states as they were written, with those inside them."""
-        tree = self._definition.tree
-        return self._definition.states if tree is None else tree.states
+        return self._definition.hierarchy.states
 
     @property
     def strict(self) -> bool:
@@ -123,7 +122,9 @@ class Described(Deciding[StateT]):
         """Return the distinct targets of a state and an event, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
-            return list(dict.fromkeys(each[2] for each in self._nested.outcomes(state, trigger)))
+            return list(
+                dict.fromkeys(each.to_state for each in self._nested.outcomes(state, trigger))
+            )
         known = row[trigger][2] if self._look_up(state, trigger) else ()
         return list(dict.fromkeys(edge.to_state for _, _, _, edge in known))
 
@@ -131,7 +132,7 @@ class Described(Deciding[StateT]):
         """Return the events that a state reacts to, in definition order, guards ignored."""
         row = self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if row.get(trigger)]
+            return [trigger for trigger in self._triggers if row[trigger]]
         return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
 
     def state_of(self, text: str) -> StateT:
@@ -454,8 +455,7 @@ class Statechart(Written[StateT]):
             AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        tree = self._definition.tree
-        needs_memory = tree is not None and tree.needs_memory
+        needs_memory = self._definition.hierarchy.needs_memory
         add_missing_fields(agent, self.initial, **{FIELD: None} if needs_memory else {})
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent

@@ -28,6 +28,9 @@ Action = Callable[[Any, Any], object]
 Rate = Callable[[Any, Any], float]
 """``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
 
+Delay = Callable[..., int]
+"""``after(agent)`` or ``after(agent, context)``: after how many ticks a transition is made."""
+
 ANY_STATE: Literal["*"] = "*"
 
 ALWAYS = "always"
@@ -99,7 +102,8 @@ class Transition(Generic[StateT_co]):
         action: ``action(agent, context)``; runs just before the transition commits.
         internal: Whether a transition to a state inside a composite stays in the composite.
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
-            transition, if its guard passes.
+            transition, if its guard passes. A function, ``after(agent)`` or ``after(agent,
+            context)``, says them each time that the source is entered.
         rate: How often a tick `Statechart.tick` makes this transition: a number above 0, or
             ``rate(agent, context)``. An agent leaves by it within a tick with the probability
             ``1 - exp(-rate)``.
@@ -125,7 +129,7 @@ class Transition(Generic[StateT_co]):
     guard: Guard | Asking | None
     action: Action | Asking | None
     internal: bool
-    after: int | None
+    after: int | Delay | None
     rate: float | Rate | None
     probability: float | None
 
@@ -138,7 +142,7 @@ class Transition(Generic[StateT_co]):
         action: Action | Asking | None = None,
         *,
         internal: bool = False,
-        after: int | None = None,
+        after: int | Delay | None = None,
         rate: float | Rate | None = None,
         probability: float | None = None,
     ) -> None:
@@ -252,10 +256,10 @@ def _timing_problems(item: Any) -> list[str]:
 
 def _amount_problems(item: Any) -> list[str]:
     problems = []
-    if item.after is not None and not _is_count(item.after):
-        told = f"after must be a whole number of ticks, 1 or more, got {item.after!r}"
-        own = ": where each agent has its own, fire the event once its ticks_in_state are reached"
-        problems.append(told + own * callable(item.after))
+    if callable(item.after):
+        problems += callable_problems("after", item.after)
+    elif item.after is not None and not _is_count(item.after):
+        problems.append(f"after must be a whole number of ticks, 1 or more, got {item.after!r}")
     share = item.probability
     if share is not None and not (_is_number(share) and share <= 1):
         problems.append(f"probability must be above 0 and at most 1, got {item.probability!r}")
@@ -417,8 +421,8 @@ class StateTransition:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification.
 
-        As ``default`` of `json.dumps`, it also writes the time of a record of which
-        `dataclasses.asdict` has made a dict.
+        As ``default`` of ``json.dumps``, it also writes the time of a record of which
+        ``dataclasses.asdict`` has made a dict.
         """
         if isinstance(self, datetime):
             return cast(Any, _iso(self))
@@ -521,7 +525,18 @@ def _kind_problem(value: Any) -> str | None:
     return None
 
 
+def takes_agent_alone(function: Any) -> bool:
+    """Return whether a function can be called with an agent and no context."""
+    try:
+        inspect.signature(function, follow_wrapped=False).bind("agent")
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _arity_problem(kind: str, value: Any) -> str | None:
+    if kind == "after" and takes_agent_alone(value):
+        return None
     try:
         # a decorator is called itself, whatever it wraps
         signature = inspect.signature(value, follow_wrapped=False)

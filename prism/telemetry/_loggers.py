@@ -12,7 +12,7 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import iscoroutinefunction
 from pathlib import Path
 from sys import _getframe, modules
@@ -43,39 +43,6 @@ class EventLogger(Protocol):
 
     def error(self, event: str, **keys: Any) -> Any:
         """Record a fault in the user's code."""
-
-
-class Frame:
-    """The keys that many events of agents, all of one name, share, with their values.
-
-    The class of a run log's own logger has ``_prism_tell``, a `Tell` that writes them once for all.
-    Every other logger gets each event with all its keys.
-
-    Args:
-        before: Those that stand before the agent's id.
-        after: Those that stand after it.
-
-    Attributes:
-        written: An instant, and both as a log writes them then, once it has.
-    """
-
-    __slots__ = ("after", "before", "written")
-
-    def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        self.before = before
-        self.after = after
-        self.written: tuple[Any, bytes, bytes] | None = None
-
-
-Tell = Callable[[EventLogger, str, str, Frame, Mapping[str, Any]], object]
-"""Writes an event: logger, event, the agent's id, a frame, and the keys after the frame's."""
-
-
-def tell_whole(
-    logger: EventLogger, event: str, agent_id: str, frame: Frame, told: Mapping[str, Any]
-) -> object:
-    """Write an event with all its keys."""
-    return logger.info(event, **frame.before, agent_id=agent_id, **frame.after, **told)
 
 
 class _Leveled:

@@ -12,7 +12,7 @@ import polars as pl
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.parsing import TYPES, Parsed, parse
 from prism.analysis._reading.runs import Run
-from prism.analysis._reading.survey import SURVEYED, FileSurvey, LastRun, last_run
+from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
@@ -20,7 +20,7 @@ from prism.report._facts.pictures import groups_in
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._prompts import read_line
-from prism.runlog._reader import Block
+from prism.runlog._reader import Block, last_run
 from prism.telemetry import events
 from prism.watch._index import NAMING, Index, Lines, Read
 
@@ -69,8 +69,7 @@ class Tally:
         self.end: int = 0
         self.tick: int | None = None
         self._columns = [*_OF_ALL]
-        last = last_run(path) if path.is_file() else LastRun(1, 0)
-        self.survey: FileSurvey = FileSurvey(path, label, 0, last=last)
+        self.survey: FileSurvey = FileSurvey(path, label, 0, last=last_run(path))
         self._counts: dict[str, TableMerger | faults.FaultCounts] = {
             "traffic": merge_by_sum(_TRAFFIC),
             "asked": merge_by_sum(_ASKED),

@@ -29,7 +29,7 @@ from prism.statechart.inspection._lint import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, Frame, active_logger, report, tell_whole
+from prism.telemetry._loggers import EventLogger, active_logger, report
 from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
@@ -68,8 +68,6 @@ if TYPE_CHECKING:
 
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""
-
-_NOTHING_SHARED = Frame({}, {})
 
 _OF_AN_AGENT = frozenset(
     (AGENT_JOINED, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN, POST_WEIGHED)
@@ -379,10 +377,9 @@ class AgentStage:
             host.acting = None
 
     def _announce(self, agents: Iterable[Any], logger: EventLogger) -> None:
-        tell, own = getattr(type(logger), "_prism_tell", tell_whole), self._world._prism_joined
         for agent in agents:
-            told = own(agent) or _joined(agent)
-            tell(logger, AGENT_JOINED, agent.agent_id, _NOTHING_SHARED, told)
+            told = self._world._prism_joined(agent) or _joined(agent)
+            logger.info(AGENT_JOINED, agent_id=agent.agent_id, **told)
 
     # Rounds
 
@@ -724,8 +721,7 @@ def _arrows(tree: Hierarchy) -> list[list[str]]:
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
     """Return what charts remember, for a checkpoint."""
-    tree = kind.definition.tree
-    if tree is None or not tree.planner.remembers:
+    if not kind.definition.hierarchy.planner.remembers:
         return {}
 
     return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}

@@ -93,13 +93,6 @@ def test_a_field_that_no_agent_has_is_refused(name: str, content: str, write: Wr
     assert load_population(path, keep=["x"]).agents[0].attributes == {"x": 1}
 
 
-def test_unknown_keys_of_our_own_format_stay_refused(write: Write) -> None:
-    """A key of prism's own format that is neither known nor kept is refused by its name."""
-    path = write("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1, "agee": 40}\n')
-    with pytest.raises(InputError, match=r"line 1, field 'agee': unknown field; known are .*, x"):
-        load_population(path, keep=["x"])
-
-
 @pytest.mark.parametrize(
     ("value", "problem"),
     [

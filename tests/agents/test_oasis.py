@@ -399,10 +399,10 @@ def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["0", "'ab'", "1, -", "[", "'it\\'s'", "\\'"])
 def test_a_long_cell_costs_little_memory(item: str) -> None:
-    """A cell of 1.5 million characters, of a list or of anything else, takes less than 50 MB."""
-    text = f"[{', '.join([item] * (1_500_000 // (len(item) + 2)))}]"
+    """A cell of 300,000 characters, of a list or of anything else, takes less than 10 MB."""
+    text = f"[{', '.join([item] * (300_000 // (len(item) + 2)))}]"
     tracemalloc.start()
     read_list(text)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 50 << 20
+    assert peak < 10 << 20

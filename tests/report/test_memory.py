@@ -57,9 +57,9 @@ def test_memory_grows_by_little_with_the_length_of_a_log(tmp_path: Path) -> None
     and parsed at once.
     """
     short, long = (tmp_path / f"{rounds}.jsonl" for rounds in (2, 4))
-    write_log(short, 2, 2_000)
-    write_log(long, 4, 2_000)
-    assert lines_of(short) > 80_000
+    write_log(short, 2, 1_000)
+    write_log(long, 4, 1_000)
+    assert lines_of(short) > 40_000
     allowed = MOST_BYTES_A_LINE * (lines_of(long) - lines_of(short))
     # memory that threads get by turns differs by when they give it back, which hides nothing: kept
     # whole, the lines would take four times what is allowed

@@ -498,4 +498,4 @@ def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
     )
     first, *moves, last = lines(path)
     assert (first["event"], last["event"]) == ENDS
-    assert sorted(line["agent_id"] for line in moves) == ["child"] * 100 + ["parent"] * 100
+    assert sorted(line["agent_id"] for line in moves) == ["child"] * 101 + ["parent"] * 101

@@ -353,6 +353,14 @@ def test_a_log_of_several_runs_or_another_schema_is_refused(
     assert str(caught.value).startswith(f"{path}, {message}")
 
 
+async def test_of_an_applications_runs_the_last_is_replayed(write: Callable[..., Path]) -> None:
+    """As all tables have the last alone; a crash before it may have cut a line off."""
+    start = {"event": RUN_STARTED, "schema": 1}
+    log = write(start, decision("scrolling"), b'{"event":"re\n', start, decision("composing"))
+    (made,) = await ReplayReasoner(log).decide_many([ask()])
+    assert made.chosen is S.COMPOSING
+
+
 async def test_a_run_inside_an_applications_log_is_replayed(write: Callable[..., Path]) -> None:
     """A run inside a log of an application's own loop can be replayed."""
     log = write({"event": RUN_STARTED, "schema": 1}, STARTED, decision())

@@ -249,28 +249,6 @@ def test_an_object_that_fails_to_describe_itself_is_logged(open_log: OpenLog) ->
     assert line["value"].startswith("<Mute instance at 0x")
 
 
-def test_a_transition_is_the_same_in_parts_and_whole(tmp_path: Path) -> None:
-    """A log writes the same line of parts as it does for a logger of the user's around it."""
-    written = []
-    for name in ("parts", "whole"):
-        clock = SimulatedClock()
-        log = RunLog(tmp_path / f"{name}.jsonl", clock)
-        if name == "whole":
-            chart = social_media_chart(logger=structlog.wrap_logger(log.logger, []), clock=clock)
-        else:
-            chart = social_media_chart(logger=log.logger, clock=clock)
-        agent = SocialAgent('a "quoted" name', interests=["tea"])
-        for context in ({"relevance": 0.9}, {1: "no text"}, {"long": 2**70}, None):
-            clock.advance()
-            chart.fire(agent, "feed_ready", context)
-            chart.fire(agent, "round_ends", context)
-        log.close()
-        written.append(log.path.read_bytes())
-
-    assert written[0] == written[1]
-    assert written[0].count(b"\n") >= 2
-
-
 def test_keys_that_are_bound_to_the_logger_stand_in_every_line(open_log: OpenLog) -> None:
     """A transition has the keys that were bound to the log's own logger."""
     log = open_log()

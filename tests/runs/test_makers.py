@@ -203,17 +203,17 @@ def test_a_share_that_makes_no_sense_is_refused(
 
 
 def totals_beside_a_restart(kind: Any, folder: Path) -> Any:
-    """Run on one server, which is away for four seconds behind its 400th question."""
-    with kind(restarts={400: 4.0}) as server:
+    """Run on one server, which is away for four seconds behind its 200th question."""
+    with kind(restarts={200: 4.0}) as server:
         dialect: Any = "openai" if kind is FakeOpenAI else "ollama"
         model = Model("llama3.2", hosts=(server.host,), mode="chat", server=dialect)
-        run = Run(Feed, 220, rounds=5, seed=3, reasoner=model)
+        run = Run(Feed, 170, rounds=3, seed=3, reasoner=model)
         return run.keep(folder / dialect, observer=Quiet()).results.totals
 
 
 @pytest.mark.slow
 def test_a_server_that_restarts_costs_a_run_hardly_a_decision(tmp_path: Path) -> None:
-    """A server that is away for four seconds costs at most 1 % of 1,800 decisions on one host.
+    """A server that is away for four seconds costs at most 1 % of 800 decisions on one host.
 
     Servers of both dialects are waited for at the same time.
     """
@@ -221,5 +221,5 @@ def test_a_server_that_restarts_costs_a_run_hardly_a_decision(tmp_path: Path) ->
         kinds = (FakeOllama, FakeOpenAI)
         found = list(at_once.map(partial(totals_beside_a_restart, folder=tmp_path), kinds))
     for totals in found:
-        assert totals.decisions_asked >= 1800
+        assert totals.decisions_asked >= 800
         assert totals.fallbacks.total() <= 0.01 * totals.decisions_asked

@@ -265,7 +265,7 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals, keep: str) -> None:
     """Killed or interrupted at any time, again and again, it comes to the same files."""
-    Path("plan.toml").write_text("agents = 100\nrounds = 8\nseeds = 4\n")
+    Path("plan.toml").write_text("agents = 60\nrounds = 6\nseeds = 3\n")
     whole = ("batch", "plan.toml", "--out", "whole", "--keep", keep)
     assert prism.run(*whole, "--workers", 2).status == 0
     dice = random.Random(how)

@@ -91,7 +91,7 @@ def test_people_answer_as_often_at_every_size(agents: int, rounds: int, runs: in
 
 
 MADE_FOR = [
-    ("participation", range(400, 402), {"top_1": (0.747, 0.1), "next_9": (0.24, 0.1)}),
+    ("participation", range(400, 401), {"top_1": (0.747, 0.1), "next_9": (0.24, 0.1)}),
     (
         "twitter",
         range(400, 401),
@@ -101,7 +101,7 @@ MADE_FOR = [
             "reshare_beyond_one_degree": (0.025, 0.015),
         },
     ),
-    ("browsing", range(400, 403), {"browsing": (0.92, 0.02)}),
+    ("browsing", range(400, 401), {"browsing": (0.92, 0.02)}),
 ]
 """What presets are made for, and by how much a run of the size of the plan may be off."""
 

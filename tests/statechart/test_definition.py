@@ -102,10 +102,6 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
             {"timeouts": {S.IDLE: 2.5}},
             "timeouts[idle] must be a whole number of ticks, 1 or more, got 2.5",
         ),
-        (
-            {"timeouts": {S.IDLE: True}},
-            "timeouts[idle] must be a whole number of ticks, 1 or more, got True",
-        ),
         ({"description": 3}, "the description must be text, got 3"),
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
         ({"needs": ["name", 3]}, "needs must list names of attributes, got 3"),

@@ -13,7 +13,6 @@ from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
-    Definition,
     History,
     In,
     State,
@@ -321,20 +320,6 @@ def test_extending_and_taking_away_gives_the_chart_back(
         "name": chart.name,
     }
     assert {name: getattr(back, name) for name in kept} == kept
-
-
-@pytest.mark.parametrize(
-    "name", [*Definition.__dataclass_fields__, "definition", "triggers", "state_type"]
-)
-def test_a_chart_does_not_change(name: str) -> None:
-    """Nothing that defines a chart can be assigned or deleted; the message names the other way."""
-    chart = social_media_chart()
-    before = getattr(chart, name)
-    with pytest.raises(AttributeError, match=f"property '{name}'"):
-        setattr(chart, name, before)
-    with pytest.raises(AttributeError):
-        delattr(chart, name)
-    assert getattr(chart, name) == before
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 6))

@@ -20,7 +20,6 @@ from prism.statechart import (
     Statechart,
     StateTransition,
     Transition,
-    state_distribution,
 )
 from prism.statechart.states import state_enum
 from tests.kit.texts import ANY
@@ -242,23 +241,3 @@ def test_streams_are_their_own(seed: int, first: Any, second: Any, turns: list[b
     for turn, key in ((True, ("a", *first)), (False, ("b", *second))):
         alone = RandomStream(seed, *key)
         assert drawn[turn] == [alone.random() for _ in drawn[turn]]
-
-
-@FEW
-@given(
-    st.integers(), st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=6).filter(any)
-)
-def test_weighted_draws_have_a_weight(seed: int, weights: list[float]) -> None:
-    """A weighted draw is an index whose weight is above zero."""
-    stream = RandomStream(seed)
-    assert all(weights[stream.weighted_index(weights)] > 0 for _ in range(10))
-
-
-@FEW
-@given(st.lists(STATES, max_size=30))
-def test_the_distribution_adds_up(states: list[AgentState]) -> None:
-    """The counts of a distribution sum to the population, with one entry for every state."""
-    counts = state_distribution([SimpleNamespace(state=state) for state in states])
-    assert sum(counts.values()) == len(states)
-    assert list(counts) == list(AgentState)
-    assert all(count == states.count(state) for state, count in counts.items())

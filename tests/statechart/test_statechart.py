@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError, UnknownStateError
+from prism.errors import UnknownStateError
 from prism.statechart import (
     AgentState,
     State,
@@ -30,42 +30,6 @@ def broken(agent: Any, context: Any) -> Any:
     raise LookupError("no such post")
 
 
-def test_chart_gives_back_its_definition() -> None:
-    """A chart has its states as a set, its transitions without wildcards, and its settings."""
-    chart = Statechart(
-        {S.RESTING, S.IDLE},
-        [Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)],
-        S.IDLE,
-        name="small",
-        decision_states=[S.IDLE],
-        timeouts={S.RESTING: 2},
-    )
-    assert chart.states == {S.IDLE, S.RESTING}
-    assert [str(move) for move in chart.transitions] == [
-        "idle --go--> resting",
-        "idle --stop--> idle",
-        "resting --stop--> idle",
-    ]
-    assert (chart.initial, chart.name, chart.decision_states) == (S.IDLE, "small", {S.IDLE})
-    assert chart.timeouts == {S.RESTING: 2}
-    assert repr(chart) == "Statechart('small', 2 states, 3 transitions, initial='idle')"
-
-
-def test_bad_definition_lists_everything() -> None:
-    """A bad definition is one ValueError that names the chart and every offender."""
-    message = "chart 'c': .*initial state.*; decision state.*target"
-    with pytest.raises(ValueError, match=message) as caught:
-        Statechart(
-            [S.IDLE],
-            [Transition("go", S.IDLE, S.RESTING)],
-            S.RESTING,
-            name="c",
-            decision_states=[S.RESTING],
-            timeouts={S.IDLE: 0},
-        )
-    assert isinstance(caught.value, DefinitionError)
-
-
 def test_settings_cannot_be_changed_through_their_source() -> None:
     """Changing what a chart was made from does not change the chart."""
     moves, timeouts = [Transition("go", S.IDLE, S.RESTING)], {S.IDLE: 2}
@@ -74,6 +38,7 @@ def test_settings_cannot_be_changed_through_their_source() -> None:
     timeouts.clear()
     assert len(chart.transitions) == 1
     assert dict(chart.timeouts) == {S.IDLE: 2}
+    assert repr(chart) == "Statechart('statechart', 8 states, 1 transitions, initial='idle')"
     with pytest.raises(TypeError):
         chart.timeouts[S.IDLE] = 3  # type: ignore[index]
 

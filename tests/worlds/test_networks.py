@@ -290,7 +290,7 @@ def test_numbers_of_neighbours_are_distributed_as_in_networkx(name: str) -> None
 def test_a_scale_free_network_has_the_exponent_that_it_should(exponent: float) -> None:
     """Connections that lead to agents are distributed as by Price's formula, within 2 %."""
     special = pytest.importorskip("scipy.special")
-    made, size = 4, 40_000
+    made, size = 4, 20_000
     _, world = network_of(lambda world: scale_free(world, made, exponent), size)
     led = Counter(len(agent.neighbours) - made for agent in world.agents[100:])
     of_nobody = made * (exponent - 2)

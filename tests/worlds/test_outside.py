@@ -1,7 +1,6 @@
-"""Worlds against the same models in other programs: Mesa's epidemic, and the SIR of NDlib."""
+"""A world against the same model in another program: Mesa's epidemic."""
 
 import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, variance
@@ -11,8 +10,6 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.worlds import from_edges
-from tests.kit import textbook
 
 pytestmark = pytest.mark.slow
 
@@ -76,56 +73,3 @@ def test_an_epidemic_in_the_order_of_a_list_is_another_one(in_mesa: list[Curve])
         order = "listed"
 
     assert apart(_curves(Listed), in_mesa) > MOST_OFF
-
-
-class OnGraph(textbook.Sir):
-    """The SIR on a given network, for so many rounds."""
-
-    rounds = 30
-
-    def setup(self) -> None:
-        """Connect people as the graph does, and infect the first ten."""
-        networkx = pytest.importorskip("networkx")
-        graph = networkx.erdos_renyi_graph(len(self.agents), 0.02, seed=1)
-        self.network = from_edges(self, graph)
-        for person in self.agents[:10]:
-            person.begin_in(textbook.Health.INFECTED)
-
-    @textbook.measure
-    def susceptible(self) -> int:
-        """Return how many have not been ill."""
-        return self.count(textbook.Health.SUSCEPTIBLE)
-
-    def until(self) -> bool:
-        """Go on to the last round."""
-        return False
-
-
-def _in_ndlib(seed: int) -> Curve:
-    import networkx
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        config = pytest.importorskip("ndlib.models.ModelConfig")
-        epidemics = pytest.importorskip("ndlib.models.epidemics")
-
-    import numpy
-
-    numpy.random.seed(seed)
-    model = epidemics.SIRModel(networkx.erdos_renyi_graph(200, 0.02, seed=1), seed=seed)
-    options = config.Configuration()
-    options.add_model_parameter("beta", 0.1)
-    options.add_model_parameter("gamma", 0.3)
-    options.add_model_initial_configuration("Infected", list(range(10)))
-    model.set_initial_status(options)
-    counts = [each["node_count"][0] for each in model.iteration_bunch(31)]
-
-    # the first is what there was before the first step
-    return counts[1:]
-
-
-def test_the_sir_is_that_of_ndlib_round_by_round() -> None:
-    """On one network, as many are still susceptible in each of 30 rounds, over 60 seeds."""
-    theirs = [_in_ndlib(seed) for seed in range(SEEDS)]
-    ours = [Run(OnGraph(), 200, seed=seed).run().series("susceptible") for seed in range(SEEDS)]
-    assert apart(ours, theirs) < MOST_OFF

@@ -30,12 +30,12 @@ from prism.analysis._reading.scanning import (
     query_of,
     values_of,
 )
-from prism.analysis._reading.survey import SURVEYED, FileSurvey, LastRun, last_run
+from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.files._records import TemporaryCopy, distinct_ends
 from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
-from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
+from prism.runlog._reader import LOG_NAME, Block, LastRun, last_run, locate_log, read_blocks
 from prism.telemetry import events
 
 _TABULATED = (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import polars as pl
@@ -27,7 +26,7 @@ from prism.analysis._reading.runs import (
     is_known,
 )
 from prism.analysis._reading.scanning import read_object
-from prism.runlog._reader import CUT_OFF, Block, read_blocks
+from prism.runlog._reader import CUT_OFF, Block, LastRun
 from prism.telemetry import events
 
 SURVEYED = ("event",)
@@ -46,55 +45,6 @@ _FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
     ),
 }
 """Events of faults in the user's code: the kind of note, what happened, and the consequence."""
-
-
-class LastRun(NamedTuple):
-    """Where the last run of a file begins.
-
-    Args:
-        line: Its first line.
-        earlier: The number of runs before it.
-    """
-
-    line: int
-    earlier: int
-
-
-def last_run(path: Path) -> LastRun:
-    """Find the last of the runs of an application that follow each other in a log.
-
-    A simulation inside such a run belongs to it. A log that begins with that of a simulation has no
-    other, and need not be searched.
-
-    Raises:
-        InputError: If the log cannot be read.
-    """
-    first = next(_starts_and_ends(path), (0, {"agents": 0}))
-    if "agents" in first[1]:
-        return LastRun(1, 0)
-
-    begin, runs, is_bare = 1, 0, False
-    for number, event in _starts_and_ends(path):
-        if event["event"] == events.RUN_STARTED:
-            if not (is_bare and "agents" in event):
-                begin, runs = number, runs + 1
-            is_bare = "agents" not in event
-        else:
-            is_bare = False
-    return LastRun(begin, runs - 1) if runs > 1 else LastRun(1, 0)
-
-
-def _starts_and_ends(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the events that begin and end runs, with the numbers of their lines."""
-    for block in read_blocks(path):
-        data, place = block.data, -1
-        # not line by line, which takes many times as long
-        while (place := data.find(b'"run.', place + 1)) >= 0:
-            first, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
-            with suppress(orjson.JSONDecodeError):
-                event = orjson.loads(data[first : end if end >= 0 else None])
-                if event.get("event") in (events.RUN_STARTED, events.RUN_ENDED):
-                    yield block.first_line + data.count(b"\n", 0, first), event
 
 
 class FileSurvey:

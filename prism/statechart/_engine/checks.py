@@ -121,11 +121,7 @@ class Checks(Generic[StateT]):
     def __init__(self, definition: Definition[StateT]) -> None:
         self._definition = definition
         # a dict serves as a set that keeps the order of the definition
-        self._triggers: dict[str, None] = (
-            dict.fromkeys(item.trigger for item in definition.transitions)
-            if definition.tree is None
-            else definition.tree.triggers
-        )
+        self._triggers: dict[str, None] = definition.hierarchy.triggers
         self._state_type = definition.state_type
 
     @property
@@ -224,7 +220,7 @@ class Checks(Generic[StateT]):
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
-        if self._definition.tree is not None and self._definition.tree.tree.has_regions:
+        if self._definition.hierarchy.tree.has_regions:
             listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
         return UnknownStateError(
             f"{subject} is not in chart {self._definition.name!r}: use one of {listing}"

@@ -256,12 +256,6 @@ class Engine(Checks[StateT]):
             edge = self._edge_after_action(agent, edge)
         self._commit(agent, edge, self._writer_of(agent), context_of(data))
 
-    def _begins(self, data: EventData) -> None:
-        self._observe("transition_began", data)
-
-    def _has_executed(self, data: EventData) -> None:
-        self._observe("transition", data)
-
     def _observe(self, hook: str, data: EventData) -> None:
         number = getattr(data.transition, "number", None)
         if engine_hooks and number is not None:
@@ -270,10 +264,6 @@ class Engine(Checks[StateT]):
 
     def _tell_guard(self, verdict: Verdict, data: EventData) -> None:
         self._report_guard(verdict, data.transition, data.event.name, data.model, context_of(data))
-
-    def _tell_action(self, error: Exception, data: EventData) -> None:
-        edge = self._edge_of(data.transition, data.event.name)
-        self._reporter.action_failed(error, data.model, edge)
 
     def _tell_refusal(self, data: EventData) -> None:
         name = getattr(data.state, "name", None)

@@ -109,14 +109,14 @@ class ActionCallback:
 
     def __call__(self, event_data: EventData) -> None:
         """Run the action."""
-        result, chart = None, event_data.machine.chart
+        result, chart, agent = None, event_data.machine.chart, event_data.model
+        edge = chart._edge_of(event_data.transition, event_data.event.name)
         try:
-            result = self.func(event_data.model, context_of(event_data))
+            result = self.func(agent, context_of(event_data))
         except Exception as error:
-            chart._tell_action(error, event_data)
+            chart._reporter.action_failed(error, agent, edge)
         if result is not None:
-            edge = chart._edge_of(event_data.transition, event_data.event.name)
-            chart._wait_for(result, event_data.model, edge)
+            chart._wait_for(result, agent, edge)
 
 
 class Arc(Transition):
@@ -132,13 +132,13 @@ class Arc(Transition):
         """Make the transition, if its conditions pass, and show it to the instruments."""
         made = bool(super().execute(event_data))
         if made:
-            event_data.machine.chart._has_executed(event_data)
+            event_data.machine.chart._observe("transition", event_data)
         return made
 
     def _eval_conditions(self, event_data: EventData) -> bool:
         passes = bool(super()._eval_conditions(event_data))
         if passes:
-            event_data.machine.chart._begins(event_data)
+            event_data.machine.chart._observe("transition_began", event_data)
         return passes
 
 

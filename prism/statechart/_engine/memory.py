@@ -4,8 +4,9 @@ It is a dict of JSON values that only charts with histories or timers use, and N
 
     {"history": {"engaging": ["replying"]}, "ticks": 17, "entered": {"engaging": 12}}
 
-Two more keys are rare. ``after`` has the time-outs that came while their guards refused, by state.
-``raised`` has what a strict chart has not answered yet, since an action raised an error.
+Two more keys are rare. ``after`` has the ticks that functions said for time-outs, by state, and
+below 0 the time-outs that came while their guards refused. ``raised`` has what a strict chart has
+not answered yet, since an action raised an error.
 """
 
 from __future__ import annotations
@@ -123,4 +124,4 @@ def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     entered, after = memory.get("entered", {}), memory.get("after", {})
     memory["entered"] = {text: entered.get(text, now - 1) for text in timed}
     if after:
-        memory["after"] = {text: after[text] for text in memory["entered"] if text in after}
+        memory["after"] = {text: after[text] for text in memory["entered"] if after.get(text)}

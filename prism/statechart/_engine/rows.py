@@ -1,10 +1,8 @@
-"""The rows of a chart with composites, in the form that flat charts have.
+"""The rows of a chart with composites: by state and event, what may react.
 
-What an event does depends on the active leaves alone, so the transitions of what lies around a leaf
-are candidates of its row, behind its own. Rows are made when they are first used.
-
-What only the moment decides, between regions, by chance and by history, is left to a `Resolver`: a
-candidate that has one is not a transition yet.
+That depends on the active leaves alone: the transitions of what lies around a leaf come behind its
+own. Rows are made when they are first used. What the moment decides, by guards, between regions, by
+chance and by history, is left to a `Resolver`.
 """
 
 from __future__ import annotations
@@ -19,22 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
 from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
 from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge, Guard
+from prism.statechart.transitions import ALWAYS, Edge, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
-
-Candidate = tuple[Guard | None, Action | None, Any, Edge]
-"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
-
-OPEN: Any = object()
-"""In place of an action: which transitions a candidate stands for is decided at its event."""
 
 EVENTLESS: Any = object()
 """Key of the eventless transitions in a row, which no caller can name."""
 
 MOST_EVENTS = 1_000
-"""Events whose candidates a row keeps in a chart that was read from SCXML."""
+"""Events whose resolvers a row keeps; a chart that was read from SCXML may react to any text."""
 
 MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
@@ -83,16 +75,9 @@ class Kept(dict[Any, Any]):
         self[key] = value
         return value
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key, made if need be."""
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
 
 class NestedRows(Kept):
-    """Candidates by state and trigger, made on first use.
+    """Resolvers by state and trigger, made on first use.
 
     Args:
         hierarchy: The chart's states and transitions.
@@ -101,16 +86,14 @@ class NestedRows(Kept):
         planner: Plans the steps.
         tree: The states in numbers.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
-        alone: Returns the candidate of one transition alone; None if its source is not active.
+        alone: Returns the resolver of one transition alone; None if its source is not active.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         super().__init__(self._row, MOST_ROWS)
         self.planner = hierarchy.planner
         self.tree = hierarchy.tree
-        self._decides = hierarchy.decides
         self._arcs_of = hierarchy.arcs_of
-        self._matches_by_beginning = bool(hierarchy.descriptors)
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
@@ -124,17 +107,12 @@ class NestedRows(Kept):
         except KeyError:
             return False
 
-    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Candidate:
-        """Return a candidate whose `Resolver` chooses among transitions when their event comes."""
+    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Resolver:
+        """Return what chooses among transitions when their event comes."""
         different = tuple(dict.fromkeys(groups))
         asks = any(map(self.tree.asks_history, chain(*different)))
-        edge = Edge(place.state, place.state, trigger)
-        edge.plan = Resolver(
-            different,
-            partial(self._together, place, trigger),
-            self.planner.kept if asks else (),
-        )
-        return None, OPEN, place.state, edge
+        make = partial(self._together, place, trigger)
+        return Resolver(different, make, self.planner.kept if asks else ())
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that a choice among an event's transitions depends on.
@@ -143,7 +121,7 @@ class NestedRows(Kept):
         nothing inside does.
         """
         leaves = self.place(state).leaves
-        arcs = {leaf: [*chain(*self.groups((leaf,), trigger).get(trigger, ()))] for leaf in leaves}
+        arcs = {leaf: [*chain(*self.groups((leaf,), trigger))] for leaf in leaves}
         reacting = [leaf for leaf in leaves if arcs[leaf]]
         own = [
             leaf
@@ -155,43 +133,36 @@ class NestedRows(Kept):
 
     def arcs(self, state: Any, trigger: str) -> list[Arc]:
         """Return the transitions that may react to an event, each once."""
-        groups = self.groups(self.place(state).leaves, trigger).get(trigger, ())
-        return [*dict.fromkeys(chain(*groups))]
+        return [*dict.fromkeys(chain(*self.groups(self.place(state).leaves, trigger)))]
 
-    def about(self, state: Any, trigger: str, texts: Set[str]) -> Candidate:
-        """Return the candidate, an open one, of an event to which only some leaves react."""
+    def about(self, state: Any, trigger: str, texts: Set[str]) -> Resolver:
+        """Return the resolver of an event to which only some leaves react."""
         place = self.place(state)
         leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
-        return self.open(place, trigger, self.groups(leaves, trigger).get(trigger, ()))
+        return self.open(place, trigger, self.groups(leaves, trigger))
 
-    def outcomes(self, state: Any, trigger: str) -> Iterator[Candidate]:
-        """Yield the candidates of a state, guards and memory ignored, none of them open."""
-        for candidate in self[state].get(trigger, ()):
-            plan = candidate[3].plan
-            yield from plan.enabled(lambda _: True, dict) if plan.is_open else (candidate,)
+    def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
+        """Yield the steps that are possible from a state, guards and memory ignored."""
+        resolver = self[state][trigger]
+        return iter(()) if resolver is None else resolver.enabled(lambda _: True, dict)
 
-    def beginning(self, state: Any = None) -> Candidate:
-        """Return the candidate that enters a state, by default the initial one, and stays there."""
+    def beginning(self, state: Any = None) -> Edge:
+        """Return the step that enters a state, by default the initial one, and stays there."""
         plan = self.planner.beginning(() if state is None else self.place(state).leaves)
-        return self._candidate(self._place_of(plan.leaves).state, "begin", plan)
+        return self._step(self._place_of(plan.leaves).state, "begin", plan)
 
-    def groups(self, leaves: Iterable[int], event: Any = None) -> dict[Any, list[tuple[Arc, ...]]]:
-        """Return what may react, by trigger: the transitions of each leaf, then of those around it.
-
-        Args:
-            leaves: The active leaves.
-            event: The one event that is asked about, which descriptors may match.
-        """
-        found: dict[Any, list[tuple[Arc, ...]]] = {}
-        for leaf in leaves:
-            own: dict[Any, list[Arc]] = {}
-            for number in (leaf, *self.tree.ancestors(leaf)):
-                for arc in self._arcs_of.get(number, ()):
-                    own.setdefault(_key(arc, event), []).append(arc)
-            for key, arcs in own.items():
-                found.setdefault(key, []).append(tuple(arcs))
-
-        return found
+    def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
+        """Return what may react to an event, by leaf: its own transitions, then those around it."""
+        by_leaf = (
+            tuple(
+                arc
+                for number in (leaf, *self.tree.ancestors(leaf))
+                for arc in self._arcs_of.get(number, ())
+                if _reacts(arc, event)
+            )
+            for leaf in leaves
+        )
+        return [arcs for arcs in by_leaf if arcs]
 
     def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
         """Return the plan of transitions of several regions, those in conflict left out."""
@@ -216,55 +187,26 @@ class NestedRows(Kept):
         state = members[0] if len(members) == 1 else Configuration(members)
         return Place(state, leaves, self.tree.active(leaves))
 
-    # Candidates
+    # Resolvers
 
-    def _row(self, state: Any) -> dict[str, tuple[Candidate, ...]]:
+    def _row(self, state: Any) -> Kept:
+        return Kept(partial(self._reacting, self.place(state)), MOST_EVENTS)
+
+    def _reacting(self, place: Place, event: Any) -> Resolver | None:
+        groups = self.groups(place.leaves, event)
+        shown = ALWAYS if event is EVENTLESS else event
+        return self.open(place, shown, groups) if groups else None
+
+    def _only(self, state: Any, arc: Arc) -> Resolver | None:
         place = self.place(state)
-        if self._matches_by_beginning:
-            return Kept(partial(self._matching, place), MOST_EVENTS)
-        return {
-            trigger: self._candidates(place, _shown(trigger), groups)
-            for trigger, groups in self.groups(place.leaves).items()
-        }
+        is_active = arc.source in place.active
+        return self.open(place, trigger_text(arc.written.trigger), [(arc,)]) if is_active else None
 
-    def _matching(self, place: Place, event: Any) -> tuple[Candidate, ...]:
-        """Return the candidates of an event in a chart that was read from SCXML."""
-        return self._candidates(place, _shown(event), self.groups(place.leaves, event)[event])
+    def _together(self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory) -> Edge:
+        """Return the step of transitions that are enabled together."""
+        return self._step(place.state, trigger, self.plan(place, arcs, memory))
 
-    def _only(self, state: Any, arc: Arc) -> Candidate | None:
-        place = self.place(state)
-        if arc.source not in place.active:
-            return None
-        return self._candidates(place, _shown(_key(arc)), [(arc,)])[0]
-
-    def _candidates(
-        self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]
-    ) -> tuple[Candidate, ...]:
-        groups = tuple(dict.fromkeys(groups))
-        firsts = dict.fromkeys(group[0] for group in groups)
-        is_by_regions = len(groups) > 1 and (
-            not self._decides.isdisjoint(place.leaves)
-            or any(arc.guard is not None for arc in firsts)
-        )
-        if is_by_regions or any(map(self._is_open, chain(*groups))):
-            return (self.open(place, trigger, groups),)
-        if len(groups) > 1:
-            return (self._together(place, trigger, firsts, {}),)
-
-        alone = ((arc, self._together(place, trigger, (arc,), {})) for arc in groups[0])
-        return tuple((arc.guard, *candidate[1:]) for arc, candidate in alone)
-
-    def _is_open(self, arc: Arc) -> bool:
-        """Return whether what a transition does depends on more than the active leaves."""
-        return arc.written.probability is not None or self.tree.asks_history(arc)
-
-    def _together(
-        self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory
-    ) -> Candidate:
-        """Return the candidate of transitions that are enabled together."""
-        return self._candidate(place.state, trigger, self.plan(place, arcs, memory))
-
-    def _candidate(self, state: Any, trigger: str, plan: Plan) -> Candidate:
+    def _step(self, state: Any, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
             self._beyond.add(plan.leaves)
         edge = Edge(state, self._place_of(plan.leaves).state, trigger)
@@ -272,22 +214,16 @@ class NestedRows(Kept):
         if plan.before or plan.after or plan.notes or plan.settles:
             # which sends a fire past its fast path
             edge.leaves = None
+        return edge
 
-        return None, None, edge.to_state, edge
 
-
-def _key(arc: Arc, event: Any = None) -> Any:
+def _reacts(arc: Arc, event: Any) -> bool:
     trigger = arc.written.trigger
-    if trigger is None:
-        return EVENTLESS
-    is_meant = (
-        isinstance(event, str) and isinstance(trigger, EventDescriptor) and trigger.matches(event)
+    if trigger is None or event is EVENTLESS:
+        return trigger is None and event is EVENTLESS
+    return trigger == event or (
+        isinstance(trigger, EventDescriptor) and isinstance(event, str) and trigger.matches(event)
     )
-    return event if is_meant else trigger
-
-
-def _shown(key: Any) -> str:
-    return ALWAYS if key is EVENTLESS else key
 
 
 # Choices that only the moment decides
@@ -297,38 +233,34 @@ class Resolver:
     """Chooses the transitions of one configuration and one event.
 
     It asks guards, draws where transitions have probabilities, leaves out conflicts, and returns
-    the candidate of what is left.
+    the step of what is left: an edge with its plan.
 
     Args:
         groups: The transitions that may react, for each leaf: its own and those around it, inner
             ones first.
-        make: Makes the candidate of transitions that are enabled together.
+        make: Makes the step of transitions that are enabled together.
         kept: The composites whose histories decide what is entered.
 
     Attributes:
         groups: As given.
     """
 
-    is_open = True
-    """That it must be resolved, which a `Plan` has been."""
-
-    settles = True
-    """That more may follow: what it is resolved to says whether it does."""
-
     def __init__(
         self,
         groups: Sequence[Sequence[Arc]],
-        make: Callable[[Sequence[Arc], Memory], Candidate],
+        make: Callable[[Sequence[Arc], Memory], Edge],
         kept: Iterable[int],
     ) -> None:
         self.groups: Sequence[Sequence[Arc]] = groups
         self._make = make
         self._kept = tuple(kept)
         self._is_by_chance = _has_share(chain(*groups))
-        self._known: dict[Any, Candidate] = {}
+        self._known: dict[Any, Edge] = {}
 
-    def resolve(self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]) -> Any:
-        """Return the candidate of the transitions that are enabled now; None if none is."""
+    def resolve(
+        self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
+    ) -> Edge | None:
+        """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
             arcs = _drawn(group, ask, draw) if self._is_by_chance else group
@@ -338,15 +270,15 @@ class Resolver:
 
         return self.together(tuple(chosen), histories) if chosen else None
 
-    def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Any]:
-        """Yield the candidates of all transitions that pass now, in definition order."""
+    def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Edge]:
+        """Yield the steps of all transitions that pass now, in definition order."""
         passing = ([*filter(ask, group)] for group in self.groups)
         groups = [group for group in passing if group]
         for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
             yield self.together(tuple(dict.fromkeys(arcs)), histories)
 
-    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Any:
-        """Return the candidate of transitions that are enabled together."""
+    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
+        """Return the step of transitions that are enabled together."""
         key: Any = arcs
         memory: Memory = {}
         if self._kept:

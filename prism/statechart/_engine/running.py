@@ -6,14 +6,14 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from prism.statechart._engine.machine import PASSED, MachineError, Verdict, evaluate
+from prism.statechart._engine.machine import PASSED, MachineError, evaluate
 from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
-from prism.statechart._engine.rows import EVENTLESS, Candidate, NestedRows, Resolver
+from prism.statechart._engine.rows import EVENTLESS, NestedRows, Resolver
 from prism.statechart._engine.writing import restart_time
 from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc, Call, Plan
@@ -27,7 +27,7 @@ class Steps:
 
     Args:
         chart: The chart.
-        rows: Its transitions as candidates.
+        rows: Its transitions.
     """
 
     def __init__(self, chart: Any, rows: NestedRows) -> None:
@@ -42,34 +42,40 @@ class Steps:
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
         if self._keeps_raised and memory_of(self._definition, agent).get("raised"):
-            self.settle(agent, None)
-        candidates = self._candidates(agent, trigger)
-        step = self._first(candidates, agent, context)
+            self.run(agent, None, None)
+        resolver = self._resolver(agent, trigger)
+        step = None if resolver is None else self._resolved(resolver, agent, context)
         if step is None:
-            self._refused(agent, trigger, context, candidates)
-            return None
+            return self._refused(agent, trigger, context, is_known=resolver is not None)
 
-        write, edge = self._chart._quiet_writers.get(type(agent)), step[3]
+        write = self._chart._quiet_writers.get(type(agent))
         # without code of the application's, nothing can fire in turn
-        if engine_hooks or write is None or edge.leaves is not agent.state:
+        if engine_hooks or write is None or step.leaves is not agent.state:
             return self.run(agent, step, context)
-        self._chart._commit(agent, edge, write, context)
-        return step[2]
+        self._chart._commit(agent, step, write, context)
+        return step.to_state
 
-    def _first(self, candidates: Iterable[Candidate], agent: Any, context: Any) -> Candidate | None:
-        """Return the first step that is enabled now; None if no guard passes, or by chance."""
-        first = next(self.passing(candidates, agent, context), None)
-        if first is None or not first[3].plan.is_open:
-            return first
+    def _resolver(self, agent: Any, trigger: str) -> Resolver | None:
+        """Return what chooses among the transitions that may react; None if there are none."""
+        row = self._rows[self._chart._require_known_state(agent)]
+        try:
+            resolver: Resolver | None = row[trigger]
+        except TypeError:
+            # no event is unhashable
+            resolver = None
+        if resolver is None:
+            self._chart._require_trigger(trigger)
+        return resolver
 
-        found: Candidate | None = first[3].plan.resolve(
-            self._asking(first[3], agent, context),
+    def _resolved(self, resolver: Resolver, agent: Any, context: Any) -> Edge | None:
+        """Return the step that is enabled now; None if no guard passes, or by chance."""
+        return resolver.resolve(
+            self._asking(agent, context),
             lambda: random_of(self._definition.name, agent).random(),
-            lambda: self._histories(agent),
+            partial(self._histories, agent),
         )
-        return found
 
-    def run(self, agent: Any, step: Candidate | None, context: Any) -> Any:
+    def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
         """Make one transition, or what needs no event, and everything that follows.
 
         Return the agent's state; None if nothing was enabled.
@@ -89,22 +95,14 @@ class Steps:
 
         None is made where a rate's function has moved the agent away.
         """
-        candidate = self._rows.alone(agent.state, arc)
-        if candidate is None:
-            return None
-        step = self._first([candidate], agent, context)
+        resolver = self._rows.alone(agent.state, arc)
+        step = None if resolver is None else self._resolved(resolver, agent, context)
         return None if step is None else self.run(agent, step, context)
 
-    def settle(self, agent: Any, context: Any) -> Any:
-        """Make the transitions that need no event and are enabled now, if any are."""
-        return self.run(agent, None, context)
-
-    def _refused(
-        self, agent: Any, trigger: str, context: Any, candidates: Sequence[Candidate]
-    ) -> None:
+    def _refused(self, agent: Any, trigger: str, context: Any, *, is_known: bool) -> None:
         guards = self._guard_names(agent.state, trigger)
         self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
-        if self._definition.strict and not candidates:
+        if self._definition.strict and not is_known:
             raise MachineError(
                 f"{self._definition.name}: Can't trigger event {trigger} from state "
                 f"{state_text(agent.state)}!"
@@ -118,8 +116,13 @@ class Steps:
 
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
         """Yield the transitions whose guards pass now, in order."""
-        for each in self._opened(self._candidates(agent, trigger), agent, context):
-            yield Choice(each[2], each, each[3])
+        resolver = self._resolver(agent, trigger)
+        if resolver is not None:
+            for each in self._enabled(resolver, agent, context):
+                yield Choice(each.to_state, each, each)
+
+    def _enabled(self, resolver: Resolver, agent: Any, context: Any) -> Iterator[Edge]:
+        return resolver.enabled(self._asking(agent, context), partial(self._histories, agent))
 
     def carrying_out(
         self,
@@ -128,53 +131,31 @@ class Steps:
         target: Any,
         context: Any,
         asked_in: Any,
-        chosen: Candidate | None,
+        chosen: Edge | None,
     ) -> Iterator[Choice]:
         """Yield the transitions that carry out an answer and are enabled now."""
-        candidates: Iterable[Candidate] = self._candidates(agent, trigger)
-        numbers = None if chosen is None else {chosen[3].plan.numbers}
+        resolver = self._resolver(agent, trigger)
+        numbers = None if chosen is None else {chosen.plan.numbers}
         if asked_in not in (None, agent.state):
             # other regions have moved, so the same transitions lead to another target now
             about = self._rows.leaves_asked(asked_in, trigger)
-            candidates = [self._rows.about(agent.state, trigger, about)]
-            then = self._rows.about(asked_in, trigger, about)[3].plan
+            resolver = self._rows.about(agent.state, trigger, about)
+            then = self._rows.about(asked_in, trigger, about)
             numbers = numbers or self._leading_to(target, then, agent)
 
-        for each in self._opened(candidates, agent, context):
-            if each[2] == target if numbers is None else each[3].plan.numbers in numbers:
-                yield Choice(each[2], each, each[3])
+        for each in () if resolver is None else self._enabled(resolver, agent, context):
+            if each.to_state == target if numbers is None else each.plan.numbers in numbers:
+                yield Choice(each.to_state, each, each)
 
     def _leading_to(self, target: Any, resolver: Resolver, agent: Any) -> set[tuple[int, ...]]:
         """Return the numbers of the transitions that lead to a target, guards ignored."""
         enabled = resolver.enabled(lambda _: True, partial(self._histories, agent))
-        return {each[3].plan.numbers for each in enabled if each[2] == target}
+        return {each.plan.numbers for each in enabled if each.to_state == target}
 
-    def _candidates(self, agent: Any, trigger: str) -> tuple[Candidate, ...]:
-        row = self._rows[self._chart._require_known_state(agent)]
-        try:
-            found: tuple[Candidate, ...] = row[trigger]
-        except (KeyError, TypeError):
-            # nothing is wrong with an event that does not apply
-            self._chart._require_trigger(trigger)
-            return ()
-        return found
-
-    def _opened(
-        self, candidates: Iterable[Candidate], agent: Any, context: Any
-    ) -> Iterator[Candidate]:
-        """Yield the candidates that pass; one that stands for several is replaced by them."""
-        for candidate in self.passing(candidates, agent, context):
-            edge = candidate[3]
-            if edge.plan.is_open:
-                yield from edge.plan.enabled(
-                    self._asking(edge, agent, context), partial(self._histories, agent)
-                )
-            else:
-                yield candidate
-
-    def _asking(self, edge: Edge, agent: Any, context: Any) -> Callable[[Arc], bool]:
+    def _asking(self, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
         answers: dict[Arc, bool] = {}
+        state = agent.state
 
         def ask(arc: Arc) -> bool:
             if arc.guard is None:
@@ -182,44 +163,23 @@ class Steps:
             passes = answers.get(arc)
             if passes is None:
                 verdict = evaluate(arc.guard, agent, context)
-                if engine_hooks or verdict.error is not None:
-                    self._tell_guard(verdict, (arc.place,), edge, agent, context)
+                if engine_hooks:
+                    chart, numbers = self._definition, (arc.place,)
+                    observe("guard", GuardEvaluated, chart, numbers, agent, context, *verdict)
+                if verdict.error is not None:
+                    edge = self._rows.alone(state, arc).together((arc,))
+                    self._chart._reporter.guard_failed(verdict.error, agent, edge)
                 passes = answers[arc] = verdict is PASSED
             return passes
 
         return ask
 
-    def _tell_guard(
-        self, verdict: Verdict, numbers: tuple[int, ...], edge: Edge, agent: Any, context: Any
-    ) -> None:
-        """Tell who observes guards about one, and report one that raised."""
-        if engine_hooks:
-            observe("guard", GuardEvaluated, self._definition, numbers, agent, context, *verdict)
-        if verdict.error is not None:
-            self._chart._reporter.guard_failed(verdict.error, agent, edge)
-
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
         return histories(memory_of(self._definition, agent), self._rows.tree)
 
-    def passing(
-        self, candidates: Iterable[Candidate], agent: Any, context: Any
-    ) -> Iterator[Candidate]:
-        """Yield the candidates whose guards pass, in order; report the guards that raise."""
-        for candidate in candidates:
-            guard, _, _, edge = candidate
-            if guard is None:
-                yield candidate
-                continue
-
-            verdict = evaluate(guard, agent, context)
-            if engine_hooks or verdict.error is not None:
-                self._tell_guard(verdict, edge.plan.numbers, edge, agent, context)
-            if verdict is PASSED:
-                yield candidate
-
     # Making
 
-    def _steps(self, run: Run, agent: Any, step: Candidate | None, context: Any) -> bool:
+    def _steps(self, run: Run, agent: Any, step: Edge | None, context: Any) -> bool:
         """Make one step and those that follow from it; return False if none is enabled.
 
         What an error leaves unanswered is kept for the next event or tick.
@@ -234,7 +194,7 @@ class Steps:
         memory["raised"] = run.raised
         for _ in range(MOST_QUEUED_FIRES + 1):
             self._make_step(run, agent, step, context)
-            settles = step[3].plan.settles or run.raised
+            settles = step.plan.settles or run.raised
             step, context = self._following(run, agent, context) if settles else (None, None)
             if step is None:
                 del memory["raised"]
@@ -242,7 +202,7 @@ class Steps:
 
         raise restless(self._definition.name, agent)
 
-    def _following(self, run: Run, agent: Any, context: Any) -> tuple[Candidate | None, Any]:
+    def _following(self, run: Run, agent: Any, context: Any) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
 
         Eventless transitions come first, then those that what was raised enables. What a step
@@ -261,15 +221,15 @@ class Steps:
 
         return step, context
 
-    def _reacting(self, agent: Any, trigger: Any, context: Any) -> Candidate | None:
-        return self._first(self._rows[agent.state].get(trigger, ()), agent, context)
+    def _reacting(self, agent: Any, trigger: Any, context: Any) -> Edge | None:
+        resolver = self._rows[agent.state][trigger]
+        return None if resolver is None else self._resolved(resolver, agent, context)
 
-    def _make_step(self, run: Run, agent: Any, candidate: Candidate, context: Any) -> None:
+    def _make_step(self, run: Run, agent: Any, edge: Edge, context: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         Each action runs while its states are active. One that fails does not stop the others.
         """
-        edge = candidate[3]
         plan: Plan = edge.plan
         # looked up before actions run, since both refuse what the chart cannot drive
         write = self._chart._writer_of(agent)
@@ -299,6 +259,10 @@ class Steps:
                 f"{len([*entries])} more entry actions did not run"
             )
             raise
+        schedule = self._chart._schedule
+        if schedule is not None and plan.notes is not None and agent.state == edge.to_state:
+            for state in filter(schedule.after.__contains__, plan.notes.started):
+                schedule.begin(self._chart, agent, state, context)
         if engine_hooks:
             self._observe("transition", agent, edge, context)
 

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
 from math import expm1, isfinite
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
+from prism.statechart.transitions import takes_agent_alone
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
@@ -31,7 +33,7 @@ class Schedule:
 
     Attributes:
         limits: Ticks beyond which ``timeout`` is fired, by the text of the state.
-        after: Transitions that are made at one tick, by the text of their source.
+        after: Transitions that are made at one tick, by the text of their source and a key.
         rates: Transitions that compete in every tick, likewise.
         timed: The texts of the states whose time is kept.
         settles: Whether something may follow without an event in every tick.
@@ -44,7 +46,10 @@ class Schedule:
         self.limits: dict[str, int] = {
             state_text(state): ticks for state, ticks in hierarchy.timeouts.items()
         }
-        self.after: dict[str, list[Arc]] = _by_source(hierarchy, "after")
+        self.after: dict[str, dict[str, Arc]] = {
+            state: {f"{arc.written.trigger} {place}": arc for place, arc in enumerate(arcs)}
+            for state, arcs in _by_source(hierarchy, "after").items()
+        }
         self.rates: dict[str, list[Arc]] = _by_source(hierarchy, "rate")
         self.settles: bool = bool(
             planner.reacting or (definition.strict and hierarchy.answers_done)
@@ -80,6 +85,19 @@ class Schedule:
             raise errors[0]
         return made
 
+    def begin(self, chart: Any, agent: Any, state: str, context: Any) -> dict[str, int]:
+        """Let the functions of a state say its time-outs, unless they have done so.
+
+        Return what is remembered of the state's time-outs, by key: what a function said, and below
+        0 those that have come without moving the agent.
+        """
+        memory = memory_of(chart.definition, agent)
+        kept: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
+        for key, arc in self.after[state].items():
+            if callable(arc.written.after) and key not in kept:
+                kept[key] = _delay_of(chart, agent, arc, context)
+        return kept
+
 
 def _by_source(hierarchy: Hierarchy, timing: str) -> dict[str, list[Arc]]:
     found: dict[str, list[Arc]] = {}
@@ -92,21 +110,42 @@ def _by_source(hierarchy: Hierarchy, timing: str) -> dict[str, list[Arc]]:
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
-    if not callable(rate):
-        return float(rate)
 
-    # a function may move the agent before it fails
-    state = agent.state
-    try:
+    def compute() -> float:
         value = float(rate(agent, context))
         if not (isfinite(value) and value >= 0):
             raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
-    except Exception as error:
-        alone = chart._nested.alone(state, arc)
-        chart._reporter.guard_failed(error, agent, alone[3])
-        return 0.0
+        return value
 
-    return value
+    return _computed(compute, chart, agent, arc) if callable(rate) else float(rate)
+
+
+def _delay_of(chart: Any, agent: Any, arc: Arc, context: Any) -> int:
+    """Return after how many ticks a transition is made, as its function says; 0 if that fails."""
+    after: Any = arc.written.after
+
+    def compute() -> int:
+        value = after(agent) if takes_agent_alone(after) else after(agent, context)
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise FieldValueError(
+                "after must be a whole number of ticks, 1 or more, but its function returned "
+                f"{value!r}"
+            )
+        return int(value)
+
+    return int(_computed(compute, chart, agent, arc))
+
+
+def _computed(compute: Callable[[], float], chart: Any, agent: Any, arc: Arc) -> float:
+    """Return what a function of a transition says; if it fails, report that, and return 0."""
+    # it may move the agent before it fails
+    state = agent.state
+    try:
+        return compute()
+    except Exception as error:
+        edge = chart._nested.alone(state, arc).together((arc,))
+        chart._reporter.guard_failed(error, agent, edge)
+        return 0
 
 
 class _Tick:
@@ -133,19 +172,16 @@ class _Tick:
             count(self._memory, [state for state in self._active if state in schedule.timed])
 
     def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
-        """Yield what makes each transition that is due, looked for only when its turn comes."""
+        """Yield what makes each transition that may be due, in turn."""
         yield from self._time_outs()
         for state in self._active:
-            for place, arc in enumerate(self._schedule.after.get(state, ())):
-                key = f"{arc.written.trigger} {place}"
-                came = self._memory.get("after", {}).get(state, {}).get(key)
-                if self._time_in(state) >= (arc.written.after or 0) != came:
-                    yield partial(self._make_once, state, key, arc)
+            for key, arc in self._schedule.after.get(state, {}).items():
+                yield partial(self._make_in_time, state, key, arc)
         for state in self._active if by_chance else ():
             if state in self._schedule.rates and state in self._active_now():
                 yield partial(self._make_by_chance, self._schedule.rates[state])
         if self._schedule.settles:
-            yield partial(self._chart._steps.settle, self._agent, self._context)
+            yield partial(self._chart._steps.run, self._agent, None, self._context)
 
     def _time_outs(self) -> Iterator[Callable[[], Any]]:
         if TIMEOUT not in self._chart._triggers:
@@ -162,14 +198,21 @@ class _Tick:
             if self._time_in(state) > limits[state]:
                 yield fire
 
-    def _make_once(self, state: str, key: str, arc: Arc) -> Any:
-        """Make a transition whose time has come; unless it raises, it has then had its time."""
-        entered = self._memory["entered"]
-        since = entered[state]
+    def _make_in_time(self, state: str, key: str, arc: Arc) -> Any:
+        """Make a transition if its time has come; unless it raises, it has then had its time."""
+        time = self._time_in(state)
+        if time < 0:
+            return None
+        kept = self._schedule.begin(self._chart, self._agent, state, self._context)
+        after: Any = arc.written.after
+        limit = abs(kept[key]) if callable(after) else after
+        if time < limit or kept.get(key) == -limit:
+            return None
+
+        since = self._memory["entered"][state]
         made = self._chart._steps.alone(self._agent, arc, self._context)
-        if entered.get(state) == since:
-            came = self._memory.setdefault("after", {}).setdefault(state, {})
-            came[key] = arc.written.after
+        if self._memory["entered"].get(state) == since:
+            kept[key] = -limit
         return made
 
     def _make_by_chance(self, arcs: list[Arc]) -> Any:

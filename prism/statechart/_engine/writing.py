@@ -18,7 +18,6 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, Literal
 from weakref import WeakSet, ref
 
@@ -36,14 +35,12 @@ from prism.statechart.transitions import Edge, StateTransition
 from prism.telemetry._instrument import join_hooks
 from prism.telemetry._loggers import (
     EventLogger,
-    Frame,
     active_logger,
     debug_logger,
     pass_over,
     report_anyhow,
     report_fault,
     synchronous,
-    tell_whole,
     warn_standard,
 )
 from prism.telemetry.events import (
@@ -77,9 +74,6 @@ Writer = Callable[[Any, Edge, float, object], int | None]
 
 Discarded = Literal["moved", "not_enabled"]
 """Why an answer was discarded: the agent had moved, or no guard lets it take the transition now."""
-
-_MOST_FRAMES = 1024
-"""Most transitions of which a log remembers what their lines share."""
 
 _new_record = StateTransition.__new__
 
@@ -496,12 +490,6 @@ def is_pydantic(cls: type) -> bool:
     return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)
 
 
-@lru_cache(maxsize=_MOST_FRAMES)
-def transition_frame(chart: str, source: str, target: str, trigger: str) -> Frame:
-    """Return what the events of a transition share."""
-    return Frame({"chart": chart}, {"from_state": source, "to_state": target, "trigger": trigger})
-
-
 class Reporter:
     """Writes a chart's events to its log.
 
@@ -542,10 +530,17 @@ class Reporter:
         name, about = agent_name(agent), identify(context)
         if join_hooks:
             self.met(agent, edge.from_text)
-        frame = transition_frame(self._chart, edge.from_text, edge.to_text, edge.trigger)
-        tell = getattr(type(logger), "_prism_tell", tell_whole)
         try:
-            tell(logger, TRANSITION, name, frame, {"ticks_in_state": dwell, "context": about})
+            logger.info(
+                TRANSITION,
+                chart=self._chart,
+                agent_id=name,
+                from_state=edge.from_text,
+                to_state=edge.to_text,
+                trigger=edge.trigger,
+                ticks_in_state=dwell,
+                context=about,
+            )
         except Exception as error:
             pass_over(error, TRANSITION)
 

@@ -17,7 +17,7 @@ from prism.statechart._nesting import (
     done,
     leaf_texts,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Planner, Tree
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Memory, Node, Planner, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     History,
@@ -56,7 +56,7 @@ def with_insides(states: Iterable[Any]) -> Iterator[Any]:
             yield from with_insides(state.states)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Hierarchy:
     """The definition of a valid chart with composites, as it was written.
 
@@ -75,27 +75,6 @@ class Hierarchy:
     decision_states: tuple[Any, ...]
     timeouts: Mapping[Any, int]
     final_states: tuple[Any, ...]
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what was written; of decision and final states the order says nothing."""
-        if not isinstance(other, Hierarchy):
-            return NotImplemented
-        return self._compared == other._compared
-
-    @property
-    def _compared(self) -> tuple[Any, ...]:
-        return (
-            self.states,
-            self.transitions,
-            self.initial,
-            frozenset(self.decision_states),
-            self.timeouts,
-            frozenset(self.final_states),
-        )
-
-    def __hash__(self) -> int:
-        """Hash what is cheap to hash."""
-        return hash((len(self.states), len(self.transitions)))
 
     # In numbers
 
@@ -231,7 +210,8 @@ class Hierarchy:
     @cached_property
     def needs_memory(self) -> bool:
         """Whether agents must have room for what the chart remembers."""
-        return self.planner.remembers and self._has_composites
+        draws = any(callable(item.after) for item in self.transitions)
+        return self.planner.remembers and (draws or self._has_composites)
 
     @cached_property
     def answers_done(self) -> bool:
@@ -337,12 +317,6 @@ class Hierarchy:
 
         return tuple(found)
 
-    def sizes(self) -> Iterator[int]:
-        """Yield for how many transitions from leaf to leaf each one stands."""
-        for arc in self.arcs:
-            leaves = self.leaves_at(arc.source)
-            yield len(leaves) * len(self.ends_of(arc, leaves[0]))
-
     def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
         """Return the leaves to which a transition may lead from one leaf."""
         if not arc.targets:
@@ -356,26 +330,12 @@ class Hierarchy:
         return {}
 
     def _found_ends(self, arc: Arc) -> list[int]:
-        ends: dict[int, None] = {}
-        for targets in self._alternatives(arc.targets):
-            entered = self.tree.entered([replace(arc, targets=targets)], {})
-            ends |= dict.fromkeys(
-                each for each in sorted(entered) if not self.tree.nodes[each].children
-            )
-
-        return list(ends)
-
-    def _alternatives(
-        self, targets: Sequence[int | HistoryAt]
-    ) -> Iterator[tuple[int | HistoryAt, ...]]:
-        """Yield the targets with each state in place of a history that it may stand for."""
-        yield tuple(targets)
-        for place, target in enumerate(targets):
-            if isinstance(target, HistoryAt):
-                inside: Sequence[int] = (
-                    self.leaves_at(target.composite)
-                    if target.deep
-                    else self.tree.nodes[target.composite].children
-                )
-                for number in inside:
-                    yield (*targets[:place], number, *targets[place + 1 :])
+        composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
+        # what histories may stand for, one at a time
+        memories: list[Memory] = [
+            {},
+            *({each: (leaf,)} for each in composites for leaf in self.leaves_at(each)),
+        ]
+        entered = (sorted(self.tree.entered([arc], memory)) for memory in memories)
+        leaves = (each for found in entered for each in found if not self.tree.nodes[each].children)
+        return [*dict.fromkeys(leaves)]

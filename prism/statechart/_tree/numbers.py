@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from prism.statechart._nesting import done
 from prism.statechart.states import state_text
@@ -318,9 +318,6 @@ class Plan:
     notes: Notes | None
     raised: tuple[str, ...]
     settles: bool
-
-    is_open: ClassVar[bool] = False
-    """Whether it must be resolved first; a plan is what has been."""
 
 
 @dataclass(frozen=True)

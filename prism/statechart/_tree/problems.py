@@ -344,7 +344,9 @@ def _sizes_as_written(hierarchy: Hierarchy) -> Iterator[int]:
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     if any(node.children for node in hierarchy.tree.nodes[1:]):
-        yield from _count_problems(next(filter(_is_too_large, accumulate(hierarchy.sizes())), 0))
+        spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
+        sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
+        yield from _count_problems(next(filter(_is_too_large, accumulate(sizes)), 0))
 
 
 def _is_too_large(count: int) -> bool:

@@ -18,7 +18,7 @@ from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart._tree.problems import joined
 from prism.statechart.formats._names import Functions, Names
 from prism.statechart.states import state_text
-from prism.statechart.transitions import History, Transition
+from prism.statechart.transitions import TIMING, History, Transition
 
 SCHEMA_VERSION = 2
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -29,21 +29,17 @@ def to_data(
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     guard_names, action_names = Names("guard", guards), Names("action", actions)
-    # a flat chart has its states in definition order, whatever the order in which it was told
-    told = chart if chart.tree is None else chart.tree
-    order = chart.states if chart.tree is None else None
+    told = chart.hierarchy
     data = {
         "schema": SCHEMA_VERSION,
         "name": chart.name,
         **({"description": chart.description} if chart.description else {}),
         "states": [_state_data(state, action_names) for state in told.states],
         "initial": _places(told.initial),
-        "decision_states": _texts(told.decision_states, order),
-        "timeouts": {
-            state_text(state): told.timeouts[state] for state in _ordered(told.timeouts, order)
-        },
+        "decision_states": [*map(state_text, told.decision_states)],
+        "timeouts": {state_text(state): ticks for state, ticks in told.timeouts.items()},
         "strict": chart.strict,
-        "final_states": _texts(told.final_states, order),
+        "final_states": [*map(state_text, told.final_states)],
         "needs": list(chart.needs),
         "transitions": [
             _transition_data(item, guard_names, action_names) for item in told.transitions
@@ -56,14 +52,6 @@ def to_data(
         )
 
     return data
-
-
-def _ordered(states: Any, order: Any) -> list[Any]:
-    return list(states) if order is None else [state for state in order if state in states]
-
-
-def _texts(states: Any, order: Any) -> list[str]:
-    return [*map(state_text, _ordered(states, order))]
 
 
 def _state_data(state: Any, actions: Names) -> Any:
@@ -101,13 +89,11 @@ def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> di
         data["action"] = actions.of(item.action, item)
     if item.internal:
         data["internal"] = True
-    if callable(item.rate):
-        data["rate"] = guards.of(item.rate, item)
-
-    rare = {"after": item.after, "rate": item.rate, "probability": item.probability}
-    return data | {
-        key: value for key, value in rare.items() if value is not None and key not in data
-    }
+    for key in TIMING:
+        value = getattr(item, key)
+        if value is not None:
+            data[key] = guards.of(value, item) if callable(value) else value
+    return data
 
 
 def _places(target: Any) -> Any:

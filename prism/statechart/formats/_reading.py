@@ -59,7 +59,7 @@ class InDocument(Declaration):
 
 
 class TransitionDocument(Declaration):
-    """One entry of ``transitions``; guard, action and a rate may be names of functions.
+    """One entry of ``transitions``; guard, action, rate and after may be names of functions.
 
     A trigger that was read from SCXML is a descriptor, which matches events by their beginnings.
     """
@@ -71,7 +71,7 @@ class TransitionDocument(Declaration):
     guard: AnyText | InDocument | None = None
     action: AnyText | None = None
     internal: bool = False
-    after: WholeNumber | None = None
+    after: WholeNumber | AnyText | None = None
     rate: float | AnyText | None = None
     probability: float | None = None
 
@@ -248,7 +248,7 @@ class _Parts:
         )
 
     def _transition(self, given: TransitionDocument, where: Where) -> Any:
-        trigger, rate = given.trigger, given.rate
+        trigger = given.trigger
         is_any = given.source == ANY_STATE and ANY_STATE not in self._states
         return self._made(
             where,
@@ -259,8 +259,8 @@ class _Parts:
                 self._guard(given.guard, (*where, "guard")),
                 self._action(given.action, (*where, "action")),
                 internal=given.internal,
-                after=given.after,
-                rate=self._guard(rate, (*where, "rate")) if isinstance(rate, str) else rate,
+                after=self._timing(given.after, (*where, "after")),
+                rate=self._timing(given.rate, (*where, "rate")),
                 probability=given.probability,
             ),
         )
@@ -269,6 +269,9 @@ class _Parts:
         if isinstance(given, InDocument):
             return In(self._place(given.state, where))
         return self._function("guard", given, where)
+
+    def _timing(self, given: Any, where: Where) -> Any:
+        return self._function("guard", given, where) if isinstance(given, str) else given
 
     def _action(self, name: str | None, where: Where) -> Any:
         return self._function("action", name, where)

@@ -11,7 +11,7 @@ from typing import Any
 
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import DONE, EventDescriptor, In, State
-from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
+from prism.statechart._tree.hierarchy import member_of, with_insides
 from prism.statechart.formats._names import Functions, name_of
 from prism.statechart.formats._scxml_names import attribute, head, scxml_guards, scxml_name
 from prism.statechart.states import state_text
@@ -42,15 +42,7 @@ class _Writer:
         self, chart: Definition[Any], guards: Functions | None, actions: Functions | None
     ) -> None:
         self._chart = chart
-        # a flat chart is a tree whose states are all at the top
-        self._tree = chart.tree or Hierarchy(
-            chart.states,
-            chart.transitions,
-            chart.initial,
-            tuple(chart.decision_states),
-            chart.timeouts,
-            tuple(chart.final_states),
-        )
+        self._tree = chart.hierarchy
         self._fields = scxml_guards(chart, guards)
         self._guards, self._actions = guards, actions
         self._histories = {
@@ -178,7 +170,7 @@ class _Writer:
 
     def _number(self, value: Any) -> str:
         if callable(value):
-            return scxml_name(name_of(value, self._guards) or "rate")
+            return scxml_name(name_of(value, self._guards) or "function")
         return repr(value)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 from itertools import count
 from typing import Any
@@ -156,7 +157,7 @@ class _Reader:
             "needs": root.attributes.get(f"{OWN}needs", "").split(),
             "decision_states": [each.name for each in self._states if each.is_set("decision")],
             "timeouts": {
-                each.name: _number(each.attributes[f"{OWN}timeout"])
+                each.name: self._number(each.attributes[f"{OWN}timeout"])
                 for each in self._states
                 if f"{OWN}timeout" in each.attributes
             },
@@ -292,7 +293,7 @@ class _Reader:
                     for child in state.all(*_STATES, "history")
                     for each in child.walk()
                 }
-            action, rate = given.get(f"{OWN}action"), _number(given.get(f"{OWN}rate"))
+            action = given.get(f"{OWN}action")
             move = {
                 "trigger": self._trigger(element),
                 "descriptor": not is_exact,
@@ -301,9 +302,9 @@ class _Reader:
                 "guard": self._guard(given.get("cond")),
                 "action": None if action is None else self._text(action),
                 "internal": bool(is_internal) and inside.issuperset(targets),
-                "after": _number(given.get(f"{OWN}after")),
-                "rate": self._text(rate) if isinstance(rate, str) else rate,
-                "probability": _number(given.get(f"{OWN}probability")),
+                "after": self._number(given.get(f"{OWN}after")),
+                "rate": self._number(given.get(f"{OWN}rate")),
+                "probability": self._number(given.get(f"{OWN}probability")),
             }
             place = given.get(f"{OWN}place", "")
             yield int(place) if place.isdecimal() else number, element.line, move
@@ -323,6 +324,13 @@ class _Reader:
                 )
         return " ".join(event.split())
 
+    def _number(self, text: str | None) -> Any:
+        """Return the number that a text is, or else the name of a function."""
+        for kind in (int, float):
+            with suppress(ValueError):
+                return None if text is None else kind(text)
+        return self._text(text or "")
+
     def _guard(self, source: str | None) -> Any:
         name = (source or "").strip()
         if active := _ACTIVE.fullmatch(name):
@@ -330,16 +338,6 @@ class _Reader:
         if self._is_own and (guard := _GUARD.fullmatch(name)):
             name = guard[1] or "guard"
         return None if source is None else self._text(name)
-
-
-def _number(text: str | None) -> Any:
-    """Return the number that a text is, or else the text."""
-    for kind in (int, float):
-        try:
-            return None if text is None else kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def done_text(event: str) -> str:

@@ -34,13 +34,13 @@ class _Reacting:
         self.reactions = self._rows.groups(self._place.leaves, trigger)
         self.triggers = tuple(hierarchy.triggers)
         self.reacts_to = tuple(
-            each for each in self.triggers if self._rows.groups(self._place.leaves, each).get(each)
+            each for each in self.triggers if self._rows.groups(self._place.leaves, each)
         )
         self.knows = hierarchy.reacts_to
 
     def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
         """Return where the transitions that pass lead, that of a fire first."""
-        resolver = self._rows.open(self._place, "", map(tuple, groups))[3].plan
+        resolver = self._rows.open(self._place, "", map(tuple, groups))
 
         def draw() -> float:
             raise _ChanceError
@@ -50,7 +50,7 @@ class _Reacting:
 
         first = resolver.resolve(passes, draw, remembered)
         found = () if first is None else (first, *resolver.enabled(passes, remembered))
-        return [target for _, _, target, _ in found]
+        return [each.to_state for each in found]
 
 
 def explain(
@@ -76,7 +76,7 @@ def explain(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    groups = found.reactions.get(trigger, [])
+    groups = found.reactions
     decides = not chart.decision_states.isdisjoint(found.leaves)
     tried = _tried(groups, agent, context, strict=chart.strict, all_of_them=decides)
 

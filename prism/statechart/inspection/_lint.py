@@ -169,8 +169,7 @@ def _is_chosen(arc: Arc, tree: Hierarchy) -> bool:
 
 def needed(chart: Definition[Any]) -> tuple[str, ...]:
     """Return the names of what a chart needs of an agent: what is declared, and its own fields."""
-    needs_memory = chart.tree is not None and chart.tree.needs_memory
-    return ("state", *([FIELD] if needs_memory else []), *chart.needs)
+    return ("state", *([FIELD] if chart.hierarchy.needs_memory else []), *chart.needs)
 
 
 def missing(agent: object, needs: Iterable[str]) -> list[str]:

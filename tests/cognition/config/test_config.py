@@ -249,7 +249,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     assert problems_of('\ufeff{"goal": "x"}', tmp_path) == []
 
 
-@pytest.mark.parametrize("keys", [3_000, 3, pytest.param(30_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("keys", [3_000, 3, pytest.param(10_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["x", "output_example", "agent", "thinking_log\\u0007", "k" * 200])
 @pytest.mark.sampled(20)
 def test_a_check_is_bounded_whatever_the_file_holds(name: str, keys: int, tmp_path: Path) -> None:

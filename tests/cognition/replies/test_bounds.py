@@ -75,7 +75,7 @@ def test_time_grows_no_faster_than_the_reply() -> None:
         assert process_time() - start < 10 * MOST_SECONDS, family
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_reply_takes_over_fifty_milliseconds() -> None:
     """Each hostile reply of 200,000 characters is read in the CPU time of ten plain loops."""
     loops = measured(HOSTILE)["loops"]

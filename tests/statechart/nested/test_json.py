@@ -28,6 +28,7 @@ def everything() -> Statechart[Phone]:
         Transition("tires", Phone.ENGAGING, Phone.POCKET, after=20),
         Transition("idles", Phone.READING, Phone.POCKET, rate=speed),
         Transition("idles", Phone.REPLYING, Phone.POCKET, rate=0.25),
+        Transition("naps", Phone.READING, Phone.POCKET, after=speed),
         Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
         timeouts={Phone.ENGAGING: 30},
         decision_states=[Phone.REPLYING],

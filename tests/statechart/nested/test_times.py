@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections import Counter
+from contextlib import nullcontext
 from functools import partial
 from math import exp
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest, chisquare
 
 from prism.agents import SocialAgent
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import AgentState as S
 from prism.statechart import State, Statechart, Transition, done
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
@@ -43,7 +46,7 @@ def test_after_is_exact_to_the_tick_and_a_limit_is_strictly_greater() -> None:
         assert agent.state_history[-1].trigger in ("tires", "timeout")
 
 
-def resting(*more: Transition[S], after: int = 3, states: Any = (), **options: Any) -> Any:
+def resting(*more: Transition[S], after: Any = 3, states: Any = (), **options: Any) -> Any:
     """Return a chart in which whoever rests wakes, with or without an unrelated composite."""
     moves = [Transition("wakes", S.RESTING, S.IDLE, after=after, action=options.pop("act", None))]
     rests = Transition("rests", S.IDLE, S.RESTING)
@@ -85,6 +88,42 @@ def test_another_after_and_a_guard_that_refused_are_kept_apart(states: Any) -> N
     assert asked == []
     agent.state, agent.state_memory = S.RESTING, {"ticks": 5, "entered": {"resting": 0}}
     assert resting(states=states).tick(agent) is S.IDLE
+
+
+@pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
+def test_a_function_says_the_time_anew_on_each_entry(states: Any) -> None:
+    """What it said is kept with the agent, so copies, pickles and resumed agents keep it."""
+    delays = [4, np.int64(2), 3]
+    chart = resting(after=lambda _agent: delays.pop(0), states=states)
+    agent = chart.adopt(PLAIN())
+    chart.fire(agent, "rests")
+    chart.tick(agent)
+    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert ticks_until(chart, twin, S.IDLE) == 3
+    assert ticks_until(chart, agent, S.IDLE) == 3
+    chart.fire(agent, "rests")
+    json.dumps(agent.state_memory)
+    assert ticks_until(chart, agent, S.IDLE) == 2
+    agent.state = S.RESTING
+    assert (ticks_until(chart, agent, S.IDLE), delays) == (3, [])
+
+
+@pytest.mark.parametrize("given", [0, 2.5, True, "soon"])
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_function_must_say_a_whole_number_of_ticks(
+    given: Any, strict: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Anything else is an error as that of a guard: raised again in each tick, or logged once."""
+    chart = resting(after=lambda _agent, context: context, strict=strict)
+    agent = chart.adopt(PLAIN(state=S.IDLE))
+    message = (
+        f"after must be a whole number of ticks, 1 or more, but its function returned {given!r}"
+    )
+    for drive in (lambda: chart.fire(agent, "rests", given), lambda: chart.tick(agent, given)):
+        with pytest.raises(FieldValueError, match=message) if strict else nullcontext():
+            drive()
+    assert agent.state is S.RESTING
+    assert caplog.text.count(message) == (0 if strict else 1)
 
 
 def failing_once(agent: Any, _context: Any) -> None:
@@ -288,7 +327,7 @@ def test_where_no_chance_passes_the_next_is_tried() -> None:
     ("options", "message"),
     [
         ({"after": 0}, "after must be a whole number of ticks, 1 or more, got 0"),
-        ({"after": lambda who: who.pace}, "its own, fire the event once its ticks_in_state are"),
+        ({"after": lambda: 3}, "must take two arguments, after"),
         ({"rate": -1}, "rate must be a number above 0 or a function, got -1"),
         ({"probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
         ({"after": 1, "rate": 1}, "after and rate cannot be combined"),

@@ -210,7 +210,7 @@ asyncio.run(run())
 
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(12, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.long)],
+    [pytest.param(4, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.long)],
 )
 def test_processes_that_ran_code_end_well(number: int) -> None:
     """The interpreter ends with status 0, and no worker is left; nothing aborts at exit."""
