@@ -252,6 +252,13 @@ def test_text_that_is_no_json_is_refused(
     assert problem in caught.value.problem
 
 
+def nested(levels: int) -> list[Any]:
+    inside: list[Any] = ["calm"]
+    for number in range(levels):
+        inside = [{"state": f"s{number}", "states": inside}]
+    return inside
+
+
 def many(text: str, count: int = 20_000) -> list[str]:
     return [f"{text}{number}" for number in range(count)]
 
@@ -264,8 +271,20 @@ def many(text: str, count: int = 20_000) -> list[str]:
         {"states": many("s"), "final_states": many("s"), "decision_states": many("s")},
         {"states": [{"state": "p", "parallel": True, "states": many("s")}], "initial": many("s")},
         {"states": ["calm", "angry", {"state": "x", "initial": "\ud800"}]},
+        {"states": nested(120)},
+        {"states": nested(5000)},
+        {"states": [{"state": "calm", "initial": {"history": "x"}, "entry": ["unlock"]}]},
     ],
-    ids=["names", "wildcards", "final states", "regions", "surrogates"],
+    ids=[
+        "names",
+        "wildcards",
+        "final states",
+        "regions",
+        "surrogates",
+        "levels",
+        "thousands",
+        "parts",
+    ],
 )
 def test_a_hostile_document_is_refused_or_read_at_once(changes: dict[str, Any]) -> None:
     """Not in a time, nor with a message, that is a product of what stands in it."""

@@ -115,15 +115,6 @@ def test_an_event_may_have_the_name_of_something_done_that_never_is() -> None:
     assert chart.fire(agent, "done.state.x") == "t"
 
 
-def test_an_event_that_nothing_reacts_to_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """As in every other chart."""
-    chart, agent = begun(LAMP)
-    assert chart.fire(agent, "off.now") == "off"
-    assert not caplog.records
-    assert chart.fire(agent, "unheard of") is None
-    assert "no transition has the trigger 'unheard of'" in caplog.text
-
-
 def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -> None:
     """Nothing is evaluated; ``In`` alone is known."""
     seen: list[str] = []
