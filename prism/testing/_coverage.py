@@ -270,8 +270,7 @@ class Recorder(Instrument):
                 )
                 for item in chart.written
             ]
-            states = map(state_text, chart.states) if chart.tree is None else chart.tree.texts
-            use = self._known(chart.name, states, uses)
+            use = self._known(chart.name, chart.hierarchy.texts, uses)
             self._known_uses[chart] = use
 
         return use

@@ -14,10 +14,7 @@ from prism.statechart.states import state_text
 
 def states_of(chart: Definition[Any]) -> Sequence[Any]:
     """Return all states of a chart, including composite states."""
-    if chart.tree is None:
-        return chart.states
-
-    return [node.state for node in chart.tree.tree.nodes[1:]]
+    return [node.state for node in chart.hierarchy.tree.nodes[1:]]
 
 
 def has_state(charts: Iterable[Definition[Any]], state: Any) -> bool:

@@ -327,10 +327,10 @@ def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
     """Return the triggers that any of several charts has; None if one need not name them all."""
     found: set[str] = set()
     for chart in charts:
-        if chart.tree is not None and chart.tree.descriptors:
+        if chart.hierarchy.descriptors:
             return None
         found.update(each.trigger for each in chart.transitions)
-        found.update(() if chart.tree is None else chart.tree.triggers)
+        found.update(chart.hierarchy.triggers)
 
     return frozenset(found)
 
@@ -593,17 +593,15 @@ def chart_name(cls: type[Agent]) -> str:
 
 def _limited(definition: Definition[Any]) -> Collection[Any]:
     """Return the leaves in which a limit of the chart can cause a time-out."""
-    tree = definition.tree
     # a time-out in one region is an event for all of them
-    if tree is not None and tree.tree.has_regions and definition.timeouts:
+    if definition.hierarchy.tree.has_regions and definition.timeouts:
         return definition.states
 
     return {leaf for state in definition.timeouts for leaf in definition.leaves_of(state)}
 
 
 def _has_regions(chart: Statechart[Any]) -> bool:
-    tree = chart.definition.tree
-    return tree is not None and tree.tree.has_regions
+    return chart.definition.hierarchy.tree.has_regions
 
 
 def _is_ticked(cls: type[Agent], chart: Statechart[Any]) -> bool:

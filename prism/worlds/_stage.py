@@ -721,8 +721,7 @@ def _arrows(tree: Hierarchy) -> list[list[str]]:
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
     """Return what charts remember, for a checkpoint."""
-    tree = kind.definition.tree
-    if tree is None or not tree.planner.remembers:
+    if not kind.definition.hierarchy.planner.remembers:
         return {}
 
     return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}

@@ -172,12 +172,11 @@ class _Tick:
             count(self._memory, [state for state in self._active if state in schedule.timed])
 
     def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
-        """Yield what makes each transition that is due, looked for only when its turn comes."""
+        """Yield what makes each transition that may be due, in turn."""
         yield from self._time_outs()
         for state in self._active:
             for key, arc in self._schedule.after.get(state, {}).items():
-                if self._is_due(state, key, arc):
-                    yield partial(self._make_once, state, key, arc)
+                yield partial(self._make_in_time, state, key, arc)
         for state in self._active if by_chance else ():
             if state in self._schedule.rates and state in self._active_now():
                 yield partial(self._make_by_chance, self._schedule.rates[state])
@@ -199,24 +198,21 @@ class _Tick:
             if self._time_in(state) > limits[state]:
                 yield fire
 
-    def _is_due(self, state: str, key: str, arc: Arc) -> bool:
-        """Return whether the time of a transition has come, and did not come before."""
+    def _make_in_time(self, state: str, key: str, arc: Arc) -> Any:
+        """Make a transition if its time has come; unless it raises, it has then had its time."""
         time = self._time_in(state)
         if time < 0:
-            return False
+            return None
         kept = self._schedule.begin(self._chart, self._agent, state, self._context)
         after: Any = arc.written.after
         limit = abs(kept[key]) if callable(after) else after
-        return bool(time >= limit != -kept.get(key, 0))
+        if time < limit or kept.get(key) == -limit:
+            return None
 
-    def _make_once(self, state: str, key: str, arc: Arc) -> Any:
-        """Make a transition whose time has come; unless it raises, it has then had its time."""
-        entered = self._memory["entered"]
-        since = entered[state]
+        since = self._memory["entered"][state]
         made = self._chart._steps.alone(self._agent, arc, self._context)
-        if entered.get(state) == since:
-            kept, after = self._memory["after"][state], arc.written.after
-            kept[key] = -kept[key] if callable(after) else -(after or 0)
+        if self._memory["entered"].get(state) == since:
+            kept[key] = -limit
         return made
 
     def _make_by_chance(self, arcs: list[Arc]) -> Any:
