@@ -13,7 +13,7 @@ from io import BytesIO, FileIO
 from os import PathLike
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 
@@ -23,9 +23,6 @@ from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
 from prism.statechart.reasoner._questions import ASKED_AT, Instant
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 PROMPTS_NAME = "prompts.jsonl.gz"
 """Name of the file in the folder of a run."""
@@ -41,7 +38,6 @@ Tell = Callable[[str], object]
 
 _VERSION = 1
 _BLOCK_BYTES = 1 << 18
-_MOST_WAITING = 4
 _LEVEL = 6
 _NOT_READ = "is cut off or damaged: not a JSON object"
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
@@ -51,9 +47,9 @@ class PromptLog:
     """A file of prompts and replies, for `Reasoner` and `Writer`.
 
     Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
-    colon, and the number of decisions and texts that the agent has asked for. A separate thread
-    compresses lines in blocks, each a gzip member, so a killed process loses at most the last
-    block. Only the user who runs prism may read the file.
+    colon, and the number of decisions and texts that the agent has asked for. Lines are compressed
+    in blocks, each a gzip member, so a killed process loses at most the last block. Only the user
+    who runs prism may read the file.
 
     Args:
         path: File to write; it must not exist yet, unless it is continued.
@@ -76,19 +72,15 @@ class PromptLog:
         *,
         go_on: Mapping[str, Any] | None = None,
     ) -> None:
-        # slow to import, and few runs record their prompts
-        from concurrent.futures import ThreadPoolExecutor
-
         self.path: Path = Path(path)
         self._clock = clock
         self._counts: Counter[str] = Counter(go_on["counts"] if go_on else {})
         self._asked_at: dict[str, tuple[int, int]] = {}
         self._lines = bytearray()
         self._file = _opened(self.path, 0 if go_on is None else go_on["bytes"])
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prism-prompts")
-        self._waiting: list[Future[None]] = []
         self._failure: OSError | None = None
-        atexit.register(self._write_rest)
+        # of a program that ends without closing it
+        atexit.register(self.flush)
         if go_on is None:
             header = {"prism": __version__, "prompts": _VERSION, "private": PRIVATE}
             self._lines += orjson.dumps(header, option=_OPTIONS)
@@ -113,12 +105,13 @@ class PromptLog:
         place = {} if asked_at is None else dict(zip(("round", "tick"), asked_at, strict=True))
         self._lines += _line({"id": record["id"], **place, **record})
         if len(self._lines) >= _BLOCK_BYTES:
-            self._hand_over()
+            self.flush()
 
     def flush(self) -> None:
         """Pass all records so far to the operating system, so that others can read them."""
-        self._hand_over()
-        self._settle(0)
+        block, self._lines = bytes(self._lines), bytearray()
+        if block:
+            self._write(block)
 
     def save(self) -> dict[str, Any]:
         """Write everything so far to the disk, so that it survives a crash of the machine.
@@ -136,8 +129,7 @@ class PromptLog:
             if not self._file.closed:
                 self.flush()
         finally:
-            atexit.unregister(self._write_rest)
-            self._thread.shutdown()
+            atexit.unregister(self.flush)
             self._file.close()
 
     def __enter__(self) -> Self:
@@ -147,29 +139,6 @@ class PromptLog:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
-
-    def _hand_over(self) -> None:
-        """Pass the lines so far to the writing thread, during the run."""
-        if self._lines:
-            block, self._lines = bytes(self._lines), bytearray()
-            self._waiting.append(self._thread.submit(self._write, block))
-
-        # so that a disk that is slower than the run does not fill the memory
-        self._settle(_MOST_WAITING)
-
-    def _write_rest(self) -> None:
-        """Write what a program that ends without closing the file has left; its thread is over."""
-        if self._lines:
-            self._write(bytes(self._lines))
-
-    def _settle(self, most: int) -> None:
-        """Wait until at most a number of blocks are left.
-
-        Raises:
-            OSError: If a block could not be written; the message names the file.
-        """
-        while self._waiting and (len(self._waiting) > most or self._waiting[0].done()):
-            self._waiting.pop(0).result()
 
     def _write(self, block: bytes) -> None:
         # without a time, so that the same run writes the same bytes if its replies are the same

@@ -331,7 +331,7 @@ class Edge:
         self.to_text: str = state_text(to_state)
         self.trigger: str = trigger
         self.keys: Keys = keys
-        # in a chart with composites: what is exited and entered, or what decides it
+        # in a chart with composites: what is exited and entered
         self.plan: Any = None
         self.variants: dict[Keys, Edge] = {keys: self}
 
