@@ -23,7 +23,7 @@ from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.runs._folder import read_summary
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
-from prism.statechart.formats._export import to_diagram, to_outline
+from prism.statechart.formats._export import to_outline
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 
@@ -153,11 +153,11 @@ def _charts_of_feeds() -> tuple[Diagram, ...]:
         *(social_media_chart(acts=acts) for acts in (False, True)),
         *(social_feed_chart(acts=acts) for acts in (False, True)),
     )
-    thinking = to_diagram(cognitive_chart().definition)
+    thinking = to_outline(cognitive_chart().definition)
     # the actions depend on the agent
     arrows = tuple(replace(arrow, labels=_triggers(arrow)) for arrow in thinking.arrows)
 
-    return *(to_diagram(chart.definition) for chart in charts), replace(thinking, arrows=arrows)
+    return *(to_outline(chart.definition) for chart in charts), replace(thinking, arrows=arrows)
 
 
 def _triggers(arrow: Arrow) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Box, Diagram, showable, to_dot, to_mermaid
 from prism.statechart import social_media_chart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 
 QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")
@@ -30,7 +30,7 @@ def unquoted(text: str) -> str:
 @given(data=st.data())
 def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a DOT statement, and nodes and edges carry all states and labels."""
-    found = to_diagram(data.draw(random_charts.charts()).definition)
+    found = to_outline(data.draw(random_charts.charts()).definition)
     lines = to_dot(found).split("\n")[:-1]
     nodes = [match.groups() for match in map(NODE.fullmatch, lines) if match]
     edges = [match.groups() for match in map(EDGE.fullmatch, lines) if match]
@@ -103,7 +103,7 @@ def decoded(text: str) -> str:
 @given(data=st.data())
 def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a Mermaid statement, and all states and labels can be read back."""
-    found = to_diagram(data.draw(random_charts.charts()).definition)
+    found = to_outline(data.draw(random_charts.charts()).definition)
     lines = [LINE.fullmatch(line) for line in to_mermaid(found).split("\n")[:-1]]
     assert all(lines)
     named = {line["id"]: decoded(line["text"]) for line in lines if line and line["id"]}

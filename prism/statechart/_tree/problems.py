@@ -77,18 +77,11 @@ def _set_problems(states: Sequence[Any]) -> Iterator[str]:
 
 
 def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
-    places = dict[str, list[str]]()
-    for state in with_insides(hierarchy.states):
-        for inside in state.states if isinstance(state, State) else ():
-            text = state_text(member_of(inside))
-            places.setdefault(text, []).append(f"in {state_text(member_of(state))!r}")
-    for state in hierarchy.states:
-        places.setdefault(state_text(member_of(state)), []).append("at the top")
-
+    counts = Counter(map(state_text, members))
     yield from (
-        f"state {text!r} appears in the tree twice, {' and '.join(found)}: remove one"
-        for text, found in places.items()
-        if len(found) > 1
+        f"state {text!r} appears in the tree twice: remove one"
+        for text, count in counts.items()
+        if count > 1
     )
 
     if any(isinstance(each, State) and each.parallel for each in with_insides(hierarchy.states)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from prism.errors import DefinitionError
@@ -21,6 +21,7 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, History, Transition
 
 SCHEMA_VERSION = 2
+Namer = Callable[[Any, object], str]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -29,22 +30,7 @@ def to_data(
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     guard_names, action_names = Names("guard", guards), Names("action", actions)
-    told = chart.hierarchy
-    data = {
-        "schema": SCHEMA_VERSION,
-        "name": chart.name,
-        **({"description": chart.description} if chart.description else {}),
-        "states": [_state_data(state, action_names) for state in told.states],
-        "initial": _places(told.initial),
-        "decision_states": [*map(state_text, told.decision_states)],
-        "timeouts": {state_text(state): ticks for state, ticks in told.timeouts.items()},
-        "strict": chart.strict,
-        "final_states": [*map(state_text, told.final_states)],
-        "needs": list(chart.needs),
-        "transitions": [
-            _transition_data(item, guard_names, action_names) for item in told.transitions
-        ],
-    }
+    data = data_of(chart, guard_names.of, action_names.of, guard_names.of)
     problems = guard_names.problems + action_names.problems
     if problems:
         raise DefinitionError(
@@ -54,26 +40,53 @@ def to_data(
     return data
 
 
-def _state_data(state: Any, actions: Names) -> Any:
+def data_of(chart: Definition[Any], guard: Namer, action: Namer, timing: Namer) -> dict[str, Any]:
+    """Return a chart as plain data.
+
+    Args:
+        chart: The chart.
+        guard: Names a guard; gets the function and the transition.
+        action: Names an action.
+        timing: Names a function that returns a rate or a number of ticks.
+    """
+    told = chart.hierarchy
+    return {
+        "schema": SCHEMA_VERSION,
+        "name": chart.name,
+        **({"description": chart.description} if chart.description else {}),
+        "states": [_state_data(state, action) for state in told.states],
+        "initial": _places(told.initial),
+        "decision_states": [*map(state_text, told.decision_states)],
+        "timeouts": {state_text(state): ticks for state, ticks in told.timeouts.items()},
+        "strict": chart.strict,
+        "final_states": [*map(state_text, told.final_states)],
+        "needs": list(chart.needs),
+        "transitions": [_transition_data(item, guard, action, timing) for item in told.transitions],
+    }
+
+
+def _state_data(state: Any, action: Namer) -> Any:
     if not isinstance(state, State):
         return state_text(state)
 
     data: dict[str, Any] = {"state": state_text(state.state)}
     if state.states:
-        data["states"] = [_state_data(inside, actions) for inside in state.states]
+        data["states"] = [_state_data(inside, action) for inside in state.states]
     if state.initial:
         data["initial"] = _places(state.initial)
     if state.parallel:
         data["parallel"] = True
     for key, functions in (("entry", state.entry), ("exit", state.exit)):
-        names = [actions.of(each, f"{key} of {state_text(state.state)!r}") for each in functions]
+        names = [action(each, f"{key} of {state_text(state.state)!r}") for each in functions]
         if names:
             data[key] = names[0] if len(names) == 1 else names
 
     return data
 
 
-def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> dict[str, Any]:
+def _transition_data(
+    item: Transition[Any], guard: Namer, action: Namer, timing: Namer
+) -> dict[str, Any]:
     data: dict[str, Any] = {
         "trigger": item.trigger,
         "source": state_text(item.source),
@@ -84,15 +97,15 @@ def _transition_data(item: Transition[Any], guards: Names, actions: Names) -> di
     if isinstance(item.guard, In):
         data["guard"] = {"in": state_text(item.guard.state)}
     elif item.guard is not None:
-        data["guard"] = guards.of(item.guard, item)
+        data["guard"] = guard(item.guard, item)
     if item.action is not None:
-        data["action"] = actions.of(item.action, item)
+        data["action"] = action(item.action, item)
     if item.internal:
         data["internal"] = True
     for key in TIMING:
         value = getattr(item, key)
         if value is not None:
-            data[key] = guards.of(value, item) if callable(value) else value
+            data[key] = timing(value, item) if callable(value) else value
     return data
 
 

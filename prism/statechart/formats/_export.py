@@ -10,7 +10,6 @@ from prism.drawing._languages import to_dot, to_mermaid
 from prism.drawing._svg import draw_svg
 from prism.statechart._definition import Definition
 from prism.statechart._identity import shown_name
-from prism.statechart._nesting import Configuration
 from prism.statechart._tree.numbers import CHART, HistoryAt
 from prism.statechart.formats._document import to_data, to_text
 from prism.statechart.formats._scxml import to_scxml
@@ -24,37 +23,18 @@ _FEWEST_COLLAPSED = 3
 """States that must have a transition in common before their arrows become one."""
 
 
-def to_diagram(chart: Definition[Any]) -> Diagram:
-    """Return the outline of a chart.
-
-    A transition that all other states but the final ones have in common becomes one arrow without a
-    source.
-    """
-    return Diagram(
-        tuple(map(state_text, chart.states)),
-        _arrows(chart.transitions, set(chart.states) - chart.final_states),
-        None if isinstance(chart.initial, Configuration) else state_text(chart.initial),
-        chart.name,
-        frozenset(map(state_text, chart.decision_states)),
-        {
-            state_text(state): chart.timeouts[state]
-            for state in chart.states
-            if state in chart.timeouts
-        },
-        frozenset(map(state_text, chart.final_states)),
-    )
-
-
 def to_outline(chart: Definition[Any]) -> Diagram:
-    """Return the outline of a chart with what lies inside what, and transitions as written."""
-    tree = chart.tree
-    if tree is None:
-        return to_diagram(chart)
+    """Return the outline of a chart with what lies inside what, and transitions as written.
 
+    In a flat chart, a transition that all other states but the final ones have in common becomes
+    one arrow without a source.
+    """
+    tree = chart.hierarchy
     outline = _Outline(tree)
+    leaving = set(chart.states) - chart.final_states
     return Diagram(
         (*outline.texts, *outline.marks.values()),
-        outline.arrows(),
+        outline.arrows() if chart.tree else _arrows(chart.transitions, leaving),
         outline.name(tree.tree.nodes[CHART].initial[0]),
         chart.name,
         frozenset(map(state_text, tree.decision_states)),

@@ -6,16 +6,26 @@ not stands in prism's namespace, which interpreters ignore.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Mapping
 from typing import Any
+from xml.etree.ElementTree import Element, indent, tostring
 
-from prism.statechart._definition import Definition
-from prism.statechart._nesting import DONE, EventDescriptor, In, State
-from prism.statechart._tree.hierarchy import member_of, with_insides
+from prism.statechart._definition import DEFAULT_NAME, Definition
+from prism.statechart._nesting import DONE
+from prism.statechart.formats._document import data_of
 from prism.statechart.formats._names import Functions, name_of
-from prism.statechart.formats._scxml_names import attribute, head, scxml_guards, scxml_name
-from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMING, History, Transition, as_tuple, is_any_state
+from prism.statechart.formats._scxml_names import (
+    NAMESPACE,
+    PRISM_NAMESPACE,
+    scxml_guards,
+    scxml_name,
+)
+from prism.statechart.transitions import TIMING, is_any_state
+
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML has no room for, not even escaped (XML 1.0, section 2.2)."""
 
 
 def to_scxml(
@@ -32,7 +42,10 @@ def to_scxml(
         guards: Guards by name, for those without a name of their own.
         actions: Actions by name.
     """
-    return "\n".join(_Writer(chart, guards, actions).lines()) + "\n"
+    root = _Writer(chart, guards, actions).root()
+    indent(root)
+    text = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 class _Writer:
@@ -41,152 +54,125 @@ class _Writer:
     def __init__(
         self, chart: Definition[Any], guards: Functions | None, actions: Functions | None
     ) -> None:
-        self._chart = chart
-        self._tree = chart.hierarchy
-        self._fields = scxml_guards(chart, guards)
-        self._guards, self._actions = guards, actions
-        self._histories = {
-            history: f"{_id(history.state)}.history.{number}"
-            for number, history in enumerate(dict.fromkeys(self._named_histories()), start=1)
-        }
-        self._leaving: dict[str, list[tuple[int, Transition[Any]]]] = {}
-        for arc in self._tree.arcs:
-            member = self._tree.tree.nodes[arc.source].state
-            if member not in self._tree.final_states:
-                leaving = self._leaving.setdefault(state_text(member), [])
-                leaving.append((arc.place, arc.written))
+        fields = scxml_guards(chart, guards)
+        self._hierarchy = chart.hierarchy
+        self._data = data_of(
+            chart,
+            lambda guard, _: next(name for name, known in fields.items() if known == guard),
+            lambda action, _: scxml_name(name_of(action, actions) or "action"),
+            lambda timing, _: scxml_name(name_of(timing, guards) or "function"),
+        )
+        for key in ("final_states", "decision_states"):
+            self._data[key] = frozenset(self._data[key])
+        self._histories: dict[str, dict[str, str]] = {}
+        self._leaving: dict[str, list[Element]] = {}
 
-    def _named_histories(self) -> Iterator[History[Any]]:
-        targets = [each for item in self._tree.transitions for each in _targets(item)]
-        for state in with_insides(self._tree.states):
-            targets += state.initial if isinstance(state, State) else ()
-        return (each for each in targets if isinstance(each, History))
+    def root(self) -> Element:
+        """Return the document."""
+        data = self._data
+        for arc in self._hierarchy.arcs:
+            source = self._hierarchy.tree.texts[arc.source]
+            move = self._transition(data["transitions"][arc.place], arc.place)
+            if is_any_state(arc.written.source):
+                move.set("prism:source", "*")
+            if source not in data["final_states"]:
+                self._leaving.setdefault(source, []).append(move)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the document."""
-        chart = self._chart
-        extras = ' prism:strict="true"' if chart.strict else ""
-        extras += attribute("prism:needs", " ".join(chart.needs)) if chart.needs else ""
-        yield from head(chart, self._places(as_tuple(self._tree.initial)), extras)
-        for state in self._tree.states:
-            yield from self._state(state, "  ")
-        yield "</scxml>"
+        root = _element(
+            "scxml",
+            **{"xmlns": NAMESPACE, "xmlns:prism": PRISM_NAMESPACE, "version": "1.0"},
+            **{"datamodel": "ecmascript", "name": scxml_name(data["name"] or DEFAULT_NAME)},
+            initial=self._places(data["initial"]),
+            strict=data["strict"],
+            needs=" ".join(data["needs"]),
+            description=data.get("description"),
+        )
+        root.extend([self._state(each) for each in data["states"]])
+        # only now are all histories known
+        for state in [*root.iter()]:
+            for place, name in self._histories.pop(state.get("id", ""), {}).items():
+                state.insert(0, self._history(json.loads(place), name))
+        return root
 
-    def _state(self, state: Any, indent: str) -> Iterator[str]:
-        member = member_of(state)
-        tag = "state"
-        if member in self._tree.final_states:
-            tag = "final"
-        elif isinstance(state, State) and state.parallel:
-            tag = "parallel"
+    def _state(self, data: Any) -> Element:
+        data = data if isinstance(data, dict) else {"state": data}
+        text, chart = data["state"], self._data
+        tag = "parallel" if data.get("parallel") else "state"
+        names = {key: " ".join(_listed(data.get(key))) for key in ("entry", "exit")}
+        state = _element(
+            "final" if text in chart["final_states"] else tag,
+            id=scxml_name(text),
+            initial=self._places(data.get("initial")),
+            **names,
+            decision=text in chart["decision_states"],
+            timeout=chart["timeouts"].get(text),
+        )
+        state.extend(self._leaving.get(text, ()))
+        state.extend([self._state(each) for each in data.get("states", ())])
+        return state
 
-        inside = [
-            *self._history_lines(member),
-            *self._transition_lines(member),
-            *(
-                line
-                for each in (state.states if isinstance(state, State) else ())
-                for line in self._state(each, "  ")
-            ),
-        ]
-        opened = f"{indent}<{tag}{self._attributes(state)}"
-        if not inside:
-            yield f"{opened}/>"
-            return
-        yield f"{opened}>"
-        yield from (f"{indent}{line}" for line in inside)
-        yield f"{indent}</{tag}>"
-
-    def _attributes(self, state: Any) -> str:
-        member = member_of(state)
-        found = attribute("id", _id(member))
-        if isinstance(state, State):
-            if state.initial:
-                found += attribute("initial", self._places(state.initial))
-            for kind, functions in (("entry", state.entry), ("exit", state.exit)):
-                if functions:
-                    names = (self._action(each) for each in functions)
-                    found += attribute(f"prism:{kind}", " ".join(names))
-        if member in self._tree.decision_states:
-            found += ' prism:decision="true"'
-        if member in self._tree.timeouts:
-            found += f' prism:timeout="{self._tree.timeouts[member]}"'
-
-        return found
-
-    def _places(self, targets: Iterable[Any]) -> str:
-        return " ".join(
-            self._histories[each] if isinstance(each, History) else _id(each) for each in targets
+    def _transition(self, data: Mapping[str, Any], place: int) -> Element:
+        guard, trigger = data.get("guard"), data["trigger"]
+        is_exact = trigger is not None and "descriptor" not in data
+        if is_exact:
+            prefix = DONE if trigger.startswith(DONE) else ""
+            trigger = prefix + scxml_name(trigger.removeprefix(prefix))
+        if guard is not None:
+            active = isinstance(guard, dict) and f"In('{scxml_name(guard['in'])}')"
+            guard = active or f"_event.data.{guard}"
+        return _element(
+            "transition",
+            event=trigger,
+            cond=guard,
+            target=self._places(data["target"]),
+            type="internal" if data.get("internal") else None,
+            exact=is_exact,
+            place=place,
+            **{key: data.get(key) for key in ("action", *TIMING)},
         )
 
-    def _history_lines(self, member: Any) -> Iterator[str]:
-        for history, name in self._histories.items():
-            if history.state != member:
+    def _places(self, places: Any) -> str:
+        """Return the ids of states and histories."""
+        ids = []
+        for each in _listed(places):
+            if isinstance(each, str):
+                ids.append(scxml_name(each))
                 continue
-            node = self._tree.tree.nodes[self._tree.tree.numbers[state_text(member)]]
-            implicit = "" if history.default is not None else ' prism:implicit="true"'
-            kind = "deep" if history.deep else "shallow"
-            numbers = node.children if node.kind == "parallel" else node.children[:1]
-            default = (
-                as_tuple(history.default)
-                if history.default is not None
-                else [self._tree.tree.nodes[number].state for number in numbers]
-            )
-            yield f'  <history id="{name}" type="{kind}"{implicit}>'
-            yield f'    <transition target="{self._places(default)}"/>'
-            yield "  </history>"
+            state = scxml_name(each["history"])
+            known = self._histories.setdefault(state, {})
+            ids.append(known.setdefault(json.dumps(each), f"{state}.history.{len(known) + 1}"))
+        return " ".join(ids)
 
-    def _transition_lines(self, member: Any) -> Iterator[str]:
-        for place, item in self._leaving.get(state_text(member), []):
-            yield f"  <transition{self._transition(place, item)}/>"
-
-    def _action(self, action: Any) -> str:
-        return scxml_name(name_of(action, self._actions) or "action")
-
-    def _transition(self, place: int, item: Transition[Any]) -> str:
-        found = _event(item.trigger) + self._condition(item.guard)
-        if item.target is not None:
-            found += attribute("target", self._places(_targets(item)))
-        if item.internal:
-            found += ' type="internal"'
-        if item.action is not None:
-            found += attribute("prism:action", self._action(item.action))
-        if is_any_state(item.source):
-            found += ' prism:source="*"'
-        for name in TIMING:
-            value = getattr(item, name)
-            if value is not None:
-                found += attribute(f"prism:{name}", self._number(value))
-
-        return found + f' prism:place="{place}"'
-
-    def _condition(self, guard: Any) -> str:
-        if guard is None:
-            return ""
-        if isinstance(guard, In):
-            return attribute("cond", f"In('{_id(guard.state)}')")
-        field = next(name for name, known in self._fields.items() if known == guard)
-        return attribute("cond", f"_event.data.{field}")
-
-    def _number(self, value: Any) -> str:
-        if callable(value):
-            return scxml_name(name_of(value, self._guards) or "function")
-        return repr(value)
+    def _history(self, data: Mapping[str, Any], name: str) -> Element:
+        tree = self._hierarchy.tree
+        node = tree.nodes[tree.numbers[data["history"]]]
+        # SCXML's histories have a default always
+        numbers = node.children if node.kind == "parallel" else node.children[:1]
+        default = data.get("default", [tree.texts[number] for number in numbers])
+        kind = "deep" if data["deep"] else "shallow"
+        history = _element("history", id=name, type=kind, implicit="default" not in data)
+        history.append(_element("transition", target=self._places(default)))
+        return history
 
 
-def _targets(item: Transition[Any]) -> tuple[Any, ...]:
-    return () if item.target is None else as_tuple(item.target)
+_OF_SCXML = {
+    *("xmlns", "xmlns:prism", "version", "datamodel", "name", "initial"),
+    *("id", "event", "cond", "target", "type"),
+}
 
 
-def _id(state: Any) -> str:
-    return scxml_name(state_text(state))
+def _element(tag: str, **attributes: Any) -> Element:
+    """Return an element with those attributes that say something, prism's own in its namespace."""
+    element = Element(tag)
+    for key, value in attributes.items():
+        if value is not None and value is not False and value != "":
+            text = "true" if value is True else str(value)
+            name = key if key in _OF_SCXML else f"prism:{key}"
+            element.set(name, _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
+    return element
 
 
-def _event(trigger: str | None) -> str:
-    if trigger is None:
-        return ""
-    if isinstance(trigger, EventDescriptor):
-        return attribute("event", trigger)
-    prefix = DONE if trigger.startswith(DONE) else ""
-    name = prefix + scxml_name(trigger.removeprefix(prefix))
-    return attribute("event", name) + ' prism:exact="true"'
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return given if isinstance(given, list) else [given]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
-from xml.sax.saxutils import escape
 
 from prism.statechart._asking import Asking
 from prism.statechart._definition import Definition
@@ -18,7 +16,6 @@ PRISM_NAMESPACE = "urn:prism:statechart"
 
 _ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
 _CODE = re.compile(r"_x([0-9A-F]{4,6})_")
-_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
 """Event descriptors that would match the interpreter's own events (SCXML, section 5.10.2)."""
 
@@ -74,27 +71,3 @@ def scxml_guards(
 
 def _code(found: re.Match[str]) -> str:
     return f"_x{ord(found[0][0]):04X}_"
-
-
-def head(chart: Definition[Any], initial: str, extras: str = "") -> Iterator[str]:
-    """Yield the lines with which a document begins."""
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield (
-        f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
-        f'version="1.0" datamodel="ecmascript" '
-        f'name="{scxml_name(chart.name or "statechart")}" initial="{initial}"'
-        f"{extras}{_description(chart)}>"
-    )
-
-
-def attribute(name: str, text: str) -> str:
-    """Return an attribute with a blank before it."""
-    # what XML has no room for, not even escaped (XML 1.0, section 2.2)
-    text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
-    # line ends and tabs in an attribute would be read as spaces
-    signs = {sign: f"&#{ord(sign)};" for sign in '\t\n\r"'}
-    return f' {name}="{escape(text, signs)}"'
-
-
-def _description(chart: Definition[Any]) -> str:
-    return attribute("prism:description", chart.description) if chart.description else ""

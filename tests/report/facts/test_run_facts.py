@@ -21,7 +21,7 @@ from prism.drawing import Arrow, Diagram
 from prism.report import Report
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of, parsed_once
 from prism.statechart import social_media_chart
-from prism.statechart.formats._export import to_diagram
+from prism.statechart.formats._export import to_outline
 
 TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,
@@ -47,7 +47,7 @@ def test_states_are_in_the_order_of_their_chart(
     report: Report, write_log: Callable[..., Path], make: Any
 ) -> None:
     """Where the chart is known, its states come in the order of their definition."""
-    familiar = to_diagram(social_media_chart().definition)
+    familiar = to_outline(social_media_chart().definition)
     assert tuple(report.runs[0].state_names) == familiar.states
     given = Diagram(("c", "a", "b"), (Arrow("b", "c", ("go",)),), name="c")
     (facts,), _ = facts_of(read_log(write_log([make.move("ada", "a", "b")])), [given])

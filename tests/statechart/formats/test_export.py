@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.formats._export import label_of, to_diagram
+from prism.statechart.formats._export import label_of, to_outline
 
 Mood = state_enum("Mood", ["calm", "angry", "sad", "gone"])
 CALM, ANGRY, SAD, GONE = Mood
@@ -40,7 +40,7 @@ def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
         *(Transition("reset", source, CALM) for source in sources),
         Transition("go", CALM, GONE),
     ]
-    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
+    assert to_outline(Statechart(Mood, moves, CALM).definition).arrows == (
         Arrow(None, "calm", ("reset",)),
         Arrow("calm", "gone", ("go",)),
     )
@@ -48,7 +48,7 @@ def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
 
 def test_the_social_chart_is_drawn_with_few_arrows() -> None:
     """The 27 transitions of the social chart take 18 arrows, one of them for the end of a round."""
-    found = to_diagram(social_media_chart().definition)
+    found = to_outline(social_media_chart().definition)
     assert [arrow for arrow in found.arrows if arrow.source is None] == [
         Arrow(None, "idle", ("round_ends",))
     ]
@@ -66,7 +66,7 @@ def test_a_diagram_shows_every_transition(random_charts: Any, data: st.DataObjec
     chart = data.draw(random_charts.charts())
     shown = {
         (arrow.source, arrow.target, label)
-        for arrow in to_diagram(chart.definition).arrows
+        for arrow in to_outline(chart.definition).arrows
         for label in arrow.labels
     }
     needed = {(str(item.source), str(item.target), label_of(item)) for item in chart.transitions}
