@@ -39,11 +39,11 @@ def chart_problems(hierarchy: Hierarchy) -> list[str]:
         lambda: _set_problems(members),
         lambda: _text_problems(hierarchy, members),
         lambda: _naming_problems(hierarchy, members),
-        lambda: _count_problems(sum(_sizes_as_written(hierarchy))),
+        lambda: _count_problems(_size_as_written(hierarchy)),
         lambda: chain(
             _state_problems(hierarchy), _all_transitions(hierarchy), _share_problems(hierarchy)
         ),
-        lambda: _size_problems(hierarchy),
+        lambda: islice(_size_problems(hierarchy), 1),
     )
     for kind in kinds:
         # there may be as many as a product of what was written
@@ -132,10 +132,7 @@ def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
     yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
     for each in with_insides(hierarchy.states):
         if isinstance(each, State):
-            yield from (
-                ("initial state", state.state if isinstance(state, History) else state)
-                for state in each.initial
-            )
+            yield from _named_in("initial state", each.initial)
 
 
 def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
@@ -143,10 +140,18 @@ def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
         yield "source", item.source
     if isinstance(item.guard, In):
         yield "state of the guard", item.guard.state
-    for target in () if item.target is None else as_tuple(item.target):
-        yield "target", target.state if isinstance(target, History) else target
+    yield from _named_in("target", _targets(item))
+
+
+def _named_in(what: str, targets: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for target in targets:
+        yield what, target.state if isinstance(target, History) else target
         if isinstance(target, History) and target.default is not None:
             yield from (("default", state) for state in as_tuple(target.default))
+
+
+def _targets(item: Transition[Any]) -> tuple[Any, ...]:
+    return () if item.target is None else as_tuple(item.target)
 
 
 # States
@@ -154,7 +159,7 @@ def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
 
 def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
-    yield from _initial_problems(tree)
+    yield from _initial_problems(hierarchy)
     yield from _final_problems(hierarchy)
     for node in tree.nodes[1:]:
         text = state_text(node.state)
@@ -188,15 +193,23 @@ def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
             yield f"{text} cannot have a limit in timeouts: no agent leaves it"
 
 
-def _initial_problems(tree: Tree) -> Iterator[str]:
-    for node in tree.nodes:
-        text = "the chart" if node.number == CHART else repr(state_text(node.state))
-        states = [number for number in node.initial if isinstance(number, int)]
-        for number in states:
-            if not tree.is_inside(number, node.number):
-                inner = state_text(tree.nodes[number].state)
-                yield f"initial state {inner!r} does not lie inside {text}: name a state inside"
-        yield from (f"initial of {text}: {found}" for found in _apart(tree, states))
+def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    initials = [(CHART, "the chart", as_tuple(hierarchy.initial))]
+    for state in with_insides(hierarchy.states):
+        text = state_text(member_of(state))
+        given = state.initial if isinstance(state, State) else ()
+        initials.append((hierarchy.tree.numbers[text], repr(text), given))
+    for number, text, targets in initials:
+        for target in targets:
+            if not _lies_in(hierarchy.tree, number, target):
+                name = _text(target)
+                yield f"initial state {name!r} does not lie inside {text}: name a state inside"
+        for problem in _target_problems(hierarchy.tree, targets):
+            yield f"initial of {text}: {problem}"
+
+
+def _text(target: Any) -> str:
+    return state_text(target.state if isinstance(target, History) else target)
 
 
 def _apart(tree: Tree, numbers: Sequence[int]) -> Iterator[str]:
@@ -226,6 +239,8 @@ def _apart(tree: Tree, numbers: Sequence[int]) -> Iterator[str]:
 
 
 def _all_transitions(hierarchy: Hierarchy) -> Iterator[str]:
+    if {None, ALWAYS} <= {each.trigger for each in hierarchy.transitions}:
+        yield f"logs call eventless transitions {ALWAYS!r}: rename the trigger {ALWAYS!r}"
     for number, item in enumerate(hierarchy.transitions, start=1):
         for problem in _transition_problems(hierarchy, item):
             yield f"transition {number} ({item}): {problem}"
@@ -237,14 +252,12 @@ def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterato
     trigger = None if isinstance(item.trigger, EventDescriptor) else item.trigger
     if trigger == "state":
         yield "a trigger cannot be called 'state': rename it"
-    if trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
-        yield f"logs call eventless transitions {ALWAYS!r}: rename the trigger"
     if trigger is not None and trigger.startswith(DONE):
         number = tree.numbers.get(trigger.removeprefix(DONE))
         if number is None or not tree.nodes[number].children:
             yield "only a state with substates can be done: name a composite"
 
-    yield from _target_problems(tree, item)
+    yield from _target_problems(tree, _targets(item))
     if is_any_state(item.source):
         if item.internal:
             yield "a wildcard cannot be internal: name the composite"
@@ -260,32 +273,26 @@ def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterato
         yield from _internal_problems(tree, item, source.number)
 
 
-def _target_problems(tree: Tree, item: Transition[Any]) -> Iterator[str]:
-    numbers = []
-    for target in () if item.target is None else as_tuple(item.target):
-        is_history = isinstance(target, History)
-        number = tree.numbers[state_text(target.state if is_history else target)]
-        numbers.append(number)
-        if not is_history:
+def _target_problems(tree: Tree, targets: Sequence[Any]) -> Iterator[str]:
+    for target in targets:
+        if not isinstance(target, History):
             continue
-
         text = state_text(target.state)
+        number = tree.numbers[text]
         if not tree.nodes[number].children:
             yield f"{text!r} has no substates, so it has no history: name a composite"
         defaults = () if target.default is None else as_tuple(target.default)
-        inside = [tree.numbers[state_text(each)] for each in defaults]
-        for each in inside:
-            if not tree.is_inside(each, number):
-                inner = state_text(tree.nodes[each].state)
-                yield f"the default {inner!r} does not lie inside {text!r}: name a state inside"
-        yield from _apart(tree, inside)
+        for each in defaults:
+            if not _lies_in(tree, number, each):
+                name = _text(each)
+                yield f"the default {name!r} does not lie inside {text!r}: name a state inside"
+        yield from _apart(tree, [tree.numbers[state_text(each)] for each in defaults])
 
-    yield from _apart(tree, numbers)
+    yield from _apart(tree, [tree.numbers[_text(target)] for target in targets])
 
 
 def _internal_problems(tree: Tree, item: Transition[Any], source: int) -> Iterator[str]:
-    targets = () if item.target is None else as_tuple(item.target)
-    inside = [_lies_in(tree, source, each) for each in targets]
+    inside = [_lies_in(tree, source, each) for each in _targets(item)]
     if tree.nodes[source].kind != "composite":
         yield (
             f"it is internal, but {state_text(item.source)!r} is not a composite with one active "
@@ -299,11 +306,10 @@ def _internal_problems(tree: Tree, item: Transition[Any], source: int) -> Iterat
 
 
 def _lies_in(tree: Tree, composite: int, target: Any) -> bool:
-    if not isinstance(target, History):
-        return tree.is_inside(tree.numbers[state_text(target)], composite)
+    number = tree.numbers[_text(target)]
     # a composite's own history is something inside it
-    number = tree.numbers[state_text(target.state)]
-    return number == composite or tree.is_inside(number, composite)
+    is_own = isinstance(target, History) and number == composite
+    return is_own or tree.is_inside(number, composite)
 
 
 def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
@@ -329,25 +335,21 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
 # Size
 
 
-def _sizes_as_written(hierarchy: Hierarchy) -> Iterator[int]:
-    """Yield how many transitions each one is, as a wildcard is one for every state at the top."""
-    for item in hierarchy.transitions:
-        yield len(hierarchy.states) if is_any_state(item.source) else 1
+def _size_as_written(hierarchy: Hierarchy) -> int:
+    """Return how many transitions there are, as a wildcard is one for every state at the top."""
+    wildcards = sum(is_any_state(item.source) for item in hierarchy.transitions)
+    return len(hierarchy.transitions) + wildcards * (len(hierarchy.states) - 1)
 
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
+    sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
     if any(node.children for node in hierarchy.tree.nodes[1:]):
-        spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
-        sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
-        yield from _count_problems(next(filter(_is_too_large, accumulate(sizes)), 0))
-
-
-def _is_too_large(count: int) -> bool:
-    return count > MOST_TRANSITIONS
+        yield from chain.from_iterable(map(_count_problems, accumulate(sizes)))
 
 
 def _count_problems(count: int) -> Iterator[str]:
-    if _is_too_large(count):
+    if count > MOST_TRANSITIONS:
         yield (
             f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split it "
             "into several charts"

@@ -80,7 +80,7 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
         states=[*regions], final_states=[Phone.SENT]
     )
     assert "'pocket' does not lie inside 'engaging'" in misused(
-        states=[Phone.POCKET, State(Phone.ENGAGING, [*USED_STATES], initial=Phone.POCKET)]
+        states=[Phone.POCKET, State(Phone.ENGAGING, USED_STATES, initial=History(Phone.POCKET))]
     )
 
 
