@@ -22,7 +22,7 @@ from prism.files._records import MOST_NUMBER, read_csv
 _MOST_EVALUATED = 256_000
 """Maximum length of a list that is left to Python's own parser."""
 
-_NUMBERS = re.compile(r"\[(?:-?\d+, ?)*+-?\d+\]", re.ASCII)
+_NUMBERS = re.compile(r"\[(?:-?(?:0|[1-9]\d*), ?)*+-?(?:0|[1-9]\d*)\]", re.ASCII)
 
 
 def read_list(text: str) -> list[Any] | None:

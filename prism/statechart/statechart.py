@@ -208,17 +208,16 @@ class Written(Described[StateT]):
             clock: As for the chart itself.
 
         Raises:
-            DefinitionError: Listing everything that is wrong, twenty offences in full and the rest
-                counted: unknown keys and names, wrong types, repeated states. A document of a newer
-                version, and a list of more transitions than a chart may have, are not looked into
-                further.
+            DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
+                names that nothing has; and else what a chart itself refuses.
         """
-        from prism.files._source import Source
+        from prism.files._source import Problems, Source
         from prism.statechart.formats._reading import read_chart
 
         make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        return _remade(make, read_chart(source, guards, actions, states), logger, clock)
+        read = read_chart(source.value, Problems(source), guards, actions, states)
+        return _remade(make, read, logger, clock)
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""

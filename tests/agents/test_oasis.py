@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.agents import ARCHETYPES, load_population
@@ -390,6 +390,7 @@ def by_python(text: str) -> list[Any] | None:
 
 
 @given(PIECES)
+@example(["0", "0"])
 def test_any_text_is_read_as_python_does(pieces: list[str]) -> None:
     """Whatever a cell says, it means what it means to Python."""
     text = f"[{''.join(pieces)}]"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import combinations
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
@@ -21,32 +21,35 @@ from prism.statechart.transitions import (
 )
 
 MOST_TRANSITIONS = 100_000
-"""Transitions from leaf to leaf that a chart with composites may stand for."""
+"""Transitions from leaf to leaf that a chart may stand for."""
+
+MOST_TARGETS = 100
+"""States that one target may name, since entering them takes time by their square."""
+
+MOST_TOLD = 20
+"""Problems, or names in one of them, that a message lists."""
 
 _ROUNDING = 1e-9
 
 
 def chart_problems(hierarchy: Hierarchy) -> list[str]:
-    """List everything that is wrong; what cannot be judged without a sound tree comes last."""
+    """List what is wrong, as far as a message can; each kind needs those before it to be sound."""
     members = [member_of(state) for state in with_insides(hierarchy.states)]
-    # without a set of states nothing else can be judged
-    problems = _set_problems(members) or [*_text_problems(hierarchy, members)]
-    if problems:
-        return problems
-
-    problems = [*_naming_problems(hierarchy, members)]
-    if problems:
-        return problems
-
-    return [
-        *_state_problems(hierarchy),
-        *(
-            f"transition {number} ({item}): {problem}"
-            for number, item in enumerate(hierarchy.transitions, start=1)
-            for problem in _transition_problems(hierarchy, item)
+    kinds: tuple[Callable[[], Iterable[str]], ...] = (
+        lambda: _set_problems(members),
+        lambda: _text_problems(hierarchy, members),
+        lambda: _naming_problems(hierarchy, members),
+        lambda: _count_problems(sum(_sizes_as_written(hierarchy))),
+        lambda: chain(
+            _state_problems(hierarchy), _all_transitions(hierarchy), _share_problems(hierarchy)
         ),
-        *_share_problems(hierarchy),
-    ] or _size_problems(hierarchy)
+        lambda: _size_problems(hierarchy),
+    )
+    for kind in kinds:
+        # there may be as many as a product of what was written
+        if problems := [*islice(kind(), MOST_TOLD)]:
+            return problems if len(problems) < MOST_TOLD else [*problems, "and more"]
+    return []
 
 
 def need_problems(needs: Iterable[Any]) -> list[str]:
@@ -61,22 +64,16 @@ def need_problems(needs: Iterable[Any]) -> list[str]:
 # Names
 
 
-def _set_problems(states: Sequence[Any]) -> list[str]:
-    """List why values cannot be the states of a chart."""
-    if not states:
-        return ["a chart needs at least one state"]
-
+def _set_problems(states: Sequence[Any]) -> Iterator[str]:
+    """Yield why values cannot be the states of a chart."""
     wrong = [repr(state) for state in states if not is_state(state)]
-    if wrong:
-        return [
-            f"states must be members of a str-based Enum, such as a StrEnum, got {', '.join(wrong)}"
-        ]
-
     enums = sorted({type(state).__name__ for state in states})
-    if len({type(state) for state in states}) > 1:
-        return [f"states must all come from one enum, got members of {', '.join(enums)}"]
-
-    return []
+    if not states:
+        yield "a chart needs at least one state"
+    elif wrong:
+        yield f"states must be members of a str-based Enum, such as a StrEnum, got {joined(wrong)}"
+    elif len({type(state) for state in states}) > 1:
+        yield f"states must all come from one enum, got members of {joined(enums)}"
 
 
 def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
@@ -94,27 +91,25 @@ def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str
         if len(found) > 1
     )
 
-    if any(isinstance(each, State) and each.parallel for each in _all(hierarchy)):
-        yield from _separator_problems(members)
+    if any(isinstance(each, State) and each.parallel for each in with_insides(hierarchy.states)):
+        yield from (
+            f"state {state_text(member)!r} contains a {SEPARATOR!r}, which separates the leaves of "
+            "a configuration: rename it"
+            for member in members
+            if SEPARATOR in state_text(member)
+        )
 
 
-def _separator_problems(members: Sequence[Any]) -> Iterator[str]:
-    yield from (
-        f"state {state_text(member)!r} contains a {SEPARATOR!r}, which separates the leaves of a "
-        "configuration: rename it"
-        for member in members
-        if SEPARATOR in state_text(member)
-    )
-
-
-def _all(hierarchy: Hierarchy) -> Iterator[Any]:
-    return with_insides(hierarchy.states)
+def joined(items: Sequence[str], separator: str = ", ", beyond: int = 0) -> str:
+    """Return several texts, and so many beyond them, as one; of very many only the first."""
+    more = len(items) - MOST_TOLD + beyond
+    return separator.join([*items[:MOST_TOLD], f"and {more} more"] if more > 0 else items)
 
 
 def _naming_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
     """Yield a problem for each name that is no state of the chart."""
     known = set(members)
-    is_not = f"is not among the states ({', '.join(map(state_text, members))})"
+    is_not = f"is not among the states ({joined([*map(state_text, members)])})"
     yield from (
         f"{what} {state!r} {is_not}"
         for what, state in _named(hierarchy)
@@ -142,7 +137,7 @@ def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
     yield from (("decision state", state) for state in hierarchy.decision_states)
     yield from (("final state", state) for state in hierarchy.final_states)
     yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
-    for each in _all(hierarchy):
+    for each in with_insides(hierarchy.states):
         if isinstance(each, State):
             yield from (
                 ("initial state", state.state if isinstance(state, History) else state)
@@ -166,64 +161,41 @@ def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
 
 def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
-    yield from _initial_problems(hierarchy)
+    yield from _initial_problems(tree)
     yield from _final_problems(hierarchy)
     for node in tree.nodes[1:]:
-        regions = [child for child in node.children if node.kind == "parallel"]
-        for child in regions:
-            if tree.nodes[child].kind == "final":
-                text = state_text(tree.nodes[child].state)
-                yield (
-                    f"state {text!r} is a region, which cannot be final itself: put a final state "
-                    "inside"
-                )
+        text = state_text(node.state)
+        if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
+            yield (
+                f"state {text!r} is a region, which cannot be final itself: put a final state "
+                "inside"
+            )
 
     for state, ticks in hierarchy.timeouts.items():
-        yield from _tick_problems(state, ticks)
-
-
-def _tick_problems(state: Any, ticks: Any) -> list[str]:
-    """List what is wrong with a limit in ``timeouts``."""
-    if isinstance(ticks, int) and not isinstance(ticks, bool) and ticks >= 1:
-        return []
-    must = "must be a whole number of ticks, 1 or more"
-    return [f"timeouts[{state_text(state)}] {must}, got {ticks!r}"]
+        if type(ticks) is not int or ticks < 1:
+            must = "must be a whole number of ticks, 1 or more"
+            yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
 
 
 def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    tree = hierarchy.tree
+    tree, deciding = hierarchy.tree, {*hierarchy.decision_states}
     for state in hierarchy.final_states:
         node = tree.nodes[tree.numbers[state_text(state)]]
+        text = f"final state {state_text(state)!r}"
         if node.children:
             yield (
-                f"final state {state_text(state)!r} has substates: make one of these final, and "
-                "the state around it is done when that one is entered"
+                f"{text} has substates: make one of these final, and the state around it is done "
+                "when that one is entered"
             )
         if node.exit and node.parent == CHART:
-            yield (
-                f"final state {state_text(state)!r} has an exit action, but no agent leaves it: "
-                "remove the action"
-            )
-        yield from _never_left_problems(state, hierarchy.decision_states, hierarchy.timeouts)
+            yield f"{text} has an exit action, but no agent leaves it: remove the action"
+        if state in deciding:
+            yield f"{text} cannot be a decision state: nothing is enabled there"
+        if state in hierarchy.timeouts:
+            yield f"{text} cannot have a limit in timeouts: no agent leaves it"
 
 
-def _never_left_problems(
-    state: Any, decision_states: Iterable[Any], timeouts: Iterable[Any]
-) -> list[str]:
-    """List what a final state cannot be, since no agent leaves it."""
-    text, problems = state_text(state), []
-    if state in decision_states:
-        problems.append(
-            f"final state {text!r} cannot be a decision state: nothing is enabled there"
-        )
-    if state in timeouts:
-        problems.append(f"final state {text!r} cannot have a limit in timeouts: no agent leaves it")
-
-    return problems
-
-
-def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    tree = hierarchy.tree
+def _initial_problems(tree: Tree) -> Iterator[str]:
     for node in tree.nodes:
         text = "the chart" if node.number == CHART else repr(state_text(node.state))
         states = [number for number in node.initial if isinstance(number, int)]
@@ -234,43 +206,52 @@ def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
         yield from (f"initial of {text}: {found}" for found in _apart(tree, states))
 
 
-def _apart(tree: Tree, numbers: Iterable[int]) -> Iterator[str]:
+def _apart(tree: Tree, numbers: Sequence[int]) -> Iterator[str]:
     """Yield which of several states cannot be active together."""
-    for one, other in combinations(numbers, 2):
-        around = [*tree.ancestors(one)]
-        common = next((each for each in tree.ancestors(other) if each in around), CHART)
-        lie_apart = not (tree.is_inside(one, other) or tree.is_inside(other, one))
-        if one == other or not (lie_apart and tree.nodes[common].kind == "parallel"):
-            first, second = (state_text(tree.nodes[each].state) for each in (one, other))
-            yield (
-                f"{first!r} and {second!r} do not lie in different regions, so they are never "
-                "active together: name one state in each region"
-            )
+    if len(numbers) > MOST_TARGETS:
+        yield f"names more than {MOST_TARGETS} states: name a state around them"
+        return
+    # by which state inside it each state around was reached, and from which of the several
+    reached: dict[int, tuple[int, int]] = {}
+    for number in numbers:
+        inner = number
+        for around in (number, *tree.ancestors(number)):
+            is_twice = around == number and number in reached
+            before, first = reached.setdefault(around, (inner, number))
+            is_between_regions = tree.nodes[around].kind == "parallel" and before != around
+            if is_twice or not (before == inner or is_between_regions):
+                one, other = (state_text(tree.nodes[each].state) for each in (first, number))
+                yield (
+                    f"{one!r} and {other!r} do not lie in different regions, so they are never "
+                    "active together: name one state in each region"
+                )
+                break
+            inner = around
 
 
 # Transitions
 
 
+def _all_transitions(hierarchy: Hierarchy) -> Iterator[str]:
+    for number, item in enumerate(hierarchy.transitions, start=1):
+        for problem in _transition_problems(hierarchy, item):
+            yield f"transition {number} ({item}): {problem}"
+
+
 def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
     tree = hierarchy.tree
-    if isinstance(item.trigger, EventDescriptor):
-        yield from _place_problems(hierarchy, item)
-        return
-    if item.trigger == "state":
+    # what was read from SCXML describes events, whatever their names
+    trigger = None if isinstance(item.trigger, EventDescriptor) else item.trigger
+    if trigger == "state":
         yield "a trigger cannot be called 'state': rename it"
-    if item.trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
+    if trigger == ALWAYS and any(each.trigger is None for each in hierarchy.transitions):
         yield f"logs call eventless transitions {ALWAYS!r}: rename the trigger"
-    if isinstance(item.trigger, str) and item.trigger.startswith(DONE):
-        number = tree.numbers.get(item.trigger.removeprefix(DONE))
+    if trigger is not None and trigger.startswith(DONE):
+        number = tree.numbers.get(trigger.removeprefix(DONE))
         if number is None or not tree.nodes[number].children:
             yield "only a state with substates can be done: name a composite"
 
-    yield from _place_problems(hierarchy, item)
-
-
-def _place_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
-    tree = hierarchy.tree
-    yield from _target_problems(hierarchy, item)
+    yield from _target_problems(tree, item)
     if is_any_state(item.source):
         if item.internal:
             yield "a wildcard cannot be internal: name the composite"
@@ -283,11 +264,11 @@ def _place_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str
             "the state out of final_states"
         )
     if item.internal:
-        yield from _internal_problems(hierarchy, item, source.number)
+        yield from _internal_problems(tree, item, source.number)
 
 
-def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
-    tree, numbers = hierarchy.tree, []
+def _target_problems(tree: Tree, item: Transition[Any]) -> Iterator[str]:
+    numbers = []
     for target in () if item.target is None else as_tuple(item.target):
         is_history = isinstance(target, History)
         number = tree.numbers[state_text(target.state if is_history else target)]
@@ -309,8 +290,7 @@ def _target_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[st
     yield from _apart(tree, numbers)
 
 
-def _internal_problems(hierarchy: Hierarchy, item: Transition[Any], source: int) -> Iterator[str]:
-    tree = hierarchy.tree
+def _internal_problems(tree: Tree, item: Transition[Any], source: int) -> Iterator[str]:
     targets = () if item.target is None else as_tuple(item.target)
     inside = [_lies_in(tree, source, each) for each in targets]
     if tree.nodes[source].kind != "composite":
@@ -356,16 +336,26 @@ def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
 # Size
 
 
-def _size_problems(hierarchy: Hierarchy) -> list[str]:
-    count = 0
-    is_flat = not any(node.children for node in hierarchy.tree.nodes[1:])
-    for arc in () if is_flat else hierarchy.arcs:
-        leaves = hierarchy.leaves_at(arc.source)
-        count += len(leaves) * len(hierarchy.ends_of(arc, leaves[0]))
-        if count > MOST_TRANSITIONS:
-            return [
-                f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split "
-                "it into several charts"
-            ]
+def _sizes_as_written(hierarchy: Hierarchy) -> Iterator[int]:
+    """Yield how many transitions each one is, as a wildcard is one for every state at the top."""
+    for item in hierarchy.transitions:
+        yield len(hierarchy.states) if is_any_state(item.source) else 1
 
-    return []
+
+def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    if any(node.children for node in hierarchy.tree.nodes[1:]):
+        spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
+        sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
+        yield from _count_problems(next(filter(_is_too_large, accumulate(sizes)), 0))
+
+
+def _is_too_large(count: int) -> bool:
+    return count > MOST_TRANSITIONS
+
+
+def _count_problems(count: int) -> Iterator[str]:
+    if _is_too_large(count):
+        yield (
+            f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split it "
+            "into several charts"
+        )

@@ -15,7 +15,8 @@ from typing import Any
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import EventDescriptor, In, State
-from prism.statechart.formats._names import Functions, Names, joined
+from prism.statechart._tree.problems import joined
+from prism.statechart.formats._names import Functions, Names
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, History, Transition
 
@@ -46,7 +47,9 @@ def to_data(
     }
     problems = guard_names.problems + action_names.problems
     if problems:
-        raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {joined(problems)}")
+        raise DefinitionError(
+            f"chart {chart.name!r} cannot be written as data: {joined(problems, '; ')}"
+        )
 
     return data
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from reprlib import repr as brief
 from typing import Any
 
 from prism.statechart._identity import own_name
-
-_MOST_LISTED = 20
+from prism.statechart._tree.problems import joined
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
@@ -68,12 +67,6 @@ def looked_up(functions: Functions, name: str | None) -> Callable[[Any, Any], ob
 
 def unknown(kind: str, name: str, known: Functions) -> str:
     """Return what is wrong with a name that no function has."""
-    listing = joined([*map(brief, known)], ", ")
+    listing = joined([*map(brief, known)])
     given = f"which has {listing}" if listing else "which is empty"
     return f"unknown {kind} {brief(name)}: pass it in {kind}s=, {given}"
-
-
-def joined(items: Sequence[str], separator: str = "; ", beyond: int = 0) -> str:
-    """Return several texts, and so many beyond them, as one; of very many only the first."""
-    more = len(items) - _MOST_LISTED + beyond
-    return separator.join([*items[:_MOST_LISTED], f"and {more} more"] if more > 0 else items)

@@ -15,10 +15,13 @@ from prism.statechart.formats._scxml_names import NAMESPACE, PRISM_NAMESPACE
 
 MOST_CHARACTERS = 1_000_000
 MOST_LEVELS = 100
-MOST_ELEMENTS = 50_000
+MOST_ELEMENTS = 20_000
 
 BETWEEN = " "
 """Stands between a namespace and a name."""
+
+OWN = "prism:"
+"""Stands before the names of prism's own attributes, whatever their prefix in the document."""
 
 
 @dataclass(slots=True)
@@ -27,24 +30,27 @@ class Element:
 
     Args:
         tag: Its name; with its namespace before it if that is not SCXML's.
-        attributes: Its attributes; with their namespace before them if they have one. Those of
-            prism's namespace are in `own`.
-        own: The attributes of prism's namespace.
+        attributes: Its attributes; with their namespace before them if they have one.
         line: Where it begins.
+        name: What it is called as a state.
         children: The elements inside.
         text: The text directly inside.
     """
 
     tag: str
     attributes: dict[str, str]
-    own: dict[str, str]
     line: int
+    name: str = ""
     children: list[Element] = field(default_factory=list)
     text: str = ""
 
     def all(self, *tags: str) -> list[Element]:
         """Return the elements directly inside with one of these names."""
         return [child for child in self.children if child.tag in tags]
+
+    def is_set(self, name: str) -> bool:
+        """Return whether an attribute of prism's own says so."""
+        return self.attributes.get(OWN + name) == "true"
 
     def walk(self) -> Iterator[Element]:
         """Yield the element and all that are inside, in document order."""
@@ -119,17 +125,11 @@ class _Builder:
                 "document"
             )
 
-        prefix = PRISM_NAMESPACE + BETWEEN
-        element = Element(
-            name.removeprefix(NAMESPACE + BETWEEN),
-            {key: value for key, value in attributes.items() if not key.startswith(prefix)},
-            {
-                key.removeprefix(prefix): value
-                for key, value in attributes.items()
-                if key.startswith(prefix)
-            },
-            line,
-        )
+        attributes = {
+            key.replace(PRISM_NAMESPACE + BETWEEN, OWN, 1): value
+            for key, value in attributes.items()
+        }
+        element = Element(name.removeprefix(NAMESPACE + BETWEEN), attributes, line)
         if self._open:
             self._open[-1].children.append(element)
         else:

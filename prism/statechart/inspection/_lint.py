@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from inspect import isclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,124 +44,66 @@ class Finding:
         return self.message
 
 
-@dataclass(frozen=True, slots=True)
-class _Outline:
-    """The facts about a chart that its lint checks.
-
-    Args:
-        initial: The states in which agents begin.
-        left: States that have a way out.
-        timed: States that an agent leaves in time, without an event.
-        limited: States for which the chart sets a limit.
-        final: Final states.
-        shadowed: Transitions that can never fire, each after its source and before the transition
-            that always comes first.
-    """
-
-    initial: Set[Any]
-    left: Set[Any]
-    timed: Set[Any]
-    limited: Set[Any]
-    final: Set[Any]
-    shadowed: Sequence[tuple[Any, Transition[Any], Transition[Any]]]
-
-
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
-    outline = _outline_of(chart.hierarchy)
-
+    tree = chart.hierarchy
+    begins = {tree.tree.nodes[number].state for number in tree.begins_in}
     return [
-        *_unreachable(chart, outline),
-        *_without_way_out(chart, outline),
-        *_shadowed(outline),
-        *_without_timeout(chart, outline),
+        *_unreachable(chart, begins),
+        *_without_way_out(chart, tree),
+        *_shadowed(tree),
+        *_without_timeout(chart, tree, begins),
     ]
 
 
-def _unreachable(chart: Definition[Any], outline: _Outline) -> list[Finding]:
-    reached, frontier = {*outline.initial}, [*outline.initial]
+def _unreachable(chart: Definition[Any], begins: Set[Any]) -> Iterator[Finding]:
+    leading: dict[Any, set[Any]] = {}
+    for item in chart.transitions:
+        leading.setdefault(item.source, set()).add(item.target)
+    reached, frontier = {*begins}, [*begins]
     while frontier:
-        state = frontier.pop()
-        found = {item.target for item in chart.transitions if item.source == state} - reached
+        found = leading.get(frontier.pop(), set()) - reached
         reached |= found
         frontier += found
 
-    return [
-        Finding(
-            "unreachable",
-            state,
-            f"state {state_text(state)!r} cannot be reached from {state_text(chart.initial)!r}: "
-            "add a transition that leads to it, or remove it",
-        )
-        for state in chart.states
-        if state not in reached
-    ]
+    for state in chart.states:
+        if state not in reached:
+            told = (
+                f"state {state_text(state)!r} cannot be reached from {state_text(chart.initial)!r}"
+                ": add a transition that leads to it, or remove it"
+            )
+            yield Finding("unreachable", state, told)
 
 
-def _without_way_out(chart: Definition[Any], outline: _Outline) -> list[Finding]:
-    return [
-        Finding(
-            "no_way_out",
-            state,
-            f"state {state_text(state)!r} has no way out: add a transition that leaves it, or "
-            "make it a final state",
-        )
-        for state in chart.states
-        if state not in outline.left | outline.final
-    ]
+def _without_way_out(chart: Definition[Any], tree: Hierarchy) -> Iterator[Finding]:
+    left = _left_by_any(tree.arcs, tree).union(tree.final_states)
+    for state in chart.states:
+        if state not in left:
+            told = (
+                f"state {state_text(state)!r} has no way out: add a transition that leaves it, or "
+                "make it a final state"
+            )
+            yield Finding("no_way_out", state, told)
 
 
-def _shadowed(outline: _Outline) -> list[Finding]:
-    return [
-        Finding(
-            "shadowed",
-            source,
-            f"transition {item} can never fire: {earlier} comes earlier and has no guard; "
-            + ("put this one first" if item.guard is not None else _IF_UNGUARDED),
-            item,
-        )
-        for source, item, earlier in outline.shadowed
-    ]
-
-
-def _without_timeout(chart: Definition[Any], outline: _Outline) -> list[Finding]:
-    has_some = any(each.trigger == TIMEOUT for each in chart.transitions)
+def _without_timeout(
+    chart: Definition[Any], tree: Hierarchy, begins: Set[Any]
+) -> Iterator[Finding]:
     # a chart without any has none on purpose
-    if not (has_some or outline.timed or outline.limited):
-        return []
-
-    return [
-        Finding(
-            "no_timeout",
-            state,
-            f"active state {state_text(state)!r} has no {TIMEOUT!r} transition, so an agent can "
-            "get stuck in it: add one to the state in which it recovers",
-        )
-        for state in chart.states
-        if state not in outline.timed | outline.final
-        and (state not in outline.initial or state in outline.limited)
-    ]
+    if TIMEOUT not in tree.triggers and not tree.timeouts:
+        return
+    timed = _left_by_any(filter(_is_timed, tree.arcs), tree).union(tree.final_states)
+    limited = {leaf for state in tree.timeouts for leaf in tree.members_inside(state)}
+    for state in chart.states:
+        if state not in timed and (state not in begins or state in limited):
+            told = (
+                f"active state {state_text(state)!r} has no {TIMEOUT!r} transition, so an agent "
+                "can get stuck in it: add one to the state in which it recovers"
+            )
+            yield Finding("no_timeout", state, told)
 
 
 # Transitions as written, since one to a history is several of leaves
-
-
-def _outline_of(tree: Hierarchy) -> _Outline:
-    """Return what a lint looks at."""
-    left = _left_by_any(tree.arcs, tree)
-    timed = _left_by_any(filter(_is_timed, tree.arcs), tree)
-    if TIMEOUT not in tree.triggers and not tree.timeouts:
-        # a chart may have no time-outs on purpose
-        timed = {*tree.leaves}
-
-    return _Outline(
-        {tree.tree.nodes[number].state for number in tree.begins_in},
-        left,
-        timed,
-        {leaf for state in tree.timeouts for leaf in tree.members_inside(state)},
-        {*tree.final_states},
-        [*_shadowed_in_tree(tree)],
-    )
 
 
 def _is_timed(arc: Arc) -> bool:
@@ -194,22 +136,26 @@ def _left_by(arc: Arc, tree: Hierarchy) -> Iterator[Any]:
             yield tree.tree.nodes[leaf].state
 
 
-def _shadowed_in_tree(tree: Hierarchy) -> Iterator[tuple[Any, Transition[Any], Transition[Any]]]:
+def _shadowed(tree: Hierarchy) -> Iterator[Finding]:
     unguarded: dict[tuple[int, str | None], Transition[Any]] = {}
-    rivals: dict[int, list[Transition[Any] | None]] = {}
+    rivals: dict[int, list[tuple[Arc, Transition[Any] | None]]] = {}
     for arc in tree.arcs:
         item, key = arc.written, (arc.source, arc.written.trigger)
         rival = None if _is_chosen(arc, tree) else unguarded.get(key)
-        rivals.setdefault(arc.place, []).append(rival)
+        rivals.setdefault(arc.place, []).append((arc, rival))
         if item.guard is None and item.probability is None:
             unguarded.setdefault(key, item)
 
-    source_of = {arc.place: tree.tree.nodes[arc.source].state for arc in tree.arcs}
-    for place, found in rivals.items():
-        earlier = [each for each in found if each is not None]
+    for found in rivals.values():
         # a wildcard is of use as long as it is the first for one of the states
-        if earlier and len(earlier) == len(found):
-            yield source_of[place], tree.transitions[place], earlier[0]
+        if all(rival is not None for _, rival in found):
+            arc, item = found[-1][0], found[-1][0].written
+            mend = _IF_UNGUARDED if item.guard is None else "put this one first"
+            told = (
+                f"transition {item} can never fire: {found[0][1]} comes earlier and has no guard; "
+                f"{mend}"
+            )
+            yield Finding("shadowed", tree.tree.nodes[arc.source].state, told, item)
 
 
 def _is_chosen(arc: Arc, tree: Hierarchy) -> bool:

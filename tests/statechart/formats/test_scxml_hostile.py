@@ -85,7 +85,7 @@ def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("descriptor", "told"),
     [
-        ("", "the event is empty"),
+        ("", "transition '': trigger must be a non-empty"),
         *(
             (wrong, f"'{wrong}' is not an event descriptor")
             for wrong in ("err*", "*.error", "a.*.b", "a..b", ".a", "**", ".")

@@ -8,7 +8,7 @@ import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart import Statechart, Transition, social_media_chart, social_media_guards
-from tests.statechart.nested.phone import Phone, day, note, phone, whole_phone
+from tests.statechart.nested.phone import day, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 from tests.statechart.nested.test_json import everything, functions_of, speed
 
@@ -48,7 +48,7 @@ def test_a_flat_chart_comes_back_equal() -> None:
 
 def test_a_chart_with_odd_texts_comes_back_equal() -> None:
     """Names are told apart whatever signs they have."""
-    from prism.statechart import State, Transition, done, state_enum
+    from prism.statechart import State, done, state_enum
 
     Odd = state_enum("Odd", ["a b", "1", "done", "_x0020_", "é", "x.y"])
     A, B, C, D, E, F = Odd
@@ -62,19 +62,3 @@ def test_a_chart_with_odd_texts_comes_back_equal() -> None:
         final_states=[B],
     )
     assert Statechart.from_scxml(format(chart, "scxml")) == chart
-
-
-def is_calm(agent: Any, context: Any) -> bool:
-    return True
-
-
-def test_the_names_of_functions_are_looked_up() -> None:
-    """A chart with guards comes back with them; one that is unknown is told with its line."""
-    chart = phone(Transition("looks", Phone.POCKET, Phone.READING, is_calm, note("look")))
-    text, actions = chart.to_scxml(), {**functions_of(chart), "look": note("look")}
-    again = Statechart.from_scxml(text, guards={"is_calm": is_calm}, actions=actions)
-    assert again.transitions[-1].guard is is_calm
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_scxml(text, guards={"is_clam": is_calm})
-    assert "unknown guard 'is_calm': pass it in guards=, which has 'is_clam'" in str(caught.value)
-    assert "unknown action 'look': pass it in actions=, which is empty" in str(caught.value)
