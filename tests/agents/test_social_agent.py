@@ -257,17 +257,3 @@ def test_what_json_would_change_is_refused(value: Any) -> None:
     """A value that a checkpoint would give back as another one is refused by its name."""
     with pytest.raises(FieldValueError, match="attribute 'age' must have a text as its name, and"):
         SocialAgent("ann", attributes={"age": value})
-
-    agent = SocialAgent("ann")
-    agent.attributes["age"] = value
-    with pytest.raises(FieldValueError, match="attribute 'age'"):
-        agent.to_dict()
-
-
-@pytest.mark.parametrize("attributes", [["age"], "age", 5, {1: 2}])
-def test_attributes_need_names(attributes: Any) -> None:
-    """Anything but a mapping whose keys are texts is refused."""
-    with pytest.raises(FieldValueError, match="attribute"):
-        SocialAgent("ann", attributes=attributes)
-    with pytest.raises(FieldValueError, match="attribute"):
-        SocialAgent.from_dict({**SocialAgent("a").to_dict(), "attributes": attributes})

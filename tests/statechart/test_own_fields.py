@@ -179,6 +179,22 @@ def test_a_limit_in_seconds_is_the_classs_own(base: Any) -> None:
     assert agent.timeout_threshold == 2.5
 
 
+def test_an_id_that_cannot_be_read_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:
+    """As that of a row whose session is closed: the log has class and address instead."""
+
+    class Row:
+        state = S.IDLE
+
+        @property
+        def id(self) -> int:
+            raise LookupError("detached")
+
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    with caplog.at_level("INFO"):
+        assert chart.fire(Row(), "go") is S.RESTING
+    assert "'agent_id': 'Row@" in caplog.text
+
+
 def test_text_stays_text_beside_a_live_machine() -> None:
     """The Machine of the application finds its state after a chart has moved the object."""
     door = SimpleNamespace()

@@ -24,9 +24,9 @@ from weakref import WeakSet, ref
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._identity import (
     Asked,
-    agent_name,
     announcer,
     identify,
+    name_or_number,
     pack,
     unpack,
 )
@@ -527,7 +527,7 @@ class Reporter:
         if logger is None:
             return
 
-        name, about = agent_name(agent), identify(context)
+        name, about = name_or_number(agent), identify(context)
         if join_hooks:
             self.met(agent, edge.from_text)
         try:
@@ -566,7 +566,7 @@ class Reporter:
             "warning",
             ANSWER_DISCARDED,
             chart=self._chart,
-            agent_id=agent_name(agent),
+            agent_id=name_or_number(agent),
             trigger=trigger,
             asked_in=state_text(asked_in),
             now_in=state_text(agent.state),
@@ -577,7 +577,7 @@ class Reporter:
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
         for join in join_hooks if self.logger is None else ():
-            join(self._chart, agent_name(agent), state)
+            join(self._chart, name_or_number(agent), state)
 
     def refused(
         self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
@@ -601,7 +601,7 @@ class Reporter:
             logger.debug(
                 EVENT_REFUSED,
                 chart=self._chart,
-                agent_id=agent_name(agent),
+                agent_id=name_or_number(agent),
                 state=state,
                 trigger=trigger,
                 reason="guards" if names else "no_transition",
@@ -629,7 +629,7 @@ class Reporter:
             event,
             error,
             chart=self._chart,
-            agent_id=agent_name(agent),
+            agent_id=name_or_number(agent),
             from_state=edge.from_text,
             to_state=edge.to_text,
             trigger=edge.trigger,

@@ -118,7 +118,8 @@ def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
 
 def chat_reply(asked: Asked, said: Said) -> dict[str, Any]:
     """Return the whole reply to a chat."""
-    return {**_envelope(asked.model), **_counts(said), "message": _message(said.text)}
+    message = {"role": "assistant", "content": said.text}
+    return {**_envelope(asked.model), **_counts(said), "message": message}
 
 
 def choice_reply(
@@ -180,10 +181,6 @@ def weights_of(chosen: str, options: tuple[str, ...]) -> dict[str, float]:
 
 def _envelope(model: str) -> dict[str, Any]:
     return {"model": model, "created_at": _CREATED, "done": True}
-
-
-def _message(content: str) -> dict[str, str]:
-    return {"role": "assistant", "content": content}
 
 
 def _counts(said: Said) -> dict[str, Any]:
