@@ -109,7 +109,11 @@ class Hierarchy:
     def _kind(self, state: Any) -> Any:
         if isinstance(state, State) and state.states:
             return "parallel" if state.parallel else "composite"
-        return "final" if member_of(state) in self.final_states else "leaf"
+        return "final" if member_of(state) in self._final else "leaf"
+
+    @cached_property
+    def _final(self) -> frozenset[Any]:
+        return frozenset(self.final_states)
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:

@@ -20,7 +20,6 @@ from prism.statechart.formats._names import Functions, Names
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, History, Transition
 
-SCHEMA_VERSION = 2
 Namer = Callable[[Any, object], str]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
@@ -51,7 +50,7 @@ def data_of(chart: Definition[Any], guard: Namer, action: Namer, timing: Namer) 
     """
     told = chart.hierarchy
     return {
-        "schema": SCHEMA_VERSION,
+        "schema": 2,
         "name": chart.name,
         **({"description": chart.description} if chart.description else {}),
         "states": [_state_data(state, action) for state in told.states],

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, indent, tostring
 
 from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import DONE
+from prism.statechart._tree.numbers import Arc
 from prism.statechart.formats._document import data_of
 from prism.statechart.formats._names import Functions, name_of
 from prism.statechart.formats._scxml_names import (
@@ -72,9 +73,7 @@ class _Writer:
         data = self._data
         for arc in self._hierarchy.arcs:
             source = self._hierarchy.tree.texts[arc.source]
-            move = self._transition(data["transitions"][arc.place], arc.place)
-            if is_any_state(arc.written.source):
-                move.set("prism:source", "*")
+            move = self._transition(data["transitions"][arc.place], arc)
             if source not in data["final_states"]:
                 self._leaving.setdefault(source, []).append(move)
 
@@ -111,7 +110,7 @@ class _Writer:
         state.extend([self._state(each) for each in data.get("states", ())])
         return state
 
-    def _transition(self, data: Mapping[str, Any], place: int) -> Element:
+    def _transition(self, data: Mapping[str, Any], arc: Arc) -> Element:
         guard, trigger = data.get("guard"), data["trigger"]
         is_exact = trigger is not None and "descriptor" not in data
         if is_exact:
@@ -127,7 +126,8 @@ class _Writer:
             target=self._places(data["target"]),
             type="internal" if data.get("internal") else None,
             exact=is_exact,
-            place=place,
+            source="*" if is_any_state(arc.written.source) else None,
+            place=arc.place,
             **{key: data.get(key) for key in ("action", *TIMING)},
         )
 
@@ -155,9 +155,9 @@ class _Writer:
         return history
 
 
-_OF_SCXML = {
-    *("xmlns", "xmlns:prism", "version", "datamodel", "name", "initial"),
-    *("id", "event", "cond", "target", "type"),
+_OWN = {
+    *("strict", "needs", "description", "entry", "exit", "decision", "timeout", "implicit"),
+    *("source", "place", "exact", "action", *TIMING),
 }
 
 
@@ -167,7 +167,7 @@ def _element(tag: str, **attributes: Any) -> Element:
     for key, value in attributes.items():
         if value is not None and value is not False and value != "":
             text = "true" if value is True else str(value)
-            name = key if key in _OF_SCXML else f"prism:{key}"
+            name = f"prism:{key}" if key in _OWN else key
             element.set(name, _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
     return element
 

@@ -15,7 +15,7 @@ NAMESPACE = "http://www.w3.org/2005/07/scxml"
 PRISM_NAMESPACE = "urn:prism:statechart"
 
 _ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
-_CODE = re.compile(r"_x([0-9A-F]{4,6})_")
+_CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
 _OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
 """Event descriptors that would match the interpreter's own events (SCXML, section 5.10.2)."""
 

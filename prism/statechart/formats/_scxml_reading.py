@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from itertools import count
+from reprlib import repr as brief
 from typing import Any
 
 from prism.errors import DefinitionError
@@ -90,7 +91,7 @@ class _Problems(Problems):
         if self.counts[severity] >= MOST_TOLD:
             self.counts[severity] += 1
             return
-        line, _ = (line, 0) if line else nearest(self.lines, where) or self.lines[()]
+        line = line or (nearest(self.lines, where) or (1, 0))[0]
         self.take(Problem("", line, 0, "", message, kind, severity))
 
 
@@ -172,7 +173,7 @@ class _Reader:
     def _require_known(self, element: Element, kind: str) -> None:
         """Refuse what is not read; what is of a foreign namespace is passed over."""
         known = _ATTRIBUTES[kind]
-        for name, value in element.attributes.items():
+        for name, value in [*element.attributes.items()]:
             if self._is_foreign(name, element):
                 continue
             if name not in known:
@@ -180,7 +181,8 @@ class _Reader:
                     element, f"{name} of <{element.tag}> is not supported: remove it, or correct it"
                 )
             elif not re.fullmatch(known[name], value):
-                self._problem(element, f"{name} cannot be {value!r}: correct it")
+                self._problem(element, f"{name} cannot be {brief(value)}: correct it")
+                del element.attributes[name]
         if element.text:
             self._problem(element, f"text in <{element.tag}> is not supported: remove it")
         for child in element.children:
@@ -222,7 +224,7 @@ class _Reader:
             for each in state.all("history"):
                 name = self._text(each.attributes.get("id", ""))
                 if not name or name in self._histories or name in texts:
-                    self._problem(each, f"a history needs an id of its own, got {name!r}")
+                    self._problem(each, f"a history needs an id of its own, got {brief(name)}")
                 self._histories[name] = {
                     "history": state.name,
                     "deep": each.attributes.get("type") == "deep",
@@ -232,7 +234,8 @@ class _Reader:
     def _default(self, element: Element) -> list[str] | None:
         """Return where the one transition of an element leads, if it has any."""
         transitions = element.all("transition")
-        if len(transitions) > 1 or any("target" not in each.attributes for each in transitions):
+        are_sound = all("target" in each.attributes for each in transitions)
+        if not (are_sound and (element.tag == "initial") <= len(transitions) <= 1):
             self._problem(element, f"<{element.tag}> needs one <transition> with a target")
         return self._targets(transitions[0]) if transitions else None
 
@@ -254,8 +257,10 @@ class _Reader:
         data = {
             "states": self._inside(element, (*where, "states")),
             "initial": self._initial(element),
-            "entry": self._names(element, "entry"),
-            "exit": self._names(element, "exit"),
+            **{
+                key: [*map(self._text, element.attributes.get(OWN + key, "").split())]
+                for key in ("entry", "exit")
+            },
         }
         if not any(data.values()):
             return element.name
@@ -266,15 +271,7 @@ class _Reader:
         given, inside = self._targets(element, "initial"), element.all("initial")
         if len(inside) + (given is not None) > 1:
             self._problem(element, "has several initials: leave one")
-        if not inside:
-            return given
-        default = self._default(inside[0])
-        if default is None:
-            self._problem(inside[0], "<initial> needs one <transition> with a target")
-        return default
-
-    def _names(self, element: Element, key: str) -> list[str]:
-        return [*map(self._text, element.attributes.get(OWN + key, "").split())]
+        return self._default(inside[0]) if inside else given
 
     # Transitions
 
@@ -307,7 +304,7 @@ class _Reader:
                 "probability": self._number(given.get(f"{OWN}probability")),
             }
             place = given.get(f"{OWN}place", "")
-            yield int(place) if place.isdecimal() else number, element.line, move
+            yield int(place) if place else number, element.line, move
 
     def _trigger(self, element: Element) -> str | None:
         event = element.attributes.get("event")
@@ -319,8 +316,8 @@ class _Reader:
             if not _DESCRIPTOR.fullmatch(each):
                 self._problem(
                     element,
-                    f"{each!r} is not an event descriptor: write a name, a prefix of whole parts "
-                    "such as 'error.*', or '*' for any event",
+                    f"{brief(each)} is not an event descriptor: write a name, a prefix of whole "
+                    "parts such as 'error.*', or '*' for any event",
                 )
         return " ".join(event.split())
 

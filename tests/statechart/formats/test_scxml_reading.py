@@ -199,6 +199,8 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ("<state><transition event='e' cond='In(\"a\")'/></state>", "", "names 'a'"),
         ("<state prism:afther='1'/>", PRISM, "prism:afther of <state>"),
         ("<state prism:decision='yes'/>", PRISM, "prism:decision cannot be 'yes'"),
+        (f"<state prism:timeout='{'9' * 5000}'/>", PRISM, "prism:timeout cannot be '9999"),
+        ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
         ("<state><history/></state>", "", "a history needs an id"),
         ("<parallel><final/></parallel>", "", "<final> in <parallel>"),
         ("<state><initial/><state/></state>", "", "<initial> needs one"),
