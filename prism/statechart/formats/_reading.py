@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from reprlib import repr as brief
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -21,8 +21,6 @@ from prism.statechart._tree.problems import joined
 from prism.statechart.formats._names import Functions, looked_up, unknown
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
-
-MadeT = TypeVar("MadeT")
 
 MOST_LEVELS = 100
 """Levels of states inside states that a document may have."""
@@ -202,7 +200,7 @@ class _Parts:
         items = [items] if isinstance(items, str) else items
         return [make(item, (*where, number)) for number, item in enumerate(items)]
 
-    def _made(self, where: Where, make: Callable[[], MadeT]) -> MadeT | None:
+    def _made(self, where: Where, make: Callable[[], Any]) -> Any:
         """Make a part; what it refuses is a problem, unless something inside is wrong already."""
         count = self._count
         try:
