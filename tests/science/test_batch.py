@@ -258,14 +258,14 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Mon
     ("how", "keep"),
     [
         pytest.param(signal.SIGKILL, "logs", marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, "tables", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "tables", marks=pytest.mark.long),
         pytest.param(signal.SIGKILL, "tables", marks=pytest.mark.long),
         pytest.param(signal.SIGINT, "logs", marks=pytest.mark.long),
     ],
 )
 def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals, keep: str) -> None:
     """Killed or interrupted at any time, again and again, it comes to the same files."""
-    Path("plan.toml").write_text("agents = 60\nrounds = 6\nseeds = 3\n")
+    Path("plan.toml").write_text("agents = 80\nrounds = 8\nseeds = 3\n")
     whole = ("batch", "plan.toml", "--out", "whole", "--keep", keep)
     assert prism.run(*whole, "--workers", 2).status == 0
     dice = random.Random(how)
