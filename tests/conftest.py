@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "prism", max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", settings.get_profile("prism"), max_examples=30)
+settings.register_profile("ci", settings.get_profile("prism"), max_examples=25)
 settings.register_profile("thorough", settings.get_profile("prism"), max_examples=200)
 settings.load_profile("prism")
 

@@ -112,7 +112,7 @@ def many_states(write_log: Callable[..., Path], make: Any) -> Path:
     return write_log([make.started(), make.joined("ada", names[0]), *moves], "many.jsonl")
 
 
-@pytest.mark.parametrize("width", [360, 414])
+@pytest.mark.parametrize("width", [360])
 def test_a_legend_can_be_scrolled_on_a_phone(
     browser: Any, page_of: PageOf, folder: Path, many_states: Path, tmp_path: Path, width: int
 ) -> None:

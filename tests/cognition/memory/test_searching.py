@@ -120,7 +120,7 @@ def test_bounds(memory: Memory) -> None:
     "size",
     [
         500,
-        pytest.param(20_000, marks=pytest.mark.slow),
+        pytest.param(8_000, marks=pytest.mark.slow),
         pytest.param(100_000, marks=pytest.mark.long),
     ],
 )
