@@ -215,6 +215,7 @@ def test_what_can_be_asked_of_the_chart() -> None:
 
 
 def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
+    """A state marked final is final in the chart only if no transition leaves it."""
     machine = Machine(
         Model(), states=["a", State("b", final=True), State("c", final=True)], initial="a"
     )
@@ -226,6 +227,7 @@ def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
 @pytest.mark.parametrize("hook", ["before_state_change", "after_state_change", "finalize_event"])
 @pytest.mark.parametrize("sends", [False, True])
 def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook: str) -> None:
+    """Assigning to a hook of the Machine runs the new hook and keeps every record."""
     model, seen = Model(), []
     machine = two_states(model, send_event=sends)
     chart = Statechart.from_machine(machine)
@@ -237,6 +239,7 @@ def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook
 
 
 def test_a_hook_of_the_application_finds_the_record() -> None:
+    """The record is in the history when the application's hook runs."""
     model: Any = Model()
     seen: list[int] = []
     hook: Any = lambda: seen.append(len(model.state_history))  # noqa: E731
@@ -292,6 +295,8 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, ca
 
 
 def test_a_machine_that_is_its_own_model_and_moves_by_its_states_alone() -> None:
+    """Auto transitions of a Machine without models of its own are recorded."""
+
     class Own(Machine):
         def __init__(self) -> None:
             super().__init__(states=["a", "b"], initial="a")
@@ -392,6 +397,7 @@ def test_an_asynchronous_machine() -> None:
 
 
 def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, capture: Any) -> None:
+    """A hierarchical Machine gets a history and log events, and no analysis of its chart."""
     model: Any = Model()
     region = {"name": "x", "children": ["1", "2"], "initial": "1"}
     machine = HierarchicalMachine(
@@ -423,6 +429,7 @@ def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, cap
 
 
 def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
+    """Calls that an adopted Machine does not support raise an error that names them."""
     chart = Statechart.from_machine(two_states())
     for name in ("begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match=f"no {name}"):
