@@ -16,7 +16,7 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.files._places import nearest
-from prism.files._source import MOST_TOLD, Problem, Problems, Severity, Source, Where
+from prism.files._source import Problem, Problems, Severity, Source, Where
 from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import DONE
 from prism.statechart.formats._names import Functions
@@ -78,21 +78,12 @@ class _Problems(Problems):
         super().__init__(Source.of(None))
         self.lines: dict[Where, tuple[int, int]] = {}
 
-    def add(
-        self,
-        where: Where,
-        message: str,
-        kind: str = "value",
-        *,
-        line: int = 0,
-        severity: Severity = "error",
-    ) -> None:
-        """Add a problem, once."""
-        if self.counts[severity] >= MOST_TOLD:
-            self.counts[severity] += 1
-            return
+    def problem_at(
+        self, where: Where, message: str, kind: str, line: int, severity: Severity
+    ) -> Problem:
+        """Return a problem with the line of the element that is nearest to its place."""
         line = line or (nearest(self.lines, where) or (1, 0))[0]
-        self.take(Problem("", line, 0, "", message, kind, severity))
+        return Problem("", line, 0, "", message, kind, severity)
 
 
 def read_scxml(
