@@ -48,7 +48,7 @@ def lines_of(log: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_grows_by_little_with_the_length_of_a_log(tmp_path: Path) -> None:
     """A log that is twice as long needs more memory for its aggregates alone.
 

@@ -317,7 +317,7 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
             for (const kind of ['pointermove', 'mousemove', 'mouseover'])
                 mark.dispatchEvent(new PointerEvent(kind, at));
     """)
-    for number in range(0, len(MORE_HOSTILE), 8):
+    for number in range(0, len(MORE_HOSTILE), 16):
         name = json.dumps(f"{MORE_HOSTILE[number]}{number}")
         browser.run(f"location.hash = '#' + new URLSearchParams({{run: 'hostile', agent: {name}}})")
         browser.wait(f"document.getElementById('panel-title').textContent.length > 0 && {name}")

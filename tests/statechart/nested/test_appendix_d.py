@@ -69,7 +69,7 @@ def test_the_random_charts_are_worth_comparing() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [pytest.param(n, marks=pytest.mark.long if n % 10 else pytest.mark.slow) for n in range(30)],
+    [pytest.param(n, marks=pytest.mark.long if n % 15 else pytest.mark.slow) for n in range(30)],
 )
 def test_thousands_of_random_charts_do_what_appendix_d_says(block: int) -> None:
     """The same for 3,000 further charts."""
