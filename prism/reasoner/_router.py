@@ -304,7 +304,7 @@ class Router(BaseReasoner, BaseWriter):
         switched_to = self._switched_to(asked.agent)
         found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
         answer = next((each for each in found if each is not None), None)
-        if isinstance(asked, Question) and answer is not None and _was_drawn(answer):
+        if isinstance(asked, Question) and answer is not None:
             self.skip(asked)
 
         return answer
@@ -439,12 +439,6 @@ class _Fallbacks:
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise TooManyFallbacksError(problem)
-
-
-def _was_drawn(decision: Decision) -> bool:
-    """Return whether a random number was drawn for a decision, for an option or as a seed."""
-    drawn = (decision.probabilities, decision.option_mass, decision.sampling_seed)
-    return any(each is not None for each in drawn)
 
 
 def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:

@@ -11,11 +11,11 @@ import pytest
 from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
 from prism.llm import Model
 from prism.reasoner import Decision, Reasoner
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
-from tests.kit.pools import FAILURES_TO_OPEN, at_rest, impatient
+from tests.kit.pools import FAILURES_TO_REST, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import CHAT, Connect, watched
 from tests.kit.waiting import MOST_SECONDS
@@ -192,7 +192,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, cli
     server.fail_always(Fault.drop())
     reasoner = Reasoner(client, model="nimble", mode="chat", attempts=1)
     decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]
-    assert server.asked == FAILURES_TO_OPEN
+    assert server.asked == FAILURES_TO_REST
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
 
 
@@ -219,7 +219,7 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
     server.fail_always(Fault.drop())
     model = Model("nimble", client=bare, patience=said)
     reasoner = Reasoner(model, mode="chat", attempts=1, **told)
-    *first, last = crowd(FAILURES_TO_OPEN + 1)
+    *first, last = crowd(FAILURES_TO_REST + 1)
     await reasoner.answer(first)
     asking = asyncio.create_task(reasoner.answer([last]))
     _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)

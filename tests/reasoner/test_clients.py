@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import BadReplyError
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.reasoner._prompts import answer_schema
 from prism.statechart import Cost, parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum

@@ -14,7 +14,7 @@ from prism.errors import (
     ReasonerError,
     UnreachableError,
 )
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.reasoner._prompts import answer_schema
 from prism.statechart import Cost, Reasoner
 from prism.statechart.states import AgentState

@@ -10,7 +10,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.reasoner import Budget, Reasoner, Writer
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.clocks import Clock

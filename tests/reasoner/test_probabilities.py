@@ -11,7 +11,8 @@ import pytest
 
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
-from prism.reasoner._prompts import MOST_DECISION_BYTES, decision_state
+from prism.reasoner._prompts import decision_state
+from prism.reasoner._requests import MOST_DECISION_BYTES
 from prism.statechart import Question
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import NeverSampled, Weighing

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from prism.reasoner import Reasoner
-from prism.reasoner._faults import is_busy
-from prism.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker
+from prism.reasoner._slots import FAILURES_TO_REST
 from prism.statechart import Budget, Question
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
@@ -216,7 +215,7 @@ def circuit_open(client: Any) -> None:
     """Let the server's breaker open."""
     host = client.servers[0]
     host.breaker = CircuitBreaker(first_pause=60, patience=60)
-    for _ in range(FAILURES_TO_OPEN):
+    for _ in range(FAILURES_TO_REST):
         host.breaker.failed()
 
 
@@ -252,7 +251,7 @@ async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
     """A question that waited while nobody was served has all its time again once somebody is."""
     client = connect(concurrency=1, timeout=60)
     client.servers[0].breaker = CircuitBreaker(first_pause=1, patience=60)
-    for _ in range(FAILURES_TO_OPEN):
+    for _ in range(FAILURES_TO_REST):
         client.servers[0].breaker.failed()
     server.latency = loop_clock.takes(3)
     reasoner = Reasoner(client, mode="chat", timeout=6)
@@ -371,7 +370,7 @@ async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
         heard.append(error)
         return is_busy(error)
 
-    monkeypatch.setattr("prism.reasoner._pool.is_busy", hears)
+    monkeypatch.setattr("prism.reasoner._slots.is_busy", hears)
     server.fail_always(Fault.status(429, "slow down", retry_after="30"))
     client = connect(concurrency=1, attempts=3, patience=60)
     reasoner = Reasoner(client, mode="chat", timeout=20)
