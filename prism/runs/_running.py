@@ -37,7 +37,7 @@ from prism.runs._status import beating, remove_heartbeat
 from prism.statechart.reasoner._pool import Pool
 from prism.statechart.reasoner._router import Router, costs_by_model
 from prism.statechart.reasoner._spending import loop_time
-from prism.telemetry._loggers import LateLogger, describe
+from prism.telemetry.loggers import LateLogger, describe
 
 if TYPE_CHECKING:
     from prism.statechart import Reasoner, Writer

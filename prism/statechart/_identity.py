@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import (
+from prism.telemetry.events import DECISION
+from prism.telemetry.loggers import (
     EventLogger,
     active_logger,
     pass_over,
-    report_anyhow,
+    report,
 )
-from prism.telemetry.events import DECISION
 
 Scalar = str | int | float | bool | None
 Keys = str | tuple[str, ...] | None
@@ -438,7 +438,7 @@ def announcer(given: EventLogger | None) -> Callable[..., None]:
             told = {"reason": None, "probabilities": chances, "context": about}
         try:
             if source == "fallback":
-                report_anyhow(given, "warning", DECISION, agent_id=name, **outcome, **told)
+                report(given, "warning", DECISION, agent_id=name, **outcome, **told)
             elif active is not None:
                 active.info(DECISION, agent_id=name, **outcome, **told)
         except Exception as error:

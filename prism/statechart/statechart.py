@@ -22,7 +22,7 @@ from prism.statechart._engine.writing import Reporter, add_missing_fields, histo
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._extending import Others, TransitionName

@@ -37,8 +37,8 @@ from prism.statechart.reasoner._router import all_of
 from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.reasoner._wording import USUAL_WORDING
 from prism.statechart.states import state_text
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
 
 Put = Question | TextCall
 """What an agent may wait for."""

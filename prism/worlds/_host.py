@@ -31,7 +31,7 @@ from prism.statechart._identity import identify
 from prism.statechart.reasoner._own_prompts import in_words
 from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (
     in_state,
     leaves_in,

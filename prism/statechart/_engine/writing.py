@@ -32,23 +32,23 @@ from prism.statechart._identity import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
-from prism.telemetry._instrument import join_hooks
-from prism.telemetry._loggers import (
-    EventLogger,
-    active_logger,
-    debug_logger,
-    pass_over,
-    report_anyhow,
-    report_fault,
-    synchronous,
-    warn_standard,
-)
 from prism.telemetry.events import (
     ACTION_FAILED,
     ANSWER_DISCARDED,
     EVENT_REFUSED,
     GUARD_FAILED,
     TRANSITION,
+)
+from prism.telemetry.instruments import join_hooks
+from prism.telemetry.loggers import (
+    EventLogger,
+    active_logger,
+    debug_logger,
+    pass_over,
+    report,
+    report_fault,
+    synchronous,
+    warn_standard,
 )
 
 DEFAULT_TIMEOUT_THRESHOLD = 5
@@ -561,7 +561,7 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report_anyhow(
+        report(
             self.logger,
             "warning",
             ANSWER_DISCARDED,

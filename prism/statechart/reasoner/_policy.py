@@ -19,7 +19,7 @@ from prism.statechart.reasoner._questions import (
     made_of,
 )
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 
 class ToDraw(NamedTuple):

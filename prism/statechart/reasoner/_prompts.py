@@ -39,7 +39,7 @@ from prism.statechart.reasoner._recollection import Recollection, things_in_hist
 from prism.statechart.reasoner._replies._reading import parse_reasoner_response, read_probabilities
 from prism.statechart.reasoner._spending import Cost
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.IDLE: "Stop browsing, wait for next round",

@@ -22,7 +22,7 @@ from prism.statechart._identity import (
 from prism.statechart._nesting import Configuration
 from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 _HASH_DIGITS = 16
 

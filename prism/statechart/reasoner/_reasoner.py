@@ -90,7 +90,7 @@ from prism.statechart.reasoner._spending import (
     require_positive,
 )
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, describe
+from prism.telemetry.loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16

@@ -15,7 +15,7 @@ from prism.statechart._identity import name_or_number
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._spending import Budget
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 Choose = Callable[[Any], str]
 """Returns the name of the part for an agent or an agent's id, always the same."""
