@@ -138,7 +138,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
     # a model alone is told of its activity, and made-up agents have interests without words
-    assert {*CHANGED, "shows_activity", "most_keywords"} == {*Feed.fields}
+    assert {*CHANGED, "shows_activity"} == {*Feed.fields}
     cache: dict[str, Any] = {}
     idle = [
         name
@@ -171,11 +171,10 @@ def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
 
 
 def test_a_run_reads_its_agents_by_its_parameters() -> None:
-    """Archetypes are drawn by their shares, and words make as many interests as may be."""
-    given = {"lurker_share": 0, "superuser_share": 0, "most_keywords": 2, "contributor_timeout": 7}
+    """Archetypes are drawn by their shares."""
+    given = {"lurker_share": 0, "superuser_share": 0, "contributor_timeout": 7}
     agents = Run(Feed, TWITTER, parameters={"preset": "classic", **given}).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"contributor"}
-    assert max(len(each.interests) for each in agents) == 2
     assert {each.timeout_threshold for each in agents} == {7}
 
 
