@@ -24,7 +24,6 @@ from prism.errors import (
     ReasonerError,
 )
 from prism.randomness import index_at
-from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart.reasoner._faults import OtherLoopError
 from prism.statechart.reasoner._foreign import (
@@ -562,9 +561,8 @@ class Reasoner(AsksModel, BaseReasoner):
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
-        """Get the other parts of a decision: an agent with a name, and a random number."""
+        """Get the random number of a decision, if it needs one."""
         try:
-            agent_name(question.agent)
             if not self._samples and (self._pick == "argmax" or self._kind == "chat"):
                 return Draw()
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._spending import Budget
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -187,7 +187,7 @@ class Router(BaseReasoner, BaseWriter):
             return name
 
         raise ReasonerError(
-            f"agent {name_or_number(agent)!r} was given to {name!r}, which is not one of "
+            f"agent {agent_name(agent)!r} was given to {name!r}, which is not one of "
             f"{', '.join(self.parts)}"
         )
 
@@ -211,7 +211,7 @@ class Router(BaseReasoner, BaseWriter):
         if not self._switched:
             return None
 
-        return self._switched.get(agent if isinstance(agent, str) else name_or_number(agent))
+        return self._switched.get(agent if isinstance(agent, str) else agent_name(agent))
 
     def _part_for(self, agent: Any) -> Any:
         return self.parts[self.name_for(agent)]
