@@ -14,8 +14,8 @@ from prism.cognition._memory._search import words_of
 from prism.cognition._paging import Paged, PagingReason
 from prism.cognition._prompts import Prompt, is_echo, reply_schema
 from prism.cognition._replies import AgentReply, AskedAction, read_reply
-from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import TextCall, Written
+from prism.reasoner._spending import Cost
+from prism.reasoner._texts import TextCall, Written
 from prism.telemetry import events
 from prism.telemetry._loggers import active_logger, describe, report_anyhow
 

@@ -32,7 +32,7 @@ from prism.llm._bad_replies import (
     UnusableReplyError,
     read_leniently,
 )
-from prism.statechart.reasoner._spending import Cost
+from prism.reasoner._spending import Cost
 from prism.telemetry._loggers import describe
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
+from prism.reasoner._policy import ToDraw
+from prism.reasoner._questions import made_of
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
@@ -28,8 +30,6 @@ from prism.social._weighing import (
 )
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
-from prism.statechart.reasoner._policy import ToDraw
-from prism.statechart.reasoner._questions import made_of
 from prism.statechart.social import (
     ACTION_DONE,
     COMPOSE_DONE,

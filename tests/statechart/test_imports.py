@@ -48,7 +48,7 @@ def test_a_reasoner_is_loaded_when_it_is_named() -> None:
         "print(prism.statechart.Reasoner.__name__)\n"
         "from prism.statechart import Budget\n"
         "from prism.statechart import *\n"
-        "print(Budget.__name__, Writer.__name__, prism.statechart.reasoner.Cost is Cost)"
+        "print(Budget.__name__, Writer.__name__, prism.reasoner.Cost is Cost)"
     ).split() == ["Reasoner", "Budget", "Writer", "True"]
 
 

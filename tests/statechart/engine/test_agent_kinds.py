@@ -10,7 +10,7 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError, UnknownStateError
-from prism.statechart.reasoner import Reasoner
+from prism.reasoner import Reasoner
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
