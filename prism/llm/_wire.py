@@ -33,7 +33,7 @@ from prism.llm._bad_replies import (
     read_leniently,
 )
 from prism.reasoner._spending import Cost
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 if TYPE_CHECKING:
     import httpx

@@ -19,7 +19,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.reasoner._spending import first
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 
 class OtherLoopError(LLMError, RuntimeError):

@@ -41,8 +41,8 @@ from prism.reasoner._prompts import Kind, Mode
 from prism.reasoner._slots import Host
 from prism.reasoner._spending import Cost, choice_in, first, loop_time
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
 from prism.telemetry.events import MODE_UNKNOWN
+from prism.telemetry.loggers import EventLogger, describe, report
 
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""
@@ -483,7 +483,7 @@ class ModeFinder:
         self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
         if not self._has_reported:
             self._has_reported = True
-            report_anyhow(self._logger, "warning", MODE_UNKNOWN, error=describe(look.error))
+            report(self._logger, "warning", MODE_UNKNOWN, error=describe(look.error))
 
         return None
 

@@ -20,7 +20,7 @@ from prism.reasoner._questions import (
 from prism.statechart._engine.reporting import announce, decision_logger
 from prism.statechart._identity import given_name
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 
 class ToDraw(NamedTuple):

@@ -18,7 +18,7 @@ from prism.statechart._engine.reporting import announce, decision_logger
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 _HASH_DIGITS = 16
 

@@ -89,7 +89,7 @@ from prism.reasoner._spending import (
 )
 from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, describe
+from prism.telemetry.loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16

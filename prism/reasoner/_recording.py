@@ -15,8 +15,8 @@ from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart._identity import agent_name, identify
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
 from prism.telemetry.events import CACHE_FAILED
+from prism.telemetry.loggers import EventLogger, describe, report
 
 
 class PromptRecord(Protocol):
@@ -211,7 +211,7 @@ class ReplyCache:
 
     def _disable(self, error: Exception) -> None:
         self._store = None
-        report_anyhow(self._logger, "warning", CACHE_FAILED, error=describe(error))
+        report(self._logger, "warning", CACHE_FAILED, error=describe(error))
 
 
 def _read(stored: str) -> Reply | None:

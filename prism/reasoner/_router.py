@@ -15,7 +15,7 @@ from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart._identity import agent_name
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 Choose = Callable[[Any], str]
 """Returns the name of the part for an agent or an agent's id, always the same."""

@@ -13,8 +13,8 @@ from prism.errors import DeclinedError
 from prism.reasoner._questions import cost_told, hash_of
 from prism.reasoner._spending import Cost, require_positive
 from prism.statechart._identity import agent_name
-from prism.telemetry._loggers import EventLogger, active_logger, describe, report_anyhow
 from prism.telemetry.events import TEXT_WRITTEN
+from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 
 TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
 
@@ -281,6 +281,6 @@ def _announce(
         keys["declined"] = True
 
     if written.source in _FAILURES:
-        report_anyhow(given, "warning", TEXT_WRITTEN, **keys)
+        report(given, "warning", TEXT_WRITTEN, **keys)
     elif active is not None:
         active.info(TEXT_WRITTEN, **keys)

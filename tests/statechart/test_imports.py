@@ -20,7 +20,7 @@ LOADED = """
     prism.statechart.inspection._explanation prism.statechart.inspection._lint
     prism.statechart.queries prism.statechart.social prism.statechart.statechart
     prism.statechart.states prism.statechart.transitions prism.telemetry
-    prism.telemetry._instrument prism.telemetry._loggers prism.telemetry.events
+    prism.telemetry.instruments prism.telemetry.loggers prism.telemetry.events
 """
 """Every module of prism that ``import prism.statechart`` may load."""
 

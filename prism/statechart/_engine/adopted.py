@@ -43,14 +43,14 @@ from prism.statechart._engine.writing import (
     restart_time,
 )
 from prism.statechart.transitions import Edge
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens
+from prism.telemetry.loggers import EventLogger, somebody_listens
 
 DEFAULT_TIMEOUT = 5
 

@@ -20,7 +20,7 @@ from prism.statechart._engine.reporting import Discarded
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
-from prism.telemetry._instrument import engine_hooks
+from prism.telemetry.instruments import engine_hooks
 
 
 class Deciding(Engine[StateT]):

@@ -53,14 +53,14 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows

@@ -11,16 +11,6 @@ from prism.statechart._engine.writing import count_of
 from prism.statechart._identity import agent_name, identify
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
-from prism.telemetry._instrument import join_hooks
-from prism.telemetry._loggers import (
-    EventLogger,
-    active_logger,
-    debug_logger,
-    pass_over,
-    report_anyhow,
-    report_fault,
-    synchronous,
-)
 from prism.telemetry.events import (
     ACTION_FAILED,
     ANSWER_DISCARDED,
@@ -28,6 +18,16 @@ from prism.telemetry.events import (
     EVENT_REFUSED,
     GUARD_FAILED,
     TRANSITION,
+)
+from prism.telemetry.instruments import join_hooks
+from prism.telemetry.loggers import (
+    EventLogger,
+    active_logger,
+    debug_logger,
+    pass_over,
+    report,
+    report_fault,
+    synchronous,
 )
 
 Discarded = Literal["moved", "not_enabled"]
@@ -125,7 +125,7 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report_anyhow(
+        report(
             self.logger,
             "warning",
             ANSWER_DISCARDED,
@@ -225,7 +225,7 @@ def announce(
     }
     try:
         if source == "fallback":
-            report_anyhow(given, "warning", DECISION, **keys)
+            report(given, "warning", DECISION, **keys)
         elif active is not None:
             active.info(DECISION, **keys)
     except Exception as error:

@@ -19,7 +19,7 @@ from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc, Call, Plan
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
-from prism.telemetry._instrument import GuardEvaluated, TransitionDetails, engine_hooks, observe
+from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
 
 
 class Steps:

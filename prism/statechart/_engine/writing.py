@@ -24,7 +24,7 @@ from prism.errors import AgentError
 from prism.statechart._identity import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
-from prism.telemetry._loggers import warn_standard
+from prism.telemetry.loggers import warn_standard
 
 DEFAULT_TIMEOUT_THRESHOLD = 5
 DEFAULT_MAX_HISTORY_DEPTH = 50

@@ -20,7 +20,7 @@ from traceback import walk_tb
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry._instrument import Level, LogEvent, event_hooks, observe
+from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -227,7 +227,7 @@ def debug_logger(given: EventLogger | None) -> Any:
 
 
 def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
-    """Log an event.
+    """Log an event; a processor of structlog that raises loses it, and nothing else.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
@@ -235,7 +235,10 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
     """
-    getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+    try:
+        getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+    except Exception as error:
+        pass_over(error, event)
 
 
 def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
@@ -247,15 +250,7 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    report_anyhow(given, "error", event, exc_info=error, error=describe(error), **keys)
-
-
-def report_anyhow(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
-    """Log an event, as `report` does, whatever a processor of structlog does with it."""
-    try:
-        report(given, level, event, **keys)
-    except Exception as error:
-        pass_over(error, event)
+    report(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
 def pass_over(error: Exception, event: str) -> None:
