@@ -87,7 +87,6 @@ from prism.reasoner._spending import (
     require_one_of,
     require_positive,
 )
-from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, describe
@@ -562,9 +561,8 @@ class Reasoner(AsksModel, BaseReasoner):
         self._draw(question)
 
     def _draw(self, question: Question) -> Draw:
-        """Get the other parts of a decision: an agent with a name, and a random number."""
+        """Get the random number of a decision, if it needs one."""
         try:
-            agent_name(question.agent)
             if not self._samples and (self._pick == "argmax" or self._kind == "chat"):
                 return Draw()
 

@@ -31,9 +31,9 @@ from prism.statechart._engine.machine import (
     value_text,
 )
 from prism.statechart._engine.pending import Choice
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     DEFAULT_MAX_HISTORY_DEPTH,
-    Reporter,
     append_record,
     count_of,
     count_tick,

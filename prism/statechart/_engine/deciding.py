@@ -16,7 +16,7 @@ from prism.statechart._engine.machine import (
     evaluate,
 )
 from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
-from prism.statechart._engine.writing import Discarded
+from prism.statechart._engine.reporting import Discarded
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT

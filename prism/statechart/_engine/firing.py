@@ -37,13 +37,12 @@ from prism.statechart._engine.pending import (
     close_overtaken,
     drain,
 )
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
-    Reporter,
     Writer,
     count_of,
     count_tick,
-    may_be_frozen,
     require_writable,
     restart_time,
     set_state,
@@ -593,12 +592,12 @@ class Engine(Checks[StateT]):
         if writer is None:
             self._require_own_state_type(agent)
             writer = writer_of(cls)
-            if writer is write_plain and may_be_frozen(cls):
+            if writer is write_plain:
                 if not is_moving:
                     return writer
                 require_writable(agent)
             self._writers[cls] = writer
-            if writes_quietly(cls):
+            if writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
 
         return writer

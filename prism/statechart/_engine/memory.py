@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
 from prism.statechart._engine.writing import IF_FROZEN, memory_beside
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import CHART
 
@@ -52,7 +52,7 @@ def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
     if not chart.hierarchy.needs_memory:
         return memory_beside(agent)
     raise AgentError(
-        f"chart {chart.name!r} remembers histories or times of agent {name_or_number(agent)!r}, "
+        f"chart {chart.name!r} remembers histories or times of agent {agent_name(agent)!r}, "
         f"{problem}"
     )
 
@@ -69,7 +69,7 @@ def random_of(chart: str, agent: Any) -> Any:
             return found
 
     raise AgentError(
-        f"chart {chart!r} has rates or probabilities, but agent {name_or_number(agent)!r} has no "
+        f"chart {chart!r} has rates or probabilities, but agent {agent_name(agent)!r} has no "
         "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
     )
 
