@@ -136,7 +136,6 @@ class Deciding(Engine[StateT]):
             context,
             about=self._leaves_asked(state, trigger),
             chart=self._definition,
-            questions=self._questions,
             reporter=self._reporter,
         )
         if has_left:
