@@ -11,8 +11,8 @@ from prism.agents._relevance import Terms, terms_of
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart import Written
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._asking import RelayLogger
 
 PostKind = Literal["post", "reply", "reshare"]

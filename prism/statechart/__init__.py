@@ -6,7 +6,7 @@ Import public names from here::
 
 Three packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
 `Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
-`prism.statechart.reasoner` has everything about reasoners. The names of reasoners in this package
+`prism.reasoner` has everything about reasoners. The names of reasoners in this package
 are loaded on first use, since a chart alone needs none of them.
 """
 
@@ -35,8 +35,7 @@ from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
     from prism.randomness import RandomStream
-    from prism.statechart import reasoner as reasoner
-    from prism.statechart.reasoner import (
+    from prism.reasoner import (
         STATE_DESCRIPTIONS,
         BaseReasoner,
         BaseWriter,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
         format_context,
         parse_reasoner_response,
     )
+    from prism.statechart import reasoner as reasoner
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -23,7 +23,7 @@ from prism.statechart.transitions import (
     target_text,
     trigger_text,
 )
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.

@@ -18,11 +18,12 @@ from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._engine.writing import Reporter, add_missing_fields, history_of
+from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._extending import Others, TransitionName

@@ -54,7 +54,7 @@ from prism.runs._options import (
 from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
-from prism.telemetry._loggers import EventLogger, LateLogger
+from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import plain_value

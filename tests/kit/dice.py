@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry.loggers import LateLogger
 
 ROUNDS, THROWS = 5, 8
 CONFIG = {"rounds": ROUNDS, "seed": 1, "recorded": None}

@@ -21,13 +21,13 @@ import prism
 from prism.errors import DefinitionError
 from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import StandardLogger
-from prism.telemetry._loggers import (
+from prism.telemetry.events import GUARD_FAILED, TRANSITION
+from prism.telemetry.loggers import (
     LateLogger,
-    report_anyhow,
+    report,
     report_fault,
     somebody_listens,
 )
-from prism.telemetry.events import GUARD_FAILED, TRANSITION
 from tests.kit import processes
 
 BUSY_CHART = """
@@ -356,7 +356,7 @@ def test_warning_reaches_whoever_listens(
     given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A warning goes to the given logger, else to standard logging, never to both."""
-    report_anyhow(logger if given else None, "warning", "statechart.answer_discarded", chart="c")
+    report(logger if given else None, "warning", "statechart.answer_discarded", chart="c")
     assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
     assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
 

@@ -35,13 +35,12 @@ from prism.statechart._engine.pending import (
     Run,
     drain,
 )
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
-    Reporter,
     Writer,
     count_of,
     count_tick,
-    may_be_frozen,
     require_writable,
     restart_time,
     set_state,
@@ -52,14 +51,14 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
@@ -586,12 +585,12 @@ class Engine(Checks[StateT]):
         if writer is None:
             self._require_own_state_type(agent)
             writer = writer_of(cls)
-            if writer is write_plain and may_be_frozen(cls):
+            if writer is write_plain:
                 if not is_moving:
                     return writer
                 require_writable(agent)
             self._writers[cls] = writer
-            if writes_quietly(cls):
+            if writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
 
         return writer

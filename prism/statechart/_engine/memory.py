@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
 from prism.statechart._engine.writing import IF_FROZEN, memory_beside
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import CHART
 from prism.statechart.states import state_text
@@ -47,7 +47,7 @@ def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
         if chart.hierarchy.needs_memory:
             raise AgentError(
                 f"chart {chart.name!r} remembers histories or times of agent "
-                f"{name_or_number(agent)!r}, which has no room for them ({error}): give its class "
+                f"{agent_name(agent)!r}, which has no room for them ({error}): give its class "
                 f"a field  {FIELD} = None , call chart.adopt(obj), or derive it from "
                 f"prism.agents.StatechartMixin; {IF_FROZEN}"
             ) from None
@@ -68,7 +68,7 @@ def random_of(chart: str, agent: Any) -> Any:
             return numbers
 
     raise AgentError(
-        f"chart {chart!r} has rates or probabilities, but agent {name_or_number(agent)!r} has no "
+        f"chart {chart!r} has rates or probabilities, but agent {agent_name(agent)!r} has no "
         "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
     )
 

@@ -6,15 +6,16 @@ An agent may have moved before the answer to its question comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import takewhile
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
-from prism.statechart._engine.writing import Reporter, history_of
-from prism.statechart._identity import awaiting_announcement, name_or_number
+from prism.statechart._engine.reporting import Asked, Reporter, announce, decision_logger
+from prism.statechart._engine.writing import history_of
+from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
@@ -31,6 +32,24 @@ class Decider(Protocol):
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
     ) -> Any:
         """Choose one of the options."""
+
+
+class Options(list[Any]):
+    """The options of a question that a chart asks.
+
+    Args:
+        options: The targets to choose from.
+        chart: The definition of the chart that asks; None if nobody's.
+
+    Attributes:
+        chart: As given.
+        are_announced: Whether a reasoner that was asked has logged its decision itself.
+    """
+
+    def __init__(self, options: Iterable[Any], chart: Definition[Any] | None) -> None:
+        super().__init__(options)
+        self.chart = chart
+        self.are_announced: bool = False
 
 
 class Choice(NamedTuple):
@@ -71,12 +90,14 @@ async def ask(
         reporter: Where to announce the decision, if nobody else announces it.
     """
     state, record = agent.state, next(reversed(history_of(agent)), None)
-    with awaiting_announcement(agent, trigger, chart) as announced:
-        chosen = await reasoner.decide(agent, state, trigger, options, context)
+    offered = Options(options, chart)
+    chosen = await reasoner.decide(agent, state, trigger, offered, context)
 
     # an answer outside the options is no decision, and an error of its own
-    if not announced.already and chosen in options:
-        reporter.decided(agent, state, trigger, options, chosen, context)
+    if not offered.are_announced and chosen in options:
+        asked, logger = Asked(agent, state, trigger, options, context), reporter.logger
+        how = {"reason": None, "probabilities": None}
+        announce(logger, decision_logger(logger), asked, chosen, "policy", how, {})
     return chosen, has_moved(agent.state, state, history_of(agent), record, about)
 
 
@@ -155,7 +176,7 @@ def drain(chart: str, agent: Any, run: Run) -> None:
         fired += 1
         if fired > MOST_QUEUED_FIRES:
             raise RunawayError(
-                f"chart {chart!r}: the actions of agent {name_or_number(agent)!r} "
+                f"chart {chart!r}: the actions of agent {agent_name(agent)!r} "
                 f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
                 f"{name}: make one of the actions stop firing"
             )
@@ -167,7 +188,7 @@ def drain(chart: str, agent: Any, run: Run) -> None:
 def restless(chart: str, agent: Any) -> RunawayError:
     """Return the error for eventless transitions, or raised events, that go on without end."""
     return RunawayError(
-        f"chart {chart!r}: agent {name_or_number(agent)!r} did not settle within "
+        f"chart {chart!r}: agent {agent_name(agent)!r} did not settle within "
         f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
         "eventless transitions there a guard that ends them"
     )

@@ -19,8 +19,8 @@ from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
-from prism.telemetry._instrument import GuardEvaluated, TransitionDetails, engine_hooks, observe
-from prism.telemetry._loggers import somebody_listens
+from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
+from prism.telemetry.loggers import somebody_listens
 
 
 class Steps:

@@ -24,7 +24,7 @@ from prism.statechart.formats._reading import read_chart
 from prism.statechart.formats._scxml_names import scxml_text
 from prism.statechart.formats._scxml_xml import BETWEEN, OWN, Element, parse
 from prism.statechart.transitions import ANY_STATE
-from prism.telemetry._loggers import warn_standard
+from prism.telemetry.loggers import warn_standard
 
 _STATES = ("state", "parallel", "final")
 _GUARD = re.compile(r"_event\.data\.guard_?(\w*)")

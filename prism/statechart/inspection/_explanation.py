@@ -10,7 +10,7 @@ from prism.statechart._engine.checks import unknown_trigger_problem
 from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, target_text
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
 FireOutcome = Literal[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, Transition
 
@@ -222,7 +222,7 @@ def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable
 
 def _named(agents: list[object]) -> str:
     more = len(agents) - 1
-    return f"agent {name_or_number(agents[0])!r}" + (f" and {more} more" if more else "")
+    return f"agent {agent_name(agents[0])!r}" + (f" and {more} more" if more else "")
 
 
 def _has(agent: object, name: str) -> bool:

@@ -167,7 +167,7 @@ def test_what_begins_needs_a_state_that_can_be_set() -> None:
         def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             pass
 
-    with pytest.raises(AgentError, match=r"Kept rejects a new state .*: make it writable, or keep"):
+    with pytest.raises(AgentError, match="Kept takes no new values"):
         chart_of().begin(Kept())
 
 
@@ -211,9 +211,8 @@ def test_adopt_refuses_an_object_without_room() -> None:
     """An object whose class takes no fields is refused with a list of the fields."""
     with pytest.raises(
         AgentError, match=r"Slots has no fields engagement_threshold, .*: declare them"
-    ) as caught:
+    ):
         chart_of().adopt(Slots())
-    assert "or do without adopt, since the chart needs only its 'state'" in str(caught.value)
 
 
 def test_a_forgotten_state_type_is_told() -> None:

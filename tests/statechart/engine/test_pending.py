@@ -1,6 +1,7 @@
 """Asking a reasoner, and answers that come too late."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
