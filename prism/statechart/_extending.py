@@ -127,8 +127,10 @@ def _enlarged(state: Any, text: str, more: Any) -> Any:
 def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
     """Return the members that the derived chart's states may be, by text."""
     texts = {*base.hierarchy.texts, *map(state_text, added)}
-    enums = (type(state) for state in added if isinstance(state, Enum))
-    complete = [enum for enum in (base.state_type, *enums) if texts <= {*map(state_text, enum)}]
+    enums: list[type[Enum]] = [type(state) for state in added if isinstance(state, Enum)]
+    complete = [
+        enum for enum in (base.state_type, *enums) if texts <= {state_text(x) for x in enum}
+    ]
     enum = complete[0] if complete else _made(base.state_type, added)
     return {state_text(member): member for member in enum}
 

@@ -324,8 +324,7 @@ class Reaction:
         """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
-            arcs = _drawn(group, ask, draw) if self._is_by_chance else group
-            for arc in filter(ask, arcs):
+            for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
                 chosen[arc] = None
                 break
         if not chosen:
@@ -340,8 +339,8 @@ class Reaction:
     def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""
         passing = [arcs for group in self.groups if (arcs := [*filter(ask, group)])]
-        for arcs in islice(product(*passing), MOST_OUTCOMES if passing else 0):
-            yield self.together(tuple(dict.fromkeys(arcs)), histories)
+        for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
+            yield self.together(tuple(dict.fromkeys(chosen)), histories)
 
     def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
         """Return the step of transitions that are enabled together."""

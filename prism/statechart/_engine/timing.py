@@ -95,7 +95,8 @@ class Schedule:
         kept = memory_of(chart.definition, agent).setdefault("after", {}).setdefault(state, {})
         if callable(after) and key not in kept:
             kept[key] = _asked(_whole_ticks, after, chart, agent, arc, context)
-        return abs(kept[key]) if callable(after) else after
+        limit: int = kept[key] if callable(after) else after
+        return abs(limit)
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:

@@ -287,9 +287,10 @@ class Hierarchy:
         Those of inner states come first. A transition to a history is one to each state that it may
         stand for, and one into regions leads to each leaf that is entered.
         """
+        nodes = self.tree.nodes
         inner_first = sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)]))
         return tuple(
-            arc.written.between(*self._members((leaf, end)), self._guard(arc.written))
+            arc.written.between(nodes[leaf].state, nodes[end].state, self._guard(arc.written))
             for arc in inner_first
             for leaf in self.leaves_at(arc.source)
             for end in self.ends_of(arc, leaf)
