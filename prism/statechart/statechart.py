@@ -131,9 +131,9 @@ class Described(Deciding[StateT]):
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        row = self._row(state)
+        self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if row[trigger]]
+            return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
         return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
 
     def state_of(self, text: str) -> StateT:
