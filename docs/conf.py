@@ -82,7 +82,7 @@ ROOMS = sorted(
     {page.stem for page in _PAGES.glob("*.md")}
     - {"index", "command-line", "events", "feed-parameters"}
 )
-PARTS = ("statechart.formats", "statechart.inspection", "statechart.reasoner")
+PARTS = ("statechart.formats", "statechart.inspection")
 
 # these are imported when first used, so that autodoc would not see them
 for _module in (prism.testing, prism.statechart.formats):

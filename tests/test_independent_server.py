@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from prism.llm import Model
+from prism.reasoner import Cost
 from prism.statechart import Reasoner, TextCall, Writer
-from prism.statechart.reasoner import Cost
 from tests.kit.commands import Prism
 from tests.kit.reasoners import crowd
 from tests.kit.servers import HELLO

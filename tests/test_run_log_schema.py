@@ -19,6 +19,8 @@ from jsonschema.protocols import Validator
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, Model, OllamaChatClient
+from prism.reasoner import Router
+from prism.reasoner._spending import COST_KEYS
 from prism.runlog import (
     PromptLog,
     ReplayReasoner,
@@ -42,8 +44,6 @@ from prism.statechart import (
     Writer,
     Written,
 )
-from prism.statechart.reasoner import Router
-from prism.statechart.reasoner._spending import COST_KEYS
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent

@@ -164,7 +164,7 @@ def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
 
 
 def _sized(tag: str, value: Any) -> dict[str, Any]:
-    from prism.statechart.reasoner._tokens import count_tokens
+    from prism.reasoner._tokens import count_tokens
 
     text = _text(value)
     return {"tag": tag, "tokens": count_tokens(text), "bytes": len(text.encode()), "value": value}

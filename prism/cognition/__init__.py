@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prism.cognition._memory._search import Match
     from prism.cognition._paging import Paged
     from prism.cognition._settings import Iterate, Limit, Paging, StorageLimits, ThinkingLog
-    from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+    from prism.reasoner._tokens import TokenCounter, count_tokens
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -19,11 +19,11 @@ from prism.cognition._paging import Pager
 from prism.cognition._replies import AskedAction
 from prism.errors import FieldValueError
 from prism.llm import Model
+from prism.reasoner._tokens import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 _MOST_NEWS = 50
 

@@ -20,7 +20,7 @@ from prism.files import reading
 from prism.files._declarations import Declaration, Optionally
 from prism.files._places import depth_of
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where, key_of
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.reasoner._tokens import TokenCounter, count_tokens
 
 SCHEMA_NAME = "cognition.schema.json"
 MAX_CHARACTERS = 1_000_000

@@ -18,7 +18,7 @@ from prism.cognition._prompts import LEAST, Prompt, Seen, build_prompt, without
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import PAGING_ACTIONS
 from prism.errors import InputError
-from prism.statechart.reasoner._tokens import TokenCounter
+from prism.reasoner._tokens import TokenCounter
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
 PagedBy = Literal["lru", "model"]

@@ -19,7 +19,7 @@ from typing import Any, Self
 from prism.cognition._memory._values import to_text
 from prism.cognition._settings import PAGING_ACTIONS, STATE_DESCRIPTION, WITH_VALUE, PromptTexts
 from prism.errors import UnknownStateError
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
+from prism.reasoner._tokens import TokenCounter, count_tokens
 
 _THOUGHT = "What you have found out, and what to do next."
 """The thought in the form that prompts show."""

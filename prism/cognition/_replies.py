@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from prism.cognition._memory._values import to_text
 from prism.cognition._settings import AVAILABLE_ACTIONS, WITH_VALUE
-from prism.statechart.reasoner._texts import whole_characters
+from prism.reasoner._texts import whole_characters
 
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""

@@ -23,17 +23,17 @@ from prism.cognition._memory._values import to_json
 from prism.cognition._paging import Paged
 from prism.errors import FieldValueError, InputError, ReplayError
 from prism.files._durable import write_durably
+from prism.reasoner._spending import Cost
+from prism.reasoner._texts import BaseWriter
+from prism.reasoner._tokens import TokenCounter, count_tokens
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs._config import REASONER_KINDS, naming, require_writable
 from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
 from prism.runs._options import ReplayOptions, recorded_log
-from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import BaseWriter
-from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry import events
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
+from prism.telemetry.loggers import EventLogger, describe, report
 from prism.worlds._addresses import address_of, file_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
@@ -149,7 +149,7 @@ class Cycles(Alone):
     def _warn(self, event: str, **keys: Any) -> None:
         agent = self.agent
         about = {"agent_id": agent.agent_id, "cycle": agent.memory.cycle}
-        report_anyhow(agent._lent.logger, "warning", event, **about, **keys)
+        report(agent._lent.logger, "warning", event, **about, **keys)
 
     # Going on
 

@@ -20,7 +20,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._dialect import Advice
-from prism.statechart.reasoner._faults import (
+from prism.reasoner._faults import (
     BROKEN_JSON,
     FILTERED,
     INTERNAL,
@@ -33,7 +33,7 @@ from prism.statechart.reasoner._faults import (
     says_quota_is_spent,
     wait_in,
 )
-from prism.statechart.reasoner._spending import first
+from prism.reasoner._spending import first
 
 SEE_ADDRESS = "check that this is the address of a model server"
 """Advice if a web page comes back, for example from a proxy or another server."""

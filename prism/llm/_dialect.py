@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.llm._settings import RequestSettings
-from prism.statechart.reasoner._faults import part_named
-from prism.statechart.reasoner._model_client import Chat, ChatReply
+from prism.reasoner._faults import part_named
+from prism.reasoner._model_client import Chat, ChatReply
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model: its version and its models."""

@@ -19,15 +19,15 @@ from prism.errors import (
 from prism.llm._addresses import model_name
 from prism.llm._host import Host
 from prism.llm._pool import ModelPool
-from prism.statechart.reasoner._faults import (
+from prism.reasoner._faults import (
     UNAUTHORIZED,
     is_permanent_refusal,
     is_refused,
     is_retryable,
     lacks_path,
 )
-from prism.statechart.reasoner._model_client import Chat, Choices, Reply
-from prism.statechart.reasoner._prompts import (
+from prism.reasoner._model_client import Chat, Choices, Reply
+from prism.reasoner._prompts import (
     QUESTION,
     Kind,
     PromptSettings,
@@ -36,8 +36,8 @@ from prism.statechart.reasoner._prompts import (
     chances_of,
     requests_for,
 )
-from prism.statechart.reasoner._questions import Question
-from prism.statechart.reasoner._spending import Cost
+from prism.reasoner._questions import Question
+from prism.reasoner._spending import Cost
 
 _OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
 _ANN = SimpleNamespace(name="Ann")

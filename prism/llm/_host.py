@@ -28,7 +28,7 @@ from prism.llm._letters import LetteredChoice
 from prism.llm._settings import RequestSettings
 from prism.llm._window import Prompt, Window
 from prism.llm._wire import ReplyLimits, Wire, is_key
-from prism.statechart.reasoner._faults import (
+from prism.reasoner._faults import (
     is_permanent_refusal,
     is_refusal,
     is_retryable,
@@ -36,15 +36,15 @@ from prism.statechart.reasoner._faults import (
     lacks_path,
     refuses_length,
 )
-from prism.statechart.reasoner._model_client import (
+from prism.reasoner._model_client import (
     Chat,
     ChatReply,
     Choices,
     DecisionReply,
 )
-from prism.statechart.reasoner._slots import LOGGER
-from prism.statechart.reasoner._slots import Host as BaseHost
-from prism.statechart.reasoner._spending import Cost, choice_in, first
+from prism.reasoner._slots import LOGGER
+from prism.reasoner._slots import Host as BaseHost
+from prism.reasoner._spending import Cost, choice_in, first
 
 _GREETING = [{"role": "user", "content": "Say hello."}]
 

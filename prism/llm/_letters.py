@@ -9,9 +9,9 @@ from string import ascii_uppercase
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._model_client import ChatReply
-from prism.statechart.reasoner._prompts import answer_schema
-from prism.statechart.reasoner._replies._reading import read_choice
+from prism.reasoner._model_client import ChatReply
+from prism.reasoner._prompts import answer_schema
+from prism.reasoner._replies._reading import read_choice
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities that a server gives for a token."""

@@ -9,8 +9,8 @@ from prism.llm._addresses import with_port
 from prism.llm._dialect import Advice, Dialect
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_running
-from prism.statechart.reasoner._model_client import Chat, ChatReply, text_with_calls
-from prism.statechart.reasoner._spending import count_of
+from prism.reasoner._model_client import Chat, ChatReply, text_with_calls
+from prism.reasoner._spending import count_of
 
 
 def _body(settings: RequestSettings, chat: Chat, dropped: Container[str]) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from prism.llm._dialect import OTHER_FORM, Advice, Dialect
 from prism.llm._letters import MOST_ALTERNATIVES, listed_in
 from prism.llm._settings import RequestSettings
 from prism.llm._window import window_in_models, window_in_props
-from prism.statechart.reasoner._model_client import (
+from prism.reasoner._model_client import (
     Chat,
     ChatReply,
     declined_in,
     text_with_calls,
 )
-from prism.statechart.reasoner._spending import choice_in, count_of, first
+from prism.reasoner._spending import choice_in, count_of, first
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),

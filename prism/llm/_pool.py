@@ -14,9 +14,9 @@ from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._openai import OPENAI
 from prism.llm._settings import RequestSettings, Server, filled_in
-from prism.statechart.reasoner._faults import is_busy, is_loading, is_retryable
-from prism.statechart.reasoner._pool import Pool, cancel
-from prism.statechart.reasoner._spending import Cost, loop_time
+from prism.reasoner._faults import is_busy, is_loading, is_retryable
+from prism.reasoner._pool import Pool, cancel
+from prism.reasoner._spending import Cost, loop_time
 
 _DIALECTS: Mapping[str, Dialect] = {"ollama": OLLAMA, "openai": OPENAI}
 

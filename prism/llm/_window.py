@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from prism.errors import LLMError
-from prism.statechart.reasoner._spending import count_of, loop_time
-from prism.statechart.reasoner._tokens import count_tokens
+from prism.reasoner._spending import count_of, loop_time
+from prism.reasoner._tokens import count_tokens
 
 _NEAR_HALF = 5
 """Largest distance from half of the window of a cut prompt's token count."""

@@ -32,8 +32,8 @@ from prism.llm._bad_replies import (
     UnusableReplyError,
     read_leniently,
 )
-from prism.statechart.reasoner._spending import Cost
-from prism.telemetry._loggers import describe
+from prism.reasoner._spending import Cost
+from prism.telemetry.loggers import describe
 
 if TYPE_CHECKING:
     import httpx

@@ -19,9 +19,9 @@ import orjson
 
 from prism._version import __version__
 from prism.errors import InputError
+from prism.reasoner._questions import ASKED_AT, Instant
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
-from prism.statechart.reasoner._questions import ASKED_AT, Instant
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
 
 PROMPTS_NAME = "prompts.jsonl.gz"

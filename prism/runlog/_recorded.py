@@ -13,14 +13,14 @@ from typing import Any, get_args
 import orjson
 
 from prism.errors import InputError, ReplayError
+from prism.reasoner._questions import Source
+from prism.reasoner._router import EarlierAnswers
+from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner._texts import TextSource, fallback_text, read_as
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._questions import Source
-from prism.statechart.reasoner._router import EarlierAnswers
-from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.statechart.reasoner._texts import TextSource, fallback_text, read_as
 from prism.statechart.social import ACTS, FEEDS_OF_ACTS
 from prism.statechart.states import state_text
 from prism.telemetry.events import (

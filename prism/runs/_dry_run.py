@@ -13,6 +13,7 @@ from typing import Any
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import names_of
+from prism.reasoner._tokens import count_tokens
 from prism.runs._documents import documents
 from prism.runs._running import models_of
 from prism.statechart import (
@@ -24,8 +25,7 @@ from prism.statechart import (
     Question,
     Reasoner,
 )
-from prism.statechart.reasoner._tokens import count_tokens
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 ROUNDS = 3
 """Most rounds to try."""

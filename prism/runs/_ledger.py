@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
+from prism.reasoner._spending import Spent
 from prism.statechart import Budget
-from prism.statechart.reasoner._spending import Spent
 
 try:
     import fcntl

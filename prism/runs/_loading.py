@@ -15,8 +15,8 @@ from prism.errors import (
 from prism.llm._doctor import try_out, try_text
 from prism.llm._host import Host
 from prism.llm._pool import ModelPool
+from prism.reasoner._faults import is_permanent_refusal, is_refused
 from prism.statechart import Cost, Reasoner, Writer
-from prism.statechart.reasoner._faults import is_permanent_refusal, is_refused
 
 QUIET_SECONDS = 2.0
 _TRIALS = 3

@@ -11,6 +11,8 @@ from prism.errors import InputError
 from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import ONLY_DECIDES, LostClient, lost, pool_of
+from prism.reasoner._recollection import DEFAULT_TOKENS
+from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runlog._recorded import RecordedAnswers
 from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later
@@ -34,8 +36,6 @@ from prism.statechart import (
     Recollection,
     Writer,
 )
-from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
-from prism.statechart.reasoner._router import Router
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """The logger that warns about a model for no agent."""

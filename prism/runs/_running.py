@@ -18,6 +18,9 @@ from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._credentials import with_credentials
+from prism.reasoner._pool import Pool
+from prism.reasoner._router import Router, costs_by_model
+from prism.reasoner._spending import loop_time
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
@@ -34,14 +37,11 @@ from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_c
 from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
-from prism.statechart.reasoner._pool import Pool
-from prism.statechart.reasoner._router import Router, costs_by_model
-from prism.statechart.reasoner._spending import loop_time
-from prism.telemetry._loggers import LateLogger, describe
+from prism.telemetry.loggers import LateLogger, describe
 
 if TYPE_CHECKING:
+    from prism.reasoner._recording import PromptRecord
     from prism.statechart import Reasoner, Writer
-    from prism.statechart.reasoner._recording import PromptRecord
 
 _RECORDS_PROMPTS = "record_prompts"
 _logger = logging.getLogger("prism.runs")
@@ -328,7 +328,7 @@ def _begin_keeping(
         is_repeatable=options.is_repeatable,
         keeps_prompts=_records_prompts(config),
     )
-    logger.open(stack.enter_context(writing))
+    logger.opened = stack.enter_context(writing)
     _close_caches(run, stack, observer)
     # some keep files of their own there
     run.kept_in(folder.path)

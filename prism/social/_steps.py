@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
+from prism.reasoner._policy import ToDraw
+from prism.reasoner._questions import made_of
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
@@ -28,8 +30,6 @@ from prism.social._weighing import (
 )
 from prism.social._writing import PostTexts
 from prism.statechart import AgentState, Question, TextCall
-from prism.statechart.reasoner._policy import ToDraw
-from prism.statechart.reasoner._questions import made_of
 from prism.statechart.social import (
     ACTION_DONE,
     COMPOSE_DONE,
@@ -40,8 +40,8 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import active_logger
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.loggers import active_logger
 from prism.worlds import during
 from prism.worlds._agent import Asked, Writing
 from prism.worlds._agent_set import AgentSet

@@ -121,7 +121,7 @@ def writer_template(prompt: str) -> Any:
         FieldValueError: If it is empty, or names unknown fields. The message lists them.
     """
     # only a run with its own prompt needs it
-    from prism.statechart.reasoner._own_prompts import DOTTED_NAME, Template
+    from prism.reasoner._own_prompts import DOTTED_NAME, Template
 
     if not prompt.strip():
         raise FieldValueError("the writer's prompt is empty: omit it to use the default")
@@ -152,7 +152,7 @@ def _value(name: str, reader: Reader, post: Post | None, draft: Draft) -> str:
 
 
 def _own(reader: Reader, name: str) -> str:
-    from prism.statechart.reasoner._own_prompts import attribute_of
+    from prism.reasoner._own_prompts import attribute_of
 
     return attribute_of(reader.agent, name.partition(".")[2])
 

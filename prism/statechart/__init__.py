@@ -4,9 +4,16 @@ Import public names from here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
+<<<<<<< HEAD
 Two packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
 `Statechart.check` return, and `prism.statechart.reasoner` has everything about reasoners. Their
 names in this package are loaded on first use, since a chart alone needs none of them.
+=======
+Three packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
+`Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
+`prism.reasoner` has everything about reasoners. The names of reasoners in this package
+are loaded on first use, since a chart alone needs none of them.
+>>>>>>> main
 """
 
 from typing import TYPE_CHECKING
@@ -32,9 +39,7 @@ from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
     from prism.randomness import RandomStream
-    from prism.statechart import reasoner as reasoner
-    from prism.statechart.inspection import Explanation, Finding
-    from prism.statechart.reasoner import (
+    from prism.reasoner import (
         STATE_DESCRIPTIONS,
         BaseReasoner,
         BaseWriter,
@@ -53,6 +58,8 @@ if TYPE_CHECKING:
         format_context,
         parse_reasoner_response,
     )
+    from prism.statechart import reasoner as reasoner
+    from prism.statechart.inspection import Explanation, Finding
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

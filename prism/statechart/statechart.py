@@ -18,11 +18,12 @@ from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._engine.writing import Reporter, add_missing_fields, history_of
+from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._extending import Others, TransitionName
@@ -130,9 +131,9 @@ class Described(Deciding[StateT]):
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        row = self._row(state)
+        self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if row[trigger]]
+            return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
         return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
 
     def state_of(self, text: str) -> StateT:

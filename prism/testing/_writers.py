@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from prism.reasoner._texts import or_fallback, read_as
 from prism.statechart import BaseWriter, TextCall, Written
-from prism.statechart.reasoner._texts import or_fallback, read_as
 from prism.testing._scripts import Maker, Rule, Scripted, named_by, rules_of
 
 Text = str | Mapping[str, Any] | Written

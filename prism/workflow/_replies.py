@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._replies._objects import find_json, what_is_said
-from prism.statechart.reasoner._replies._reading import read_choice
+from prism.reasoner._replies._objects import find_json, what_is_said
+from prism.reasoner._replies._reading import read_choice
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._outputs import Validator
 from prism.workflow._variables import through_json

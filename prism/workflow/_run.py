@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.errors import FieldTypeError, InputError
 from prism.files._source import Source
+from prism.reasoner._spending import Cost
+from prism.reasoner._texts import BaseWriter
 from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._recorded import _events
 from prism.runs import ReplayOptions
@@ -19,10 +21,8 @@ from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
 from prism.runs._options import recorded_log
 from prism.statechart import Statechart
-from prism.statechart.reasoner._spending import Cost
-from prism.statechart.reasoner._texts import BaseWriter
-from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import WORKFLOW_STEP
+from prism.telemetry.loggers import EventLogger
 from prism.workflow._actions import by_command, echo
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._results import WorkflowResults

@@ -14,9 +14,9 @@ from prism._faults import place_in
 from prism.errors import AgentError, DefinitionError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream, Taken
 from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, mixed_in_steps
+from prism.reasoner._questions import DEFAULT_PULL
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
-from prism.statechart.reasoner._questions import DEFAULT_PULL
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from prism.errors import InputError
+from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs._config import (
@@ -19,8 +20,7 @@ from prism.runs._config import (
     require_writable,
 )
 from prism.runs._options import ReasonerOptions, ReplayOptions
-from prism.statechart.reasoner._texts import BaseWriter
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._loop import Loop
 from prism.worlds._run import Run, decider, require_seed
 from prism.worlds._world import World

@@ -19,6 +19,10 @@ from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError, SimulationError
+from prism.reasoner._questions import ASKED_AT
+from prism.reasoner._router import all_of
+from prism.reasoner._texts import fallback_text
+from prism.reasoner._wording import USUAL_WORDING
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart import (
@@ -32,13 +36,9 @@ from prism.statechart import (
     Written,
 )
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._questions import ASKED_AT
-from prism.statechart.reasoner._router import all_of
-from prism.statechart.reasoner._texts import fallback_text
-from prism.statechart.reasoner._wording import USUAL_WORDING
 from prism.statechart.states import state_text
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
 
 Put = Question | TextCall
 """What an agent may wait for."""

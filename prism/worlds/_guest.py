@@ -11,10 +11,10 @@ from reprlib import repr as brief
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
+from prism.reasoner._texts import BaseWriter, TextCall, Written
 from prism.runs._lent import Lent
 from prism.statechart import Statechart
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent, Writing, require_heard_of
 from prism.worlds._fields import Fields
 

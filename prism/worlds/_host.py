@@ -21,6 +21,8 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import maker_of_keys
+from prism.reasoner._own_prompts import in_words
+from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
@@ -28,10 +30,8 @@ from prism.statechart import Configuration, PolicyReasoner, Question, Wording
 from prism.statechart._definition import Definition
 from prism.statechart._engine.checks import did_you_mean
 from prism.statechart._identity import identify
-from prism.statechart.reasoner._own_prompts import in_words
-from prism.statechart.reasoner._router import Router
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (
     in_state,
     leaves_in,

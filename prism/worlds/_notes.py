@@ -8,7 +8,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import Any
 
-from prism.statechart.reasoner._recollection import transition_in_words
+from prism.reasoner._recollection import transition_in_words
 
 MOST_NOTES = 50
 """Number of notes that an agent keeps, the same as that of its transitions."""

@@ -16,10 +16,10 @@ from prism.llm._assignments import ModelAssignment
 from prism.llm._credentials import full_address
 from prism.llm._settings import AgentSettings, given_settings
 from prism.llm._settings import settings_of as model_settings_of
+from prism.reasoner._router import Router
 from prism.runs._assigned import ALL_OTHERS
 from prism.runs._options import PolicyOptions, options_of
 from prism.statechart import BaseReasoner
-from prism.statechart.reasoner._router import Router
 from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
 from prism.worlds._asking import Decider
 from prism.worlds._assignments import CONTROL, Assignments

@@ -20,9 +20,9 @@ import ollama
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import Model
+from prism.reasoner._prompts import answer_schema, chat_prompt
 from prism.social import Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
-from prism.statechart.reasoner._prompts import answer_schema, chat_prompt
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"

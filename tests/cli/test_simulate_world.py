@@ -250,7 +250,7 @@ def test_a_run_ends_where_too_many_decisions_fall_back(
     mine: Prism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that fails ends the run of a world, too, and says how it goes on."""
-    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 10)
+    monkeypatch.setattr("prism.reasoner._router.WINDOW", 10)
     with FakeOllama(models=["tiny"]) as server:
         server.fail_always(Fault.status(400, "no"))
         ran = mine(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism.errors import UnreachableError
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker, Throttle
+from prism.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO
 

@@ -48,7 +48,7 @@ IMPORTED = (
     "prism.social",
     "prism.statechart",
     "prism.statechart._extending",
-    "prism.statechart.reasoner",
+    "prism.reasoner",
     "prism.testing",
     "prism.workflow",
     "prism.worlds",

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from prism.llm import Model
+from prism.reasoner import Reasoner
 from prism.statechart import Decision, Question
-from prism.statechart.reasoner import Reasoner
 from prism.statechart.states import AgentState
 from prism.testing import FakeOllama
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from prism.reasoner._texts import or_fallback, read_as
 from prism.statechart import BaseWriter, TextCall, Written
-from prism.statechart.reasoner._texts import or_fallback, read_as
 from prism.testing import ScriptedWriter
 from prism.testing._writers import Text
 from prism.workflow import StepRun, Turn, Workflow, WorkflowAgent

@@ -11,8 +11,8 @@ from prism.errors import (
     OverloadedError,
     UnreachableError,
 )
-from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import FAILURES_TO_OPEN
+from prism.reasoner import Cost
+from prism.reasoner._slots import FAILURES_TO_OPEN
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.pools import (

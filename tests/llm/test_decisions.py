@@ -9,7 +9,7 @@ from prism.errors import (
     DecisionsUnsupportedError,
     UnreachableError,
 )
-from prism.statechart.reasoner import Cost
+from prism.reasoner import Cost
 from prism.testing import Fault
 from tests.kit.pools import FAILURES_TO_OPEN, ask, impatient, open_at_once
 from tests.kit.servers import HELLO, QUESTION, SHOW, Connect, Serve

@@ -17,7 +17,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._bad_replies import NoConnectionError
-from prism.statechart.reasoner import Cost
+from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.server_faults import FAULTS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.statechart.reasoner._slots import (
+from prism.reasoner._slots import (
     FAILURES_TO_OPEN,
     FIRST_HOLD_SECONDS,
     LONGEST_HOLD_SECONDS,

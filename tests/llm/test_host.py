@@ -16,8 +16,8 @@ from prism.llm import Model
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._settings import filled_in
-from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._model_client import Chat
+from prism.reasoner import Cost
+from prism.reasoner._model_client import Chat
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.servers import HELLO, Connect, Gate

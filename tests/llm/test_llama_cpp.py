@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from prism.llm import Model
-from prism.statechart.reasoner import Reasoner
+from prism.reasoner import Reasoner
 from tests.kit import tiny_llama
 from tests.kit.reasoners import crowd
 from tests.kit.waiting import wait_until

@@ -17,7 +17,7 @@ from prism.errors import (
 )
 from prism.llm import Check, Model
 from prism.llm._doctor import diagnose
-from prism.statechart.reasoner import Cost, Reasoner
+from prism.reasoner import Cost, Reasoner
 from prism.testing import Fault
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import crowd

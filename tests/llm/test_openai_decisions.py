@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.llm import Model
-from prism.statechart.reasoner import Reasoner
+from prism.reasoner import Reasoner
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import Gate

@@ -13,7 +13,7 @@ from prism.errors import (
     ModelMissingError,
 )
 from prism.llm import Model, OllamaChatClient
-from prism.statechart.reasoner import Cost
+from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import FAILURES_TO_OPEN, ask, at_rest, impatient, unpaused
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve

@@ -17,7 +17,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm import Model
-from prism.statechart.reasoner import Cost, Reasoner, TextCall, Writer
+from prism.reasoner import Cost, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO, Connect, Serve

@@ -11,14 +11,14 @@ from prism.errors import (
     OverloadedError,
     UnreachableError,
 )
-from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._slots import (
+from prism.reasoner import Cost
+from prism.reasoner._slots import (
     FAILURES_TO_OPEN,
     FIRST_HOLD_SECONDS,
     LONGEST_HOLD_SECONDS,
     Throttle,
 )
-from prism.statechart.reasoner._spending import random_backoff
+from prism.reasoner._spending import random_backoff
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.pools import ask, at_rest, impatient, open_at_once, unpaused

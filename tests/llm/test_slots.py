@@ -9,16 +9,16 @@ from prism.errors import CircuitOpenError
 from prism.llm._host import Host
 from prism.llm._ollama import OLLAMA
 from prism.llm._settings import filled_in
-from prism.runlog._writer import Moment
-from prism.statechart.reasoner import Cost
-from prism.statechart.reasoner._questions import ASKED_AT
-from prism.statechart.reasoner._slots import (
+from prism.reasoner import Cost
+from prism.reasoner._questions import ASKED_AT
+from prism.reasoner._slots import (
     FAILURES_TO_OPEN,
     CircuitBreaker,
     Lease,
     Slots,
     Throttle,
 )
+from prism.runlog._writer import Moment
 from tests.kit.clocks import Clock
 
 SETTINGS = filled_in({"timeout": 5, "load_timeout": 5, "concurrency": 1})

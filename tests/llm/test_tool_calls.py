@@ -8,8 +8,8 @@ import pytest
 
 from prism.errors import UselessReplyError
 from prism.llm import Model
+from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
-from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.later import Later
 from tests.kit.reasoners import S, ask

@@ -14,7 +14,7 @@ from prism.llm._window import (
     window_in_props,
     window_in_running,
 )
-from prism.statechart.reasoner._faults import refuses_length
+from prism.reasoner._faults import refuses_length
 from prism.testing import FakeOllama, FakeOpenAI
 from prism.testing._server.tokens import count_tokens
 

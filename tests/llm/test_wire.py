@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from prism.errors import BadReplyError, LLMError, OverloadedError, TimedOutError
 from prism.llm import Model
-from prism.statechart.reasoner import Cost
+from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.exchange import Exchange
 from tests.kit.proxies import Proxy

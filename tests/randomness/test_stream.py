@@ -16,7 +16,7 @@ from prism.randomness._stream import (
     streams_of,
     total_of,
 )
-from prism.statechart.reasoner._policy import AgentStreams
+from prism.reasoner._policy import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:

@@ -3,10 +3,10 @@
 import json
 from dataclasses import fields
 
+from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.runlog._events import EVENTS
 from prism.runlog._schema import json_schema
 from prism.social import Activity
-from prism.statechart.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.telemetry import events
 
 KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}

@@ -16,11 +16,11 @@ from prism import Run, resume, runs
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
+from prism.reasoner import Reasoner, Router
+from prism.reasoner._router import WINDOW
 from prism.runs._makers import make_reasoner
 from prism.social import Feed
 from prism.statechart import AgentState
-from prism.statechart.reasoner import Reasoner, Router
-from prism.statechart.reasoner._router import WINDOW
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
 from tests.kit.reasoners import answer, ask, crowd
@@ -148,7 +148,7 @@ def test_a_run_that_was_stopped_is_resumed(
     rounds: int, server: FakeOllama, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that ends early, in its first round or later, goes on when its model is back."""
-    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 20)
+    monkeypatch.setattr("prism.reasoner._router.WINDOW", 20)
 
     def fail(summary: Any) -> None:
         if summary.number == rounds:
@@ -172,7 +172,7 @@ def test_the_command_ends_with_status_one(
     prism: Prism, server: FakeOllama, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command says why it ended and how to go on, which then works; its status is 1."""
-    monkeypatch.setattr("prism.statechart.reasoner._router.WINDOW", 10)
+    monkeypatch.setattr("prism.reasoner._router.WINDOW", 10)
     server.fail_always(Fault.status(400, "no"))
     run = ("simulate", "--agents", 8, "--rounds", 2, "--reasoner", "ollama", "--model", "llama3.2")
     ran = prism(*run, "--host", server.host, "--stop-at-fallbacks", 0.5, "--out", "run")

@@ -11,6 +11,7 @@ from prism import Run, replay, resume
 from prism.agents import SocialAgent
 from prism.errors import InputError
 from prism.llm import Model
+from prism.reasoner import Router
 from prism.runlog import ReplayReasoner
 from prism.runs import WriterOptions
 from prism.science import Policy
@@ -23,7 +24,6 @@ from prism.statechart import (
     Question,
     social_feed_chart,
 )
-from prism.statechart.reasoner import Router
 from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import SwitchModel
 from tests.kit.models import varied

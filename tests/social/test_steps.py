@@ -11,13 +11,13 @@ import pytest
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.agents._relevance import relevance, terms_of
+from prism.agents.relevance import relevance, terms_of
 from prism.llm import Model
+from prism.reasoner._prompts import chat_prompt
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Post
 from prism.social._population import opened_by
 from prism.social._weighing import dislike_odds, herding_pulls, odds_of, virality_of
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
-from prism.statechart.reasoner._prompts import chat_prompt
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
 from tests.kit.feeds import network_of_agents

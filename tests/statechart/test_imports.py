@@ -19,7 +19,7 @@ LOADED = """
     prism.statechart._tree.problems
     prism.statechart.queries prism.statechart.social prism.statechart.statechart
     prism.statechart.states prism.statechart.transitions prism.telemetry
-    prism.telemetry._instrument prism.telemetry._loggers prism.telemetry.events
+    prism.telemetry.instruments prism.telemetry.loggers prism.telemetry.events
 """
 """Every module of prism that ``import prism.statechart`` may load."""
 
@@ -47,7 +47,7 @@ def test_a_reasoner_is_loaded_when_it_is_named() -> None:
         "print(prism.statechart.Reasoner.__name__)\n"
         "from prism.statechart import Budget\n"
         "from prism.statechart import *\n"
-        "print(Budget.__name__, Writer.__name__, prism.statechart.reasoner.Cost is Cost)"
+        "print(Budget.__name__, Writer.__name__, prism.reasoner.Cost is Cost)"
     ).split() == ["Reasoner", "Budget", "Writer", "True"]
 
 

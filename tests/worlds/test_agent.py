@@ -14,9 +14,9 @@ from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, keys_of, mixed
+from prism.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Question, Statechart, Transition
-from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
 from prism.worlds import Agent, World, during
 
 

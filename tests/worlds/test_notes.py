@@ -9,9 +9,9 @@ import pytest
 from prism import Run
 from prism.errors import FieldTypeError, SimulationError
 from prism.llm import Model
+from prism.reasoner._prompts import PromptSettings, chat_prompt
 from prism.runlog import ReplayReasoner
 from prism.statechart import Decision, Question, Recollection
-from prism.statechart.reasoner._prompts import PromptSettings, chat_prompt
 from prism.testing import FakeOllama
 from prism.worlds import during
 from tests.kit.servers import chats_of

@@ -12,7 +12,7 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.errors import InputError
-from prism.statechart.reasoner._questions import Source
+from prism.reasoner._questions import Source
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
 GROUPS = ("state", "model", "source", "trigger", "host", "reason", "chosen", "round")

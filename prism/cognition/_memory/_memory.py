@@ -19,8 +19,8 @@ from prism.cognition._memory._values import MISSING, as_tag, plain_value, to_jso
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import replacing
 from prism.files._source import Source
+from prism.reasoner._texts import whole_characters
 from prism.runs._documents import may_change
-from prism.statechart.reasoner._texts import whole_characters
 
 DEFAULT_BACKUPS = 3
 DEFAULT_VERSIONS = 10

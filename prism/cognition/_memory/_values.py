@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from prism.errors import FieldTypeError, FieldValueError
-from prism.statechart.reasoner._texts import whole_characters
+from prism.reasoner._texts import whole_characters
 
 MISSING: Any = object()
 """Stands for no value, since a memory may be null."""

@@ -31,9 +31,9 @@ from prism.statechart._engine.machine import (
     value_text,
 )
 from prism.statechart._engine.pending import Choice
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     DEFAULT_MAX_HISTORY_DEPTH,
-    Reporter,
     append_record,
     count_of,
     count_tick,
@@ -43,14 +43,14 @@ from prism.statechart._engine.writing import (
     restart_time,
 )
 from prism.statechart.transitions import Edge
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens
+from prism.telemetry.loggers import EventLogger, somebody_listens
 
 DEFAULT_TIMEOUT = 5
 

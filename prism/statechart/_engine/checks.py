@@ -15,7 +15,7 @@ from prism.statechart._identity import agent_name
 from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
-from prism.telemetry._loggers import warn_standard
+from prism.telemetry.loggers import warn_standard
 
 _MOST_LISTED = 20
 

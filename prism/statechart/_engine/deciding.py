@@ -16,11 +16,11 @@ from prism.statechart._engine.machine import (
     evaluate,
 )
 from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
-from prism.statechart._engine.writing import Discarded
+from prism.statechart._engine.reporting import Discarded
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
-from prism.telemetry._instrument import engine_hooks
+from prism.telemetry.instruments import engine_hooks
 
 
 class Deciding(Engine[StateT]):
@@ -95,7 +95,7 @@ class Deciding(Engine[StateT]):
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
         exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
-        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        again. If it fails now, or the agent has moved (its history tells if it came back), it is
         discarded and logged. In a chart with regions an answer is about the regions that react to
         the event: it holds though others have moved. A cancelled call leaves the agent as it was.
         A coroutine that an action returns is awaited once the transition is made.
@@ -136,7 +136,6 @@ class Deciding(Engine[StateT]):
             context,
             about=self._leaves_asked(state, trigger),
             chart=self._definition,
-            questions=self._questions,
             reporter=self._reporter,
         )
         if has_left:

@@ -32,18 +32,15 @@ from prism.statechart._engine.machine import (
     snapshot_of,
 )
 from prism.statechart._engine.pending import (
-    OpenQuestions,
     Run,
-    close_overtaken,
     drain,
 )
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
-    Reporter,
     Writer,
     count_of,
     count_tick,
-    may_be_frozen,
     require_writable,
     restart_time,
     set_state,
@@ -54,14 +51,14 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
@@ -140,7 +137,6 @@ class Engine(Checks[StateT]):
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
-        self._questions: OpenQuestions = {}
         self._waiting: dict[int, list[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
         self._is_slow = True
         self._is_usual = False
@@ -358,8 +354,6 @@ class Engine(Checks[StateT]):
         if arc.before or write is None or edge.leaves is not state:
             return self._act(agent, arc, edge, context, state)
 
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         try:
             dwell = write(agent, edge, self._clock(), context)
         except MovedError:
@@ -535,8 +529,6 @@ class Engine(Checks[StateT]):
 
     def _record(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
@@ -593,12 +585,12 @@ class Engine(Checks[StateT]):
         if writer is None:
             self._require_own_state_type(agent)
             writer = writer_of(cls)
-            if writer is write_plain and may_be_frozen(cls):
+            if writer is write_plain:
                 if not is_moving:
                     return writer
                 require_writable(agent)
             self._writers[cls] = writer
-            if writes_quietly(cls):
+            if writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
 
         return writer

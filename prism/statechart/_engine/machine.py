@@ -25,7 +25,7 @@ from prism.statechart._identity import own_name
 from prism.statechart.states import is_state, state_enum, state_text
 from prism.statechart.transitions import Guard
 from prism.statechart.transitions import Transition as Written
-from prism.telemetry._instrument import GuardOutcome, engine_hooks
+from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 MACHINE_HOOKS = (
     "prepare_event",

@@ -23,7 +23,7 @@ from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart.formats._data import Functions
 from prism.statechart.formats._document import MOST_LEVELS, read_chart, refusal
 from prism.statechart.transitions import ANY_STATE, TIMING
-from prism.telemetry._loggers import warn_standard
+from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
 MOST_ELEMENTS = 20_000

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
-from prism.statechart._engine.rows import NestedRows, Resolver
+from prism.statechart._engine.rows import NestedRows, Reaction
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import Arc, Tree
 from prism.statechart.states import joined, state_text
 from prism.statechart.transitions import Transition, target_text
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
 FireOutcome = Literal["moves", "stays", "draws", "refused", "raises", "no reaction"]
@@ -130,20 +131,18 @@ def explain(
         state: The state to explain for.
     """
     rows = NestedRows(chart.hierarchy)
-    row, state = rows[state], rows.place(state).state
+    state, reaction = rows.place(state).state, rows.reaction(state, trigger)
     trial = _Trial(chart, agent, context, rows.tree)
-    outcome, target, options = trial.fire(row[trigger], state)
-    reacts_to = tuple(each for each in chart.hierarchy.triggers if row[each] is not None)
+    outcome, target, options = trial.fire(reaction, state)
+    reacts_to = tuple(each for each in chart.hierarchy.triggers if rows.reaction(state, each))
     summary = _SUMMARIES[outcome].format(
         state=state_text(state),
         target=state_text(target),
         does="raises an error" if chart.strict else "does nothing",
         events=joined(reacts_to) or "no event",
     )
-    candidates = (
-        trial.tried.get(arc, Candidate(arc.written, "not asked"))
-        for arc in rows.arcs(state, trigger)
-    )
+    arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+    candidates = (trial.tried.get(arc, Candidate(arc.written, "not asked")) for arc in arcs)
     return Explanation(
         chart.name,
         agent_name(agent),
@@ -173,25 +172,25 @@ class _Trial:
         self._tree = tree
 
     def fire(
-        self, resolver: Resolver | None, state: Any
+        self, reaction: Reaction | None, state: Any
     ) -> tuple[FireOutcome, Any, tuple[Any, ...]]:
         """Return the outcome of a fire, its target, and the options of a reasoner."""
-        if resolver is None:
+        if reaction is None:
             return "no reaction", None, ()
         try:
-            edge = resolver.resolve(self._passes, self._draw, self._histories)
+            edge = reaction.first(self._passes, self._draw, self._histories)
         except _StoppedError as stopped:
             return stopped.args[0], None, ()
-        options = self._options(resolver, state)
+        options = self._options(reaction, state)
         if edge is None:
             return "refused", None, ()
         return ("stays" if edge.to_state == state else "moves"), edge.to_state, options
 
-    def _options(self, resolver: Resolver, state: Any) -> tuple[Any, ...]:
+    def _options(self, reaction: Reaction, state: Any) -> tuple[Any, ...]:
         if self._chart.decision_states.isdisjoint(leaf_texts(state)):
             return ()
         try:
-            edges = [*resolver.enabled(self._passes, self._histories)]
+            edges = [*reaction.enabled(self._passes, self._histories)]
         except _StoppedError:
             return ()
         found = tuple(dict.fromkeys(edge.to_state for edge in edges))

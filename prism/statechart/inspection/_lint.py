@@ -13,7 +13,7 @@ from typing import Any, Literal
 from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.numbers import Arc
 from prism.statechart.states import state_text
@@ -175,7 +175,7 @@ def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable
     for agent in agents:
         if lacks := missing(agent, chart, more):
             raise AgentError(
-                f"agent {name_or_number(agent)!r} does not fit chart {chart.name!r}: "
+                f"agent {agent_name(agent)!r} does not fit chart {chart.name!r}: "
                 f"{type(agent).__name__} lacks {', '.join(lacks)}"
             )
 

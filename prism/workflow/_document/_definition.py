@@ -12,7 +12,7 @@ import orjson
 
 from prism.expressions import Expression
 from prism.files._source import Where
-from prism.statechart.reasoner import _own_prompts
+from prism.reasoner import _own_prompts
 from prism.workflow._document._declarations import ComponentDeclaration, OnFailure
 from prism.workflow._sandbox._programs import Program
 

@@ -170,7 +170,7 @@ def test_bound_charts_share_what_was_compiled(
     """A chart that is bound under its own name shares its definition, and no agents."""
     first, second = (declared.bound("statechart", None, lambda: 0.0) for _ in range(2))
     assert first.definition is second.definition is declared.definition
-    for name in ("_firing", "_questions", "_writers", "_quiet_writers", "_unknown_triggers"):
+    for name in ("_firing", "_writers", "_quiet_writers", "_unknown_triggers"):
         assert len({id(getattr(chart, name)) for chart in (declared, first, second)}) == 3
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prism import Model
+from prism.reasoner._questions import by_changes
 from prism.statechart import Question, Reasoner, Transition
-from prism.statechart.reasoner._questions import by_changes
 from prism.testing import FakeOllama
 from tests.statechart.nested.phone import Day, Sleeper, day
 

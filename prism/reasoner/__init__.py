@@ -1,0 +1,55 @@
+"""Reasoners: an ambiguous event, decided by a policy or by a language model.
+
+The contract is the specification's reasoner contract. A `Writer` lets a model write a text, or JSON
+of a schema, with the same client, retries and budget.
+"""
+
+from typing import TYPE_CHECKING
+
+from prism._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prism.reasoner._model_client import ModelClient
+    from prism.reasoner._policy import PolicyReasoner
+    from prism.reasoner._prompts import (
+        STATE_DESCRIPTIONS,
+        build_reasoner_prompt,
+        format_context,
+    )
+    from prism.reasoner._questions import BaseReasoner, Decision, Question
+    from prism.reasoner._reasoner import Reasoner
+    from prism.reasoner._recollection import Recollection
+    from prism.reasoner._recording import AnswerStore, PromptRecord
+    from prism.reasoner._replies._reading import parse_reasoner_response
+    from prism.reasoner._router import EarlierAnswers, Router
+    from prism.reasoner._spending import Budget, Cost
+    from prism.reasoner._texts import BaseWriter, TextCall, Written
+    from prism.reasoner._wording import Wording
+    from prism.reasoner._writer import Writer
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = [
+    "STATE_DESCRIPTIONS",
+    "AnswerStore",
+    "BaseReasoner",
+    "BaseWriter",
+    "Budget",
+    "Cost",
+    "Decision",
+    "EarlierAnswers",
+    "ModelClient",
+    "PolicyReasoner",
+    "PromptRecord",
+    "Question",
+    "Reasoner",
+    "Recollection",
+    "Router",
+    "TextCall",
+    "Wording",
+    "Writer",
+    "Written",
+    "build_reasoner_prompt",
+    "format_context",
+    "parse_reasoner_response",
+]

@@ -1,0 +1,257 @@
+"""Deciding without a model, and random numbers for agents without a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Any, NamedTuple
+from weakref import finalize
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream, Taken
+from prism.randomness._stream import total_of
+from prism.reasoner._questions import (
+    BaseReasoner,
+    Decision,
+    Question,
+    made_of,
+)
+from prism.statechart._engine.reporting import announce, decision_logger
+from prism.statechart._identity import given_name
+from prism.statechart.states import AgentState, state_text
+from prism.telemetry.loggers import EventLogger
+
+
+class ToDraw(NamedTuple):
+    """What a policy reads of a question; it is made in a third of the time of a `Question`.
+
+    Args:
+        agent: As for a `Question`, like the rest.
+        state: The agent's state.
+        trigger: The event that opened the question.
+        options: The targets to choose from.
+        context: The event's context.
+        weights: The odds of the options, if they are known.
+        pulls: Further utilities of options.
+        relevance_pull: The weight of a post's relevance.
+    """
+
+    agent: Any
+    state: Any
+    trigger: str
+    options: Sequence[Any]
+    context: Any
+    weights: Mapping[Any, float] | None
+    pulls: Mapping[Any, float] | None
+    relevance_pull: float
+
+
+class AgentStreams:
+    """The random numbers of agents' decisions, for reasoners that draw.
+
+    Args:
+        seed: Seed of the streams of agents without their own.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._named: dict[str, RandomStream] = {}
+        self._nameless: dict[int, tuple[RandomStream, Any]] = {}
+        self._met = 0
+
+    def of(self, agent: Any) -> RandomStream:
+        """Return ``agent.random`` if it is a stream, or else a stream kept for the agent.
+
+        An agent that also draws for itself has ``decision_random``, which takes precedence.
+
+        A kept stream belongs to the agent's id or name, or, for an agent without either, to its
+        place in the order in which such agents were first asked.
+        """
+        own = getattr(agent, "decision_random", None)
+        if not isinstance(own, RandomStream):
+            own = getattr(agent, "random", None)
+        if isinstance(own, RandomStream):
+            return own
+
+        name = given_name(agent)
+        if name is None:
+            return self._of_nameless(agent)
+        if name not in self._named:
+            self._named[name] = RandomStream(self._seed, name)
+
+        return self._named[name]
+
+    def _of_nameless(self, agent: Any) -> RandomStream:
+        key = id(agent)
+        if key not in self._nameless:
+            self._met += 1
+            stream = RandomStream(self._seed, "", self._met)
+            try:
+                # its address may be reused for another agent
+                finalize(agent, self._nameless.pop, key, None)
+                self._nameless[key] = stream, None
+            except TypeError:
+                # without weak references, keep it alive so that its address is not reused
+                self._nameless[key] = stream, agent
+
+        return self._nameless[key][0]
+
+
+SEEDS = 2**31
+"""Number of seeds to draw from, since servers store them in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The random number that is drawn for a question before it is asked.
+
+    Args:
+        stream: The stream of the number; None if nothing is drawn.
+        taken: The number, for drawing an option or for the model's sampling.
+        fault: Why the question cannot be asked.
+    """
+
+    stream: RandomStream | None = None
+    taken: Taken = (0, 0.0)
+    fault: Exception | None = None
+
+    @property
+    def variation(self) -> int:
+        """The number in a form to add to a seed."""
+        return int(self.taken[1] * SEEDS)
+
+    def put_back(self) -> None:
+        """Restore the stream as if the question had not been asked."""
+        if self.stream is not None:
+            self.stream.put_back(self.taken)
+
+
+_PULLED = frozenset(
+    state.value
+    for state in (
+        AgentState.COMPOSING,
+        AgentState.ENGAGING_LIKE,
+        AgentState.ENGAGING_REPLY,
+        AgentState.ENGAGING_RESHARE,
+    )
+)
+"""Options that a post's relevance favours."""
+
+_NEUTRAL: Mapping[str, float] = {}
+
+
+class PolicyReasoner(BaseReasoner):
+    """Decides by a seeded softmax over the options; needs no model and no server.
+
+    The utility of an option is the inclination of the agent's archetype towards it. For options
+    that engage with a post, the post's relevance times the question's ``relevance_pull`` is added.
+    Options are drawn with probability proportional to ``exp(utility / temperature)`` (the
+    multinomial logit model, McFadden 1974). An agent is read by duck type:
+    ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every option is
+    equally likely.
+
+    The ``pulls`` of a question are added to the utilities of its options. A question with its own
+    weights is drawn by these.
+
+    Draws come from ``agent.random`` if the agent has its own stream, as in a simulation. Otherwise
+    they come from a stream keyed by this reasoner's seed and the agent's id.
+
+    Args:
+        seed: Seed of the streams.
+        temperature: Above 0; low values make the most likely option nearly certain, high values
+            even out the odds.
+        logger: A structlog logger for the decisions.
+
+    Raises:
+        FieldValueError: If the temperature is not above 0.
+    """
+
+    def __init__(
+        self, seed: int = 0, *, temperature: float = 1.0, logger: EventLogger | None = None
+    ) -> None:
+        if not temperature > 0:
+            raise FieldValueError(f"temperature must be above 0, got {temperature!r}")
+
+        super().__init__(logger)
+        self._temperature = temperature
+        self._streams = AgentStreams(seed)
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Draw an option for every question."""
+        return [self._draw(question, self._weights(question)) for question in questions]
+
+    def probabilities(self, question: Question) -> list[float]:
+        """Return the probability of every option, in the options' order; they sum to one."""
+        weights = self._weights(question)
+        total = total_of(weights)
+        return [weight / total for weight in weights]
+
+    def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
+        """Draw an option for every question, and log the decisions if they are wanted.
+
+        Args:
+            asked: Questions, or objects with the same agents, states, triggers, options, contexts,
+                weights and pulls.
+            logger: Logger for the decisions; by default this reasoner's own.
+        """
+        weights = [*map(self._weights, asked)]
+        chosen = [*map(self._choice, asked, weights)]
+        given = logger or self._logger
+        active = decision_logger(given)
+        for question, choice, its_weights in (
+            () if active is None else zip(asked, chosen, weights, strict=True)
+        ):
+            chances = _rounded([*map(state_text, question.options)], its_weights)
+            how = {"reason": None, "probabilities": chances}
+            announce(given, active, question, choice, "policy", how, _NEUTRAL)
+
+        return chosen
+
+    def skip(self, question: Question) -> None:
+        """Draw the random numbers of a question that was answered elsewhere."""
+        self._streams.of(question.agent).random()
+
+    def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
+        chosen = self._choice(question, weights)
+        probabilities = _rounded([*map(state_text, question.options)], weights)
+        return made_of(Decision, chosen=chosen, source="policy", probabilities=probabilities)
+
+    def _choice(self, question: Question, weights: Sequence[float]) -> Any:
+        return question.options[self._streams.of(question.agent).weighted_index(weights)]
+
+    def _weights(self, question: Question) -> list[float]:
+        """Return the unnormalised probabilities of the options."""
+        given = question.weights
+        if given is not None:
+            return [given.get(option, 0.0) for option in question.options]
+
+        utilities = self._utilities(question)
+        highest = max(utilities)
+        return [exp((utility - highest) / self._temperature) for utility in utilities]
+
+    def _utilities(self, question: Question) -> list[float]:
+        agent = question.agent
+        found = getattr(getattr(agent, "archetype", None), "inclinations", None)
+        # a mock's are none
+        inclinations = found if isinstance(found, Mapping) else _NEUTRAL
+        relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
+        pull = question.relevance_pull * (relevance if isinstance(relevance, int | float) else 0.0)
+        utilities = [
+            inclinations.get(text, 0.0) + (pull if text in _PULLED else 0.0)
+            for text in map(state_text, question.options)
+        ]
+        pulls = question.pulls
+        if pulls is None:
+            return utilities
+
+        return [
+            utility + pulls.get(option, 0.0)
+            for utility, option in zip(utilities, question.options, strict=True)
+        ]
+
+
+def _rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities of options for a log, rounded to six digits."""
+    total = total_of(weights)
+    return {text: round(part / total, 6) for text, part in zip(texts, weights, strict=True)}

@@ -1,0 +1,319 @@
+"""A question to a reasoner, its answer, and the base of all reasoners."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any, Literal, Protocol, TypeVar
+
+from prism.errors import ReasonerError
+from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
+from prism.statechart._definition import Definition
+from prism.statechart._engine.pending import Options
+from prism.statechart._engine.reporting import announce, decision_logger
+from prism.statechart._identity import agent_name
+from prism.statechart._nesting import Configuration
+from prism.statechart.states import state_text
+from prism.telemetry.loggers import EventLogger
+
+_HASH_DIGITS = 16
+
+_HOW_ASKED = ("option_mass", "rotation", "sampling_seed")
+_OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
+_NOTHING = (None,) * 7
+"""The result of `_OF_A_MODEL` for a decision that no model made."""
+
+DEFAULT_PULL = 2.0
+"""The default amount that a relevance of 1 adds to the utility of engaging."""
+
+
+class Instant(Protocol):
+    """An instant of a simulation."""
+
+    @property
+    def seconds(self) -> float:
+        """The time in seconds since the epoch."""
+
+    @property
+    def round(self) -> int:
+        """Its round."""
+
+    @property
+    def tick(self) -> int:
+        """Its tick of the round."""
+
+
+ASKED_AT: ContextVar[tuple[object, Instant] | None] = ContextVar("prism_asked_at", default=None)
+"""The clock of the run that asks, and the instant to which the question belongs.
+
+A pool serves earlier ones first. By then, the clock may already show a later one.
+"""
+
+Source = Literal["model", "cache", "replay", "policy", "fallback"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question which of several enabled transitions an agent takes.
+
+    Args:
+        agent: The agent that is asked.
+        state: The agent's state.
+        trigger: The event that opened the question.
+        options: The targets to choose from, distinct, in the chart's order.
+        context: The event's context, such as the post being evaluated.
+        weights: Relative probabilities of the options if no model decides, 0 or more. A missing
+            option has 0.
+        prompt: Describes the situation to a model, instead of state, event and context.
+        chart: The chart's definition, if known.
+        parameters: The parameters of the world, if it has any.
+        pulls: Utilities of options that are added to the agent's inclinations, if no model decides.
+        relevance_pull: Amount that a relevance of 1 adds to the utility of engaging, if no model
+            decides.
+        details: Further facts about the context by name, such as the likes of a post; the prompt
+            has them after the context.
+        meanings: Meanings of options, if they differ from the meanings of their states.
+        recall: Takes a number, and returns at most that many of the last things that happened to
+            the agent, oldest first. By default, these are the transitions in its ``state_history``.
+
+    Raises:
+        ReasonerError: (a ValueError) if there are no options.
+    """
+
+    agent: Any
+    state: Any
+    trigger: str
+    options: tuple[Any, ...]
+    context: Any = None
+    weights: Mapping[Any, float] | None = None
+    prompt: str | None = None
+    chart: Definition[Any] | None = field(default=None, compare=False, repr=False)
+    parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
+    pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
+    relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a question without options."""
+        if not self.options:
+            raise ReasonerError(
+                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} "
+                "with no options: ask only when chart.enabled_targets() is not empty"
+            )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An answer to a `Question`, and where it came from.
+
+    Args:
+        chosen: One of the question's options.
+        source: What chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
+            ``fallback`` if nothing did.
+        reason: Why the fallback was taken.
+        probabilities: Probability of every option by its text, if known.
+        cost: Its cost, if a model was asked.
+        said: The reason that the model gave for its choice, if it was asked for one.
+        decision_id: The id under which its prompt is recorded, if it is.
+        prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
+        option_mass: Probability of all options together, if read from a model's log-probabilities.
+            The rest belongs to other replies.
+        rotation: How many options were moved from the beginning of the list to its end in the
+            prompt; None for the chart's order, or if unknown.
+        sampling_seed: The number drawn for the question and added to the model's seed, if the model
+            samples its answers.
+    """
+
+    chosen: Any
+    source: Source
+    reason: str | None = None
+    probabilities: Mapping[str, float] | None = None
+    cost: Cost | None = None
+    said: str | None = None
+    decision_id: str | None = field(default=None, compare=False)
+    prompt_hash: str | None = field(default=None, compare=False)
+    option_mass: float | None = None
+    rotation: int | None = None
+    sampling_seed: int | None = None
+
+
+MadeT = TypeVar("MadeT", Question, Decision)
+
+
+def made_of(cls: type[MadeT], **fields: Any) -> MadeT:
+    """Return a question or a decision of fields that need no check.
+
+    Its own constructor takes three times as long, since it is frozen: it sets each field by a call.
+    Fields whose default is a value of the class may be left out.
+    """
+    made = object.__new__(cls)
+    vars(made).update(fields)
+    return made
+
+
+def by_changes(question: Question) -> Question:
+    """Return a question for a model, where options in regions are named by what changes.
+
+    In ``feed+tired``, the option ``writing+tired`` is called ``writing``.
+    """
+    states = [
+        state for state in (question.state, *question.options) if isinstance(state, Configuration)
+    ]
+    if not states:
+        return question
+
+    same = set(states[0].leaves).intersection(*(state.leaves for state in states))
+    options = tuple(_changing(option, same) for option in question.options)
+    meanings = question.meanings
+    if meanings:
+        places = zip(options, question.options, strict=True)
+        meanings = {told: meanings[option] for told, option in places if option in meanings}
+
+    return replace(question, options=options, meanings=meanings)
+
+
+def _changing(option: Any, same: Set[Any]) -> Any:
+    if not isinstance(option, Configuration):
+        return option
+
+    leaves = [leaf for leaf in option.leaves if leaf not in same]
+    if not leaves:
+        return option
+    return leaves[0] if len(leaves) == 1 else Configuration(leaves)
+
+
+def in_full(decision: Decision, told: Question, question: Question) -> Decision:
+    """Return a model's decision as one on the original question."""
+    if told is question:
+        return decision
+
+    whole = dict(zip(map(state_text, told.options), question.options, strict=True))
+    chances = decision.probabilities
+    if chances is not None:
+        chances = {state_text(whole[text]): chance for text, chance in chances.items()}
+
+    return replace(decision, chosen=whole[state_text(decision.chosen)], probabilities=chances)
+
+
+class BaseReasoner(ABC):
+    """Base class of reasoners: answers one question or many, and logs every decision.
+
+    Args:
+        logger: A structlog logger for the decisions. None means structlog's own, once it is
+            configured.
+
+    Attributes:
+        concurrency: Number of questions to ask at once; 0 if answers are immediate.
+    """
+
+    concurrency: int = 0
+
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = logger
+
+    @abstractmethod
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions, in order. A model's failure is a fallback, never an exception."""
+
+    def prompt_hash(self, _question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if there is none.
+
+        The hash is of the prompt for a chat, even if a model is asked for probabilities.
+        """
+        return None
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose among all acts, including replying and resharing."""
+        return False
+
+    def chooses_acts_for(self, agent: Any) -> bool:
+        """Return whether this agent chooses among all acts, which may differ between reasoners."""
+        del agent
+        return self.chooses_acts
+
+    def skip(self, question: Question) -> None:
+        """Draw the random numbers of a question that was answered elsewhere."""
+        del question  # nothing is drawn
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose one of several enabled targets (specification, reasoner contract).
+
+        Args:
+            agent: The agent that decides.
+            current_state: Its state.
+            trigger: The event that opened the question.
+            options: The targets to choose from.
+            context: The event's context, such as a post.
+
+        Returns:
+            One of the options.
+
+        Raises:
+            ReasonerError: (a ValueError) if there are no options.
+        """
+        offered = options if isinstance(options, Options) else Options(options, None)
+        question = Question(
+            agent, current_state, trigger, tuple(options), context, chart=offered.chart
+        )
+        (decision,) = await self.decide_many([question])
+        offered.are_announced = True
+        return decision.chosen
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions at once, and log the decisions in the same order.
+
+        Args:
+            questions: The questions; the answers come in the same order.
+            logger: Logger for the decisions; by default this reasoner's own.
+        """
+        decisions = await self.answer(questions)
+        given = logger or self._logger
+        active = decision_logger(given)
+        for question, decision in zip(questions, decisions, strict=True):
+            if active is not None or decision.source == "fallback":
+                how, more = _told_of(decision)
+                announce(given, active, question, decision.chosen, decision.source, how, more)
+
+        return decisions
+
+
+def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the keys of a decision before its context in the log, and those after it."""
+    how = {"reason": decision.reason, "probabilities": decision.probabilities}
+    more: dict[str, Any] = {}
+    # a policy has no further data
+    if _OF_A_MODEL(decision) != _NOTHING:
+        how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
+        cost = {} if decision.cost is None else cost_told(decision.cost)
+        ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
+        more = {**known(said=decision.said), **cost, **ids}
+
+    return how, more
+
+
+def known(**values: Any) -> dict[str, Any]:
+    """Return what is not None: other logs have the keys they always had."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def hash_of(prompt: str) -> str:
+    """Return the beginning of a prompt's SHA-256, which identifies it in a log."""
+    # the user's texts may contain characters that UTF-8 cannot encode
+    return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
+
+
+def cost_told(cost: Cost) -> dict[str, Any]:
+    """Return the cost for a decision's event; unknown parts may be left out."""
+    keys = {name: getattr(cost, name) for name in COST_KEYS}
+    return keys | known(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})

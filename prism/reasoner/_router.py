@@ -1,0 +1,523 @@
+"""A router for the questions and texts of a run's agents.
+
+An earlier answer takes precedence, such as one in the log of a run that was stopped or is repeated.
+Otherwise, the part that answers for the agent is asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, overload
+
+from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
+from prism.reasoner._questions import BaseReasoner, Decision, Question
+from prism.reasoner._spending import Budget
+from prism.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart._identity import agent_name
+from prism.telemetry.loggers import EventLogger
+
+Choose = Callable[[Any], str]
+"""Returns the name of the part for an agent or an agent's id, always the same."""
+
+WINDOW = 200
+"""Number of latest decisions that are checked for too many fallbacks."""
+
+_TOLD = ("model", "temperature", "think")
+"""The attributes of a client, besides its hosts, that a run logs."""
+
+
+class EarlierAnswers:
+    """Answers that need not be requested; the base class has none."""
+
+    @property
+    def chooses_acts(self) -> bool | None:
+        """Whether agents of the feed chose among all acts there; None if unknown."""
+        return None
+
+    def chooses_acts_for(self, agent: Any) -> bool | None:
+        """Return whether an agent next chooses among all acts; None if unknown."""
+        del agent
+        return None
+
+    def answer_to(
+        self,
+        asked: Question | TextCall,
+        prompt_hash: Callable[[], str | None],
+        switched_to: str | None,
+    ) -> Any:
+        """Return the `Decision` on a question, or the `Written` text of a call, if known.
+
+        Args:
+            asked: The question or the text call.
+            prompt_hash: Returns the hash of its prompt; None if it has none.
+            switched_to: The part to which the run was switched.
+        """
+        del asked, prompt_hash, switched_to
+
+    def remember(self, event: Mapping[str, Any]) -> None:
+        """Store an answer from before the run was interrupted."""
+
+    def models(self, asked_for: str) -> list[dict[str, Any]]:
+        """Return the models asked for ``decisions`` or ``texts``, as in the log."""
+        del asked_for
+        return []
+
+
+class CostsByModel:
+    """The cost of a run's decisions and texts by model."""
+
+    def __init__(self) -> None:
+        self._costs: dict[str, Counter[str]] = {}
+
+    def add(self, answer: Decision | Written) -> None:
+        """Add the cost of one decision or text, if a model was asked."""
+        cost = answer.cost
+        if cost is not None:
+            counts = (cost.attempts, cost.input_tokens, cost.output_tokens)
+            self._add(cost.model, answer.source, *counts)
+
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Add the cost in the event of a decision or text, if it has one."""
+        if "attempts" in event:
+            costs = (event[name] for name in ("attempts", "input_tokens", "output_tokens"))
+            self._add(event["model"], event["source"], *costs)
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Return the costs as plain data, by the models' names."""
+        return {model: dict(self._costs[model]) for model in sorted(self._costs)}
+
+    def _add(
+        self, model: str | None, source: str, calls: int, read: int | None, written: int | None
+    ) -> None:
+        if model is None:
+            return
+
+        new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
+        costs = self._costs.setdefault(model, new)
+        # a useless reply is not an answer, but costs
+        costs["answers"] += source not in ("fallback", "failed")
+        costs["calls"] += calls
+        costs["input_tokens"] += read or 0
+        costs["output_tokens"] += written or 0
+
+
+class Router(BaseReasoner, BaseWriter):
+    """Sends each question, or each text call, to the part that answers for its agent.
+
+    ::
+
+        budget = Budget(max_calls=10_000)
+        small, large = Model("llama3.2"), Model("llama3.3", temperature=0.7)
+        reasoner = Router(
+            {"buyers": Reasoner(small, budget=budget), "sellers": Reasoner(large, budget=budget)},
+            lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
+        )
+
+    All parts are asked at the same time. Each model has its own limit of questions to a server. A
+    run logs which model is asked for how many agents, and at the end what each model cost.
+
+    Args:
+        parts: Reasoners, or writers for texts, by name. Those that ask a model share one `Budget`.
+        choose: Returns the name of the part that answers for an agent, always the same. None if the
+            first part answers for all, which the log then does not mention.
+        on_start: Called when a run begins, with the number of its agents by name.
+        stop_at: The share of fallbacks among the last 200 decisions, above 0 and up to 1, that ends
+            the run; None for never.
+        counts_budget: Whether fallbacks because of a spent budget count.
+        told: Builds the prompts of questions, if the parts need none.
+        logger: A structlog logger for decisions and texts.
+
+    Attributes:
+        parts: The parts by name.
+        concurrency: Number of simultaneous questions that are worthwhile.
+        budget: The shared budget, or None.
+        costs: The cost of the answers so far, by model.
+        stop_at: The share of fallbacks that ends the run; None for never.
+        earlier: Sources of earlier answers; the first that has one counts.
+
+    Raises:
+        FieldValueError: If there are no parts, or they have different budgets.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, BaseReasoner] | Mapping[str, BaseWriter],
+        choose: Choose | None = None,
+        *,
+        on_start: Callable[[Mapping[str, int]], object] | None = None,
+        stop_at: float | None = None,
+        counts_budget: bool = True,
+        told: BaseReasoner | None = None,
+        logger: EventLogger | None = None,
+    ) -> None:
+        if not parts:
+            raise FieldValueError("there must be at least one reasoner, got none")
+
+        super().__init__(logger)
+        self.parts: dict[str, Any] = dict(parts)
+        self.concurrency: int = sum(part.concurrency for part in self.parts.values())
+        self.budget: Budget | None = _shared_budget(self.parts)
+        self.costs: CostsByModel = CostsByModel()
+        self.stop_at: float | None = stop_at
+        self.earlier: list[EarlierAnswers] = []
+        self._choose = choose
+        self._switched: dict[str, str] = {}
+        self._on_start = on_start
+        self._is_checked = False
+        self._told = told
+        self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
+
+    # Parts
+
+    def name_for(self, agent: Any) -> str:
+        """Return the name of the part that answers for an agent, or for an agent's id.
+
+        Raises:
+            ReasonerError: If the agent is assigned to an unknown reasoner.
+        """
+        switched = self._switched_to(agent)
+        if switched is not None:
+            return switched
+        if self._choose is None:
+            return next(iter(self.parts))
+
+        name = self._choose(agent)
+        if name in self.parts:
+            return name
+
+        raise ReasonerError(
+            f"agent {agent_name(agent)!r} was given to {name!r}, which is not one of "
+            f"{', '.join(self.parts)}"
+        )
+
+    def can_switch_to(self, name: str) -> bool:
+        """Return whether a part with this name can take over during a run."""
+        return name in self.parts or (isinstance(self._told, Router) and name in self._told.parts)
+
+    def switch(self, name: str, agent_ids: Iterable[str]) -> None:
+        """Let another part answer for some agents from now on.
+
+        Args:
+            name: The part.
+            agent_ids: The agents for which it answers.
+        """
+        if isinstance(self._told, Router):
+            self._told.switch(name, agent_ids)
+        else:
+            self._switched.update(dict.fromkeys(agent_ids, name))
+
+    def _switched_to(self, agent: Any) -> str | None:
+        if not self._switched:
+            return None
+
+        return self._switched.get(agent if isinstance(agent, str) else agent_name(agent))
+
+    def _part_for(self, agent: Any) -> Any:
+        return self.parts[self.name_for(agent)]
+
+    # Answers
+
+    @overload
+    async def answer(self, asked: Sequence[Question], /) -> list[Decision]: ...
+
+    @overload
+    async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
+
+    async def answer(self, asked: Sequence[Any], /) -> list[Any]:
+        """Answer everything without an earlier answer concurrently; return the answers in order.
+
+        Raises:
+            ReasonerError: If an agent is assigned to an unknown reasoner.
+        """
+        answers = self._earlier_answers(asked)
+        shares: dict[str, list[int]] = {}
+        for place, each in enumerate(asked):
+            if place not in answers:
+                shares.setdefault(self.name_for(each.agent), []).append(place)
+
+        asking = [
+            self.parts[name].answer([asked[place] for place in places])
+            for name, places in shares.items()
+        ]
+        # usually there is only one part, which needs no separate task
+        found = [await asking[0]] if len(asking) == 1 else await all_of(asking)
+        new = {
+            place: answer
+            for places, given in zip(shares.values(), found, strict=True)
+            for place, answer in zip(places, given, strict=True)
+        }
+
+        return [self._counted(answers, new, place) for place in range(len(asked))]
+
+    def _counted(self, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int) -> Any:
+        """Return an answer after counting its cost and, if it is new, whether it fell back."""
+        answer = new[place] if place in new else earlier[place]
+        self.costs.add(answer)
+        if self._fallbacks is not None and place in new:
+            self._fallbacks.count(answer)
+
+        return answer
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions at once, and log the decisions in the same order.
+
+        Args:
+            questions: The questions; the answers come in the same order.
+            logger: Logger for the decisions; by default this router's own.
+
+        Raises:
+            TooManyFallbacksError: If too many of the last decisions, including these, fell back.
+        """
+        decisions = await super().decide_many(questions, logger=logger)
+        self._require_answers()
+
+        return decisions
+
+    def _require_answers(self) -> None:
+        """End the run if too many of the last decisions fell back, here or in a router of a part.
+
+        Raises:
+            TooManyFallbacksError: If too many did.
+        """
+        if self._fallbacks is not None:
+            self._fallbacks.check()
+        for part in self.parts.values():
+            if isinstance(part, Router):
+                part._require_answers()
+
+    def _earlier_answers(self, asked: Sequence[Any]) -> dict[int, Any]:
+        """Return the earlier answers by index."""
+        if not self.earlier:
+            return {}
+
+        known = {place: self._answered_before(each) for place, each in enumerate(asked)}
+        return {place: answer for place, answer in known.items() if answer is not None}
+
+    def _answered_before(self, asked: Question | TextCall) -> Any:
+        def prompt_hash() -> str | None:
+            return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
+
+        # ask every source, since all that have this answer must use it up now
+        switched_to = self._switched_to(asked.agent)
+        found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
+        answer = next((each for each in found if each is not None), None)
+        if isinstance(asked, Question) and answer is not None and _was_drawn(answer):
+            self.skip(asked)
+
+        return answer
+
+    # Other methods of reasoners
+
+    def prompt_hash(self, question: Question) -> str | None:
+        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
+        return (self._told or self._part_for(question.agent)).prompt_hash(question)
+
+    @property
+    def memory(self) -> Any:
+        """The memory of agents in prompts, if one of the parts includes it."""
+        memories = (getattr(part, "memory", None) for part in (self._told, *self.parts.values()))
+        return next((each for each in memories if each is not None), None)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether any part makes agents of the feed choose among all acts."""
+        for source in self.earlier:
+            if (acts := source.chooses_acts) is not None:
+                return acts
+
+        return any(part.chooses_acts for part in self.parts.values())
+
+    def chooses_acts_for(self, agent: Any) -> bool:
+        """Return whether an agent chooses among all acts in its next decision."""
+        for source in self.earlier:
+            if (acts := source.chooses_acts_for(agent)) is not None:
+                return acts
+
+        return bool(self._part_for(agent).chooses_acts_for(agent))
+
+    def skip(self, question: Question) -> None:
+        """Draw the random numbers of a question that was answered elsewhere."""
+        self._part_for(question.agent).skip(question)
+
+    # What a run logs and needs
+
+    @property
+    def tells_models(self) -> bool:
+        """Whether a run logs the models of agents, and what each model cost."""
+        return self._choose is not None or bool(self._earlier_models())
+
+    def remember(self, event: Mapping[str, Any]) -> None:
+        """Store a decision or text from before an interruption, including its cost.
+
+        Args:
+            event: Its event.
+        """
+        self.costs.add_event(event)
+        for source in self.earlier:
+            source.remember(event)
+
+    def check_agents(self, agents: Iterable[Any]) -> None:
+        """Call ``on_start`` before the run begins, such as before models are loaded.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._check(Counter(map(self.name_for, agents)))
+
+    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return which model is asked for which agents, for the log.
+
+        Args:
+            agents: All agents of the run.
+        """
+        counts = Counter(map(self.name_for, agents))
+        self._check(counts)
+        self._is_checked = False
+
+        told = self._earlier_models()
+        known = {each["for"] for each in told}
+        for name, part in self.parts.items():
+            if self._choose is not None and name not in known:
+                asked = {"for": name, "agents": counts[name], "asked": self._asked_for}
+                told.append({**asked, **_description(part)})
+
+        return told
+
+    async def close(self) -> None:
+        """Close the connections of all parts."""
+        for part in self.parts.values():
+            close = getattr(part, "close", None)
+            if close is not None:
+                await close()
+
+    @property
+    def _asked_for(self) -> str:
+        has_writers = any(isinstance(part, BaseWriter) for part in self.parts.values())
+        has_reasoners = any(isinstance(part, BaseReasoner) for part in self.parts.values())
+        return "texts" if has_writers and not has_reasoners else "decisions"
+
+    def _earlier_models(self) -> list[dict[str, Any]]:
+        return [entry for source in self.earlier for entry in source.models(self._asked_for)]
+
+    def _check(self, counts: Mapping[str, int]) -> None:
+        if self._on_start is not None and not self._is_checked:
+            self._on_start(counts)
+
+        self._is_checked = True
+
+
+class _Fallbacks:
+    """Counts the fallbacks among the last decisions, and ends a run with too many."""
+
+    def __init__(self, stop_at: float, counts_budget: bool) -> None:
+        self._stop_at = stop_at
+        self._counts_budget = counts_budget
+        self._last: deque[bool] = deque(maxlen=WINDOW)
+        self._problem: str | None = None
+
+    def count(self, decision: Decision) -> None:
+        """Count a decision; the first one above the limit provides the reason for the end."""
+        fell_back, reason = decision.source == "fallback", decision.reason or ""
+        is_by_budget = fell_back and reason.startswith(BudgetSpentError.__name__)
+        if self._problem is not None or (is_by_budget and not self._counts_budget):
+            return
+
+        self._last.append(fell_back)
+        count = sum(self._last)
+        if len(self._last) == WINDOW and count >= self._stop_at * WINDOW:
+            why = f"; the last one: {reason}" if reason else ""
+            self._problem = (
+                f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+                f"{self._stop_at:.4g} of them is the limit{why}"
+            )
+
+    def check(self) -> None:
+        """Raise the error that ends the run, if there were too many."""
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise TooManyFallbacksError(problem)
+
+
+def _was_drawn(decision: Decision) -> bool:
+    """Return whether a random number was drawn for a decision, for an option or as a seed."""
+    drawn = (decision.probabilities, decision.option_mass, decision.sampling_seed)
+    return any(each is not None for each in drawn)
+
+
+def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
+    """Return the models for a run's first event: nothing unless agents have different ones.
+
+    Args:
+        agents: All agents of the run.
+        askers: Its reasoner and its writer, if any.
+    """
+    told = [
+        entry
+        for asker in askers
+        if (models_for := getattr(asker, "models_for", None)) is not None
+        for entry in models_for(list(agents))
+    ]
+
+    return {"models": told} if told else {}
+
+
+def costs_told(*askers: Any) -> dict[str, Any]:
+    """Return the costs by model for a run's last event, if `models_told` has models."""
+    telling = [asker for asker in askers if getattr(asker, "tells_models", False)]
+    return {"costs": costs_by_model(*telling)} if telling else {}
+
+
+def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
+    """Return the cost of a run's answers by the names of models.
+
+    Args:
+        askers: Its reasoner and its writer. Only a `Router` or a replay counts costs.
+    """
+    summed: dict[str, Counter[str]] = {}
+    for asker in askers:
+        costs = getattr(asker, "costs", None)
+        for model, counts in ({} if costs is None else costs.to_dict()).items():
+            summed.setdefault(model, Counter()).update(counts)
+
+    return {model: dict(summed[model]) for model in sorted(summed)}
+
+
+def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
+    budgets = [budget for part in parts.values() if (budget := getattr(part, "budget", None))]
+    if any(budget is not budgets[0] for budget in budgets):
+        raise FieldValueError(
+            f"{', '.join(parts)} must share one budget, as a run has only one: make a Budget, "
+            "and pass it to each of them as budget="
+        )
+
+    return budgets[0] if budgets else None
+
+
+def _description(part: Any) -> dict[str, Any]:
+    """Return the description of a reasoner's or writer's model; nothing if it asks none."""
+    client = getattr(part, "client", None)
+    told = {name: getattr(client, name, None) for name in _TOLD}
+    hosts = getattr(client, "hosts", None)
+
+    return {
+        **{name: value for name, value in told.items() if isinstance(value, (str, int, float))},
+        **({"hosts": list(hosts)} if isinstance(hosts, (list, tuple)) else {}),
+    }
+
+
+async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Await several things at once; if one raises, the others are cancelled and awaited."""
+    # costs a third of importing the engine, and is loaded already where this runs
+    import asyncio
+
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+        await asyncio.gather(*tasks, return_exceptions=True)

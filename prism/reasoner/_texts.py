@@ -1,0 +1,286 @@
+"""A request for a text, its answer, and the base of all writers."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from prism.errors import DeclinedError
+from prism.reasoner._questions import cost_told, hash_of
+from prism.reasoner._spending import Cost, require_positive
+from prism.statechart._identity import agent_name
+from prism.telemetry.events import TEXT_WRITTEN
+from prism.telemetry.loggers import EventLogger, active_logger, describe, report
+
+TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
+
+_FAILURES = ("failed", "fallback")
+
+ReadText = Callable[[str], Any]
+"""Returns the value of a text; raises ValueError if it cannot be used."""
+
+
+def as_it_is(text: str) -> str:
+    """Return a text as its own value."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """A prompt whose answer is a text, or JSON of a schema.
+
+    Args:
+        agent: The agent, or its name.
+        key: Purpose of the text; together with the agent, the name of the call in a log.
+        prompt: The prompt.
+        schema: JSON Schema of the answer, for clients that accept one; None for a text.
+        read: Reads the text and returns its value; after a ValueError the model is asked again.
+        most_requests: Maximum number of requests, including the client's own retries. None leaves
+            retries to the client, and asks once more, in other words, if a text is useless.
+            Requests that only find out which server can answer, and how, are not counted.
+        fallback: The result if no usable text comes: a text, or data of the schema. None for
+            nothing.
+        cuts: Returns whether ``read`` cuts a text that is too long; None if it never does.
+        variation: Added to the seed of the sampling, so that the same prompt can have another
+            answer; every further request for the text adds one more.
+        occasion: Number of the occasion, if one agent is asked the same under the same key more
+            than once. A model that samples draws a separate text for each; at temperature 0 all are
+            equal. In a world, it is the tick.
+
+    Raises:
+        FieldValueError: If ``most_requests`` is below 1.
+    """
+
+    agent: Any
+    key: str
+    prompt: str
+    schema: Mapping[str, Any] | None = None
+    read: ReadText = as_it_is
+    most_requests: int | None = None
+    fallback: Any = None
+    cuts: Callable[[str], bool] | None = None
+    variation: int = 0
+    occasion: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a call that allows no request."""
+        require_positive(most_requests=self.most_requests)
+
+    @property
+    def agent_id(self) -> str:
+        """Name of the agent, as in the log."""
+        return self.agent if isinstance(self.agent, str) else agent_name(self.agent)
+
+    @property
+    def prompt_hash(self) -> str:
+        """The first 16 hexadecimal digits of the prompt's SHA-256, as in the log."""
+        return hash_of(self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to a `TextCall`.
+
+    Args:
+        text: The last text of the model, or the ``template`` or ``fallback`` that was taken
+            instead; None if there was none.
+        source: What wrote it: a ``model``, a ``cache`` or ``replay`` of one, or a ``script``; the
+            ``template`` if no model was asked, the ``fallback`` if no usable text came, and
+            ``failed`` if there was no fallback.
+        value: The value that the call reads from the text; None if it failed.
+        reason: Why it failed, or why the fallback was taken.
+        cost: Its cost, if a model was asked.
+        text_id: The id under which its prompt is recorded, if it is.
+        was_cut: Whether the value is only a part of a text that was too long.
+        was_declined: Whether no usable text came because the model declined, or a filter withheld
+            it.
+    """
+
+    text: str | None
+    source: TextSource
+    value: Any = field(default=None, compare=False)
+    reason: str | None = None
+    cost: Cost | None = None
+    text_id: str | None = field(default=None, compare=False)
+    was_cut: bool = False
+    was_declined: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether no usable text came."""
+        return self.source == "failed"
+
+
+class BaseWriter(ABC):
+    """Base class of writers: answers one text call or many, and logs every text.
+
+    Args:
+        logger: A structlog logger for the texts. None means structlog's own, once it is configured.
+
+    Attributes:
+        concurrency: Number of simultaneous calls; 0 if texts are immediate.
+    """
+
+    concurrency: int = 0
+
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = logger
+
+    @abstractmethod
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls, in order. A model's failure is an answer, not an exception."""
+
+    async def write(self, call: TextCall, *, logger: EventLogger | None = None) -> Written:
+        """Answer one text call, and log the text.
+
+        Args:
+            call: The call.
+            logger: Logger for the text; by default this writer's own.
+        """
+        return (await self.write_many([call], logger=logger))[0]
+
+    async def write_many(
+        self, calls: Sequence[TextCall], *, logger: EventLogger | None = None
+    ) -> list[Written]:
+        """Answer several text calls at once, and log the texts in the same order.
+
+        Args:
+            calls: The calls; the answers come in the same order.
+            logger: Logger for the texts; by default this writer's own.
+        """
+        found = await self.answer(calls)
+        self.announce(calls, found, logger=logger)
+
+        return found
+
+    def announce(
+        self,
+        calls: Sequence[TextCall],
+        found: Sequence[Written],
+        *,
+        logger: EventLogger | None = None,
+    ) -> None:
+        """Log the answers to some calls in order; `write_many` calls this.
+
+        Args:
+            calls: The calls.
+            found: The answers.
+            logger: Logger for the texts; by default this writer's own.
+        """
+        given = logger or self._logger
+        active = active_logger(given)
+        for call, written in zip(calls, found, strict=True):
+            if active is not None or written.source in _FAILURES:
+                _announce(given, active, call, written)
+
+
+def or_fallback(call: TextCall, written: Written) -> Written:
+    """Return an answer, or the call's fallback instead of a failure."""
+    if not written.has_failed or call.fallback is None:
+        return written
+
+    return replace(
+        written,
+        text=fallback_text(call),
+        source="fallback",
+        value=call.fallback,
+        reason=written.reason or "no text",
+    )
+
+
+def fallback_text(call: TextCall) -> str:
+    """Return a call's fallback as in a log."""
+    return call.fallback if isinstance(call.fallback, str) else json.dumps(call.fallback)
+
+
+def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = None) -> Written:
+    """Return a text as the answer to a call, or a failure if the call cannot use it."""
+    text = whole_characters(text)
+    try:
+        if source == "model" and declines(text, call.prompt):
+            raise DeclinedError("the model speaks of itself, and declines")
+        value = call.read(text)
+        was_cut = call.cuts is not None and call.cuts(text)
+        return Written(text, source, value, cost=cost, was_cut=was_cut)
+    except ValueError as error:
+        return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+    except DeclinedError as error:
+        return failed_by(error, text, cost)
+
+
+def failed_by(error: Exception, text: str | None = None, cost: Cost | None = None) -> Written:
+    """Return the failure of a call that raised an exception."""
+    was_declined = isinstance(error, DeclinedError)
+    return Written(text, "failed", None, describe(error), cost, was_declined=was_declined)
+
+
+_AI = re.compile(r"\bAIs?\b|artificial|language model|chatbot|assistant", re.IGNORECASE)
+_DECLINES = re.compile(
+    r"\W*(?:(?:I'm sorry|I am sorry|Sorry|I apologi[sz]e|Unfortunately)[,.]? (?:but )?)?"
+    r"as an AI(?: language)?(?: model| assistant)?,? I"
+    r"(?: can(?:not| not|'t)|(?: am|'m) (?:not|unable)| (?:do|will) not| don't| won't)\b",
+    re.IGNORECASE,
+)
+
+
+def declines(text: str, prompt: str) -> bool:
+    """Return True if a text begins as models do that decline to play an agent's part.
+
+    Regret alone is no sign, since agents have it, too ("I'm sorry, but I can't help with that").
+    Only a beginning such as "As an AI language model, I cannot" is none that an agent has, unless
+    its prompt speaks of AI.
+
+    Args:
+        text: The text.
+        prompt: What it answers.
+    """
+    told = text.replace("\u2019", "'")
+    return _DECLINES.match(told) is not None and _AI.search(prompt) is None
+
+
+_LONE_HALVES = re.compile(
+    "[\ud800-\udbff]+(?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]+"
+)
+
+
+def whole_characters(text: str) -> str:
+    """Return a text without half surrogate pairs, which JSON allows but logs cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # first by hand, since the codec takes thirty times as long where all is broken
+        whole = _LONE_HALVES.sub(lambda found: "\ufffd" * len(found[0]), text)
+        return whole.encode("utf-16", "surrogatepass").decode("utf-16")
+
+    return text
+
+
+def _announce(
+    given: EventLogger | None, active: EventLogger | None, call: TextCall, written: Written
+) -> None:
+    """Log one text; a failure is a warning, which is shown even without structlog."""
+    keys: dict[str, Any] = {
+        "agent_id": call.agent_id,
+        "key": call.key,
+        "prompt_hash": call.prompt_hash,
+        "text": written.text,
+        "source": written.source,
+        "reason": written.reason,
+    }
+    if written.cost is not None:
+        keys.update(cost_told(written.cost))
+    if written.text_id is not None:
+        keys["text_id"] = written.text_id
+    if written.was_cut:
+        keys["cut"] = True
+    if written.was_declined:
+        keys["declined"] = True
+
+    if written.source in _FAILURES:
+        report(given, "warning", TEXT_WRITTEN, **keys)
+    elif active is not None:
+        active.info(TEXT_WRITTEN, **keys)

@@ -1,0 +1,344 @@
+"""The loggers that events go to.
+
+Events go to the given logger, or else to structlog once the application has configured it, or else
+to the standard library's logger ``prism.statechart``. Transitions have the level info, which the
+standard library does not show by default; faults are errors, which it shows.
+
+structlog is looked up in `sys.modules`, never imported: importing it costs more than the engine
+itself, it prints to stdout until it is configured, and an application that has not imported it
+cannot have configured it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partialmethod
+from inspect import iscoroutinefunction
+from sys import modules
+from traceback import walk_tb
+from typing import Any, Protocol
+
+from prism.errors import DefinitionError
+from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
+
+LOGGER_NAME = "prism.statechart"
+"""Name of prism's logger, in structlog and in the standard library."""
+
+
+class EventLogger(Protocol):
+    """The part of a structlog logger that the engine uses."""
+
+    def info(self, event: str, **keys: Any) -> Any:
+        """Record something that happened."""
+
+    def warning(self, event: str, **keys: Any) -> Any:
+        """Record something that went wrong and was dealt with."""
+
+    def error(self, event: str, **keys: Any) -> Any:
+        """Record a fault in the user's code."""
+
+
+class StandardLogger:
+    """Passes events to a logger of the standard library, if it is enabled for them.
+
+    A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
+    ``{"event": ..., **keys}``.
+
+    Args:
+        name: Name of the logger; the root logger by default.
+    """
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str | None = None) -> None:
+        self._logger = logging.getLogger(name)
+
+    def log(self, level: int, event: str, /, **keys: Any) -> None:
+        """Record an event at a level of the standard library."""
+        if not self._logger.isEnabledFor(level):
+            return
+
+        # logging shows the traceback, so ``error`` would only repeat it
+        raised = keys.pop("exc_info", None)
+        shown = {name: value for name, value in keys.items() if not raised or name != "error"}
+        # one attribute for all keys: ``name``, for one, is an attribute of every record already
+        data = {"event": event, **keys}
+        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+
+    debug = partialmethod(log, logging.DEBUG)
+    info = partialmethod(log, logging.INFO)
+    warning = partialmethod(log, logging.WARNING)
+    error = partialmethod(log, logging.ERROR)
+    critical = partialmethod(log, logging.CRITICAL)
+
+
+class LateLogger:
+    """A logger for use before it is known where the events go.
+
+    Attributes:
+        opened: Where they go. Until it is set, they go where events without a logger go.
+    """
+
+    __slots__ = ("opened",)
+
+    def __init__(self) -> None:
+        self.opened: EventLogger | None = None
+
+    def _report(self, level: Level, event: str, /, **keys: Any) -> None:
+        report(self, level, event, **keys)
+
+    info = partialmethod(_report, "info")
+    warning = partialmethod(_report, "warning")
+    error = partialmethod(_report, "error")
+
+
+class _ObservedLogger:
+    """A logger that shows each event to the instruments, and then passes it to another logger."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, logger: EventLogger) -> None:
+        self._logger = logger
+
+    def _show(self, level: Level, event: str, /, **keys: Any) -> None:
+        observe("event", LogEvent, event, level, dict(keys))
+        getattr(self._logger, level)(event, **keys)
+
+    info = partialmethod(_show, "info")
+    warning = partialmethod(_show, "warning")
+    error = partialmethod(_show, "error")
+
+
+_standard = logging.getLogger(LOGGER_NAME)
+_standard_logger = StandardLogger(LOGGER_NAME)
+
+
+def somebody_listens() -> bool:
+    """Return True if anybody listens to the transitions of charts without their own logger."""
+    if event_hooks or ("structlog" in modules and structlog_is_configured()):
+        return True
+    return _standard.isEnabledFor(logging.INFO)
+
+
+def somebody_wants_details() -> bool:
+    """Return True if anybody may listen to the details of charts without their own logger."""
+    return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
+
+
+def active_logger(given: EventLogger | None) -> EventLogger | None:
+    """Return the logger for transitions, or None if nobody listens.
+
+    Args:
+        given: The chart's or reasoner's own logger, if it has one.
+    """
+    logger = _logger_for(given, logging.INFO)
+    # a logger that relays events is observed when it passes them on, in the order of the log
+    if not event_hooks or getattr(given, "relays", False):
+        return logger
+
+    return _ObservedLogger(logger or _standard_logger)
+
+
+def debug_logger(given: EventLogger | None) -> Any:
+    """Return the logger for details, or None if nobody listens to them.
+
+    Args:
+        given: The chart's own logger, if it has one.
+    """
+    logger: Any = _logger_for(given, logging.DEBUG)
+    # those of runs have no details; one of structlog's that filters says for which levels it does
+    is_enabled = getattr(logger, "is_enabled_for", lambda _level: hasattr(logger, "debug"))
+    return logger if is_enabled(logging.DEBUG) else None
+
+
+def _logger_for(given: EventLogger | None, level: int) -> EventLogger | None:
+    while type(given) is LateLogger:
+        given = given.opened
+    if given is not None:
+        return given
+    if structlog_is_configured():
+        return _configured_logger()
+
+    return _standard_logger if _standard.isEnabledFor(level) else None
+
+
+def synchronous(logger: Any) -> Any:
+    """Return a logger, if its methods log at once.
+
+    Raises:
+        DefinitionError: If they are coroutines, which nobody would await.
+    """
+    kind = type(logger)
+    if "structlog" in modules and not hasattr(kind, "info"):
+        # structlog makes the logger itself when it is first used
+        kind = modules["structlog"].get_config()["wrapper_class"]
+    if logger is not None and _is_asynchronous(kind):
+        raise DefinitionError(
+            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
+            "synchronous methods, or none, so that events go to the processors of structlog"
+        )
+
+    return logger
+
+
+def _is_asynchronous(kind: type) -> bool:
+    return iscoroutinefunction(getattr(kind, "info", None))
+
+
+def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+    """Log an event; a processor of structlog that raises loses it, and nothing else.
+
+    Args:
+        given: The chart's or reasoner's own logger, if it has one.
+        level: How serious it is.
+        event: One of the event names.
+        keys: What happened; an exception as ``exc_info``.
+    """
+    try:
+        getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+    except Exception as error:
+        pass_over(error, event)
+
+
+def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
+    """Log an exception from the user's code with its traceback.
+
+    Args:
+        given: The chart's own logger, if it has one.
+        event: One of the event names.
+        error: What was raised.
+        keys: Where it was raised.
+    """
+    report(given, "error", event, exc_info=error, error=describe(error), **keys)
+
+
+_told_places: set[str] = set()
+
+
+def pass_over(error: Exception, event: str) -> None:
+    """Go on after a processor of structlog that raised: what has happened is not undone by it.
+
+    Each line of such a processor is told once.
+
+    Args:
+        error: What was raised.
+        event: The name of the event.
+
+    Raises:
+        Exception: The same error, if it is none of a processor, such as that of a full disk.
+    """
+    trail = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    rooms = [name.partition(".")[0] for name in trail]
+    if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
+        raise error
+
+    # loaded only for a message
+    from prism._faults import place_of
+
+    place = str(place_of(error) or trail[-1])
+    if place not in _told_places:
+        _told_places.add(place)
+        warn_standard(f"a processor of structlog lost {event}: {describe(error)} ({place})")
+
+
+def warn_standard(message: str) -> None:
+    """Warn the programmer of a mistake, only by the standard library's logger.
+
+    A warning that is given only once does not belong in the log of a run, where it would be missing
+    after a resume.
+    """
+    _standard.warning(message)
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception as ``Type: message`` on one line."""
+    kind, message = type(error).__name__, " ".join(str(error).split())
+    return f"{kind}: {message}" if message else kind
+
+
+_is_configured: Callable[[], bool] | None = None
+_defaults: dict[str, Any] | None = None
+"""The configuration that structlog has by itself, once it is known."""
+_made_for: tuple[dict[str, Any], EventLogger] | None = None
+"""The last logger, and the configuration that it was made for."""
+
+
+def structlog_is_configured() -> bool:
+    """Return whether the application has configured structlog.
+
+    After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
+    """
+    global _is_configured, _defaults
+    if _is_configured is None:
+        # structlog lacks the function while it is being imported
+        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
+        if _is_configured is None:
+            return False
+    if not _is_configured():
+        _defaults = _defaults or _configuration()
+        return False
+
+    return _defaults is None or _configuration() != _defaults
+
+
+def _configuration() -> dict[str, Any]:
+    """Return structlog's configuration, with a copy of its processors, which change in place."""
+    config: dict[str, Any] = modules["structlog"].get_config()
+    return {**config, "processors": [*config["processors"]]}
+
+
+def _configured_logger() -> EventLogger:
+    """Return structlog's logger, made anew when the application has reconfigured structlog."""
+    global _made_for
+    config = _configuration()
+    if _made_for is None or _made_for[0] != config:
+        _note_what_capturing_leaves(config)
+        _made_for = config, _logger_of(config)
+
+    return _made_for[1]
+
+
+def _note_what_capturing_leaves(config: dict[str, Any]) -> None:
+    """Note the defaults, which `capture_logs` leaves if nothing was configured before it."""
+    global _defaults
+    structlog, testing = modules["structlog"], modules.get("structlog.testing")
+    if _defaults or testing is None:
+        return
+    if any(isinstance(each, testing.LogCapture) for each in config["processors"]):
+        own = structlog.get_config()
+        structlog.reset_defaults()
+        _defaults = _configuration()
+        structlog.configure(**own)
+
+
+def _logger_of(config: dict[str, Any]) -> Any:
+    structlog = modules["structlog"]
+    adder = structlog.processors.CallsiteParameterAdder
+    processors = [
+        _with_callers_place(each) if isinstance(each, adder) else each
+        for each in config["processors"]
+    ]
+    logger = structlog.wrap_logger(
+        None,
+        # the list itself may change
+        processors=None if processors == config["processors"] else processors,
+        # an asynchronous logger would have to be awaited
+        wrapper_class=structlog.stdlib.BoundLogger
+        if _is_asynchronous(config["wrapper_class"])
+        else None,
+        logger_factory_args=(LOGGER_NAME,),
+    )
+    # assemble it for good only if the application lets structlog cache its own loggers, or if
+    # `prism.runlog.configure` has set structlog up
+    if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
+        logger = logger.bind()
+
+    return logger
+
+
+def _with_callers_place(add: Any) -> Any:
+    """Return a `CallsiteParameterAdder` that adds the place of whoever called prism."""
+    parameter = modules["structlog"].processors.CallsiteParameter
+    parameters = [parameter(name) for name in add(None, "info", {})]
+    return type(add)(parameters, additional_ignores=["prism.", "transitions."])

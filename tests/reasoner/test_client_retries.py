@@ -1,0 +1,234 @@
+"""Retries for clients that make none themselves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import ollama
+import pytest
+
+from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
+from prism.llm import Model
+from prism.reasoner import Decision, Reasoner
+from prism.reasoner._foreign import adapt
+from prism.testing import FakeOllama, Fault
+from tests.kit.clients import bare as bare_client
+from tests.kit.clocks import Clock
+from tests.kit.pools import FAILURES_TO_OPEN, at_rest, impatient
+from tests.kit.reasoners import ask, crowd
+from tests.kit.servers import CHAT, Connect, watched
+from tests.kit.waiting import MOST_SECONDS
+
+PASSING = [
+    Fault.drop(),
+    Fault.drop_midway(),
+    *(Fault.status(code) for code in (429, 502, 503, 504)),
+]
+# each pause between two requests is tested where it is the subject
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
+INTERNAL = [Fault.status(500), Fault.body(b'{"error": "the runner died"}')]
+LASTING = [
+    *(Fault.status(code) for code in (400, 401, 403, 404, 413)),
+    Fault.body(b"<html>"),
+]
+
+
+class ChatClientError(Exception):
+    """Raised by a framework in place of what its client raised."""
+
+
+class Framework:
+    """A client with ``get_response``, as agent-framework's, over Ollama's own."""
+
+    def __init__(self, inner: ollama.AsyncClient) -> None:
+        self.inner = inner
+
+    async def get_response(self, messages: Any, *, options: Any = None) -> Any:
+        try:
+            reply = await self.inner.chat(
+                "nimble",
+                [{"role": "user", "content": messages}],
+                format=options["response_format"],
+            )
+        except Exception as error:
+            raise ChatClientError(f"Ollama chat request failed: {error}") from error
+        return reply.message.content
+
+
+class Noting(ollama.AsyncClient):
+    """Ollama's client, counting how many chats have ended."""
+
+    ended = 0
+
+    async def chat(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await super().chat(*arguments, **named)
+        finally:
+            self.ended += 1
+
+
+async def decide(client: Any, **settings: Any) -> Decision:
+    reasoner = Reasoner(client, model="nimble", **{"mode": "chat", **settings})
+    return (await reasoner.decide_many([ask()]))[0]
+
+
+def result(decision: Decision) -> tuple[str, int]:
+    assert decision.cost is not None
+    return decision.source, decision.cost.attempts
+
+
+@pytest.fixture
+async def bare(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
+    """Return Ollama's own client, with a time-out of its own."""
+    client = bare_client(server.host, Noting, timeout=httpx.Timeout(60, read=30))
+    yield client
+    await client.close()
+
+
+@pytest.fixture(params=["ollama", "framework"])
+def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
+    """Return a client of each kind, by duck type."""
+    return Framework(bare) if request.param == "framework" else bare
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
+@pytest.mark.sampled(12)
+async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
+    """A busy server and a broken connection cost attempts, three at most, but not the answer."""
+    server.fail(fault, fault)
+    assert result(await decide(client)) == ("model", 3)
+    server.fail(fault, fault)
+    assert result(await decide(client, attempts=2)) == ("fallback", 2)
+
+
+@pytest.mark.parametrize("fault", INTERNAL, ids=["500", "error in a 200"])
+@pytest.mark.sampled(2)
+async def test_an_internal_error_is_retried_once(
+    fault: Fault, client: Any, server: FakeOllama
+) -> None:
+    """An error inside the server is worth one more request, unless there are to be none."""
+    server.fail(fault)
+    assert result(await decide(client)) == ("model", 2)
+    server.fail(fault, fault)
+    assert result(await decide(client)) == ("fallback", 2)
+    server.fail(fault)
+    assert result(await decide(client, attempts=1)) == ("fallback", 1)
+
+
+@pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
+@pytest.mark.sampled(3)
+async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
+    """A refusal, and what is no reply of a model, are not asked about again."""
+    server.fail(fault)
+    assert result(await decide(client)) == ("fallback", 1)
+    assert len(server.questions) == 1
+
+
+async def test_a_time_out_of_the_client_is_retried(
+    server: FakeOllama, client: Any, loop_clock: Clock
+) -> None:
+    """A client's own time-out passes, as far as anybody knows."""
+    reached: list[str] = []
+    server.fail(watched(Fault.hang(), reached), path=CHAT)
+    deciding = asyncio.create_task(decide(client))
+    await loop_clock.passes(30, when=lambda: reached)
+    assert result(await deciding) == ("model", 2)
+
+
+@pytest.mark.parametrize("error", [UnreachableError("gone"), CircuitOpenError("open")])
+async def test_what_prisms_clients_raise_has_been_retried(error: Exception) -> None:
+    """A client of one's own over prism's is not asked again for what that has given up."""
+
+    class Mine:
+        async def run(self, prompt: str) -> str:
+            raise error
+
+    assert result(await decide(Mine())) == ("fallback", 1)
+
+
+async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:
+    """The pause of a bare client is at least as long as its server asks for."""
+    server.fail(Fault.status(503, retry_after="20"))
+    deciding = asyncio.create_task(decide(bare))
+    await loop_clock.passes(19.9, when=lambda: bare.ended)
+    assert (server.asked, deciding.done()) == (1, False)
+    # and a moment, so that several runs do not come back together
+    loop_clock.time += 0.5
+    assert result(await deciding) == ("model", 2)
+
+
+async def test_retries_stay_within_the_time_of_an_answer(
+    server: FakeOllama, bare: Any, loop_clock: Clock
+) -> None:
+    """The time-out of the reasoner ends pauses, too."""
+    server.fail_always(Fault.status(503, retry_after="6"))
+    deciding = asyncio.create_task(decide(bare, timeout=10))
+    await loop_clock.passes(6.3, when=lambda: bare.ended)
+    decision = await deciding
+    assert result(decision) == ("fallback", 2)
+    assert "not waited for, since 3." in str(decision.reason)
+
+
+@pytest.mark.parametrize("waits", ["12", "3600"])
+async def test_a_pause_longer_than_the_time_left_is_not_waited_for(
+    waits: str, server: FakeOllama, bare: Any, loop_clock: Clock
+) -> None:
+    """No question waits out its time for a server that will not answer in it, and says so."""
+    server.fail_always(Fault.status(429, retry_after=waits))
+    reasoner = Reasoner(bare, model="nimble", mode="chat", timeout=10)
+    began = loop_clock()
+    decisions = await reasoner.decide_many([ask(f"Ada {number}") for number in range(40)])
+    decisions += await reasoner.decide_many([ask("Ben")])
+    assert loop_clock() == began
+    assert {each.source for each in decisions} == {"fallback"}
+    assert "not waited for, since 10 s are left" in str(decisions[-1].reason)
+    assert server.asked < 40
+
+
+async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, client: Any) -> None:
+    """After a few failures in a row questions fail at once, until a probe shows that it works."""
+    server.fail_always(Fault.drop())
+    reasoner = Reasoner(client, model="nimble", mode="chat", attempts=1)
+    decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]
+    assert server.asked == FAILURES_TO_OPEN
+    assert str(decisions[-1].reason).startswith("CircuitOpenError")
+
+
+@pytest.mark.slow
+async def test_with_patience_a_client_that_is_away_is_waited_for(
+    server: FakeOllama, client: Any
+) -> None:
+    """A server that is gone for a moment costs no decision, and few requests more than they are."""
+    server.fail(*[Fault.drop()] * 12)
+    pool = impatient(adapt(client, "nimble", 0, 3, concurrency=4), pause=0.001, patience=60)
+    decisions = await Reasoner(pool, mode="chat").answer(crowd(40))
+    assert {one.source for one in decisions} == {"model"}
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "waits"), [(None, {}, False), (60, {}, True), (60, {"patience": 0}, False)]
+)
+@pytest.mark.sampled(3)
+async def test_patience_is_that_of_the_model_or_the_reasoner(
+    said: float | None, told: Any, waits: bool, server: FakeOllama, bare: Any
+) -> None:
+    """What a `Model` says counts where nothing is said to a `Reasoner`; usually nobody waits."""
+    server.fail_always(Fault.drop())
+    model = Model("nimble", client=bare, patience=said)
+    reasoner = Reasoner(model, mode="chat", attempts=1, **told)
+    *first, last = crowd(FAILURES_TO_OPEN + 1)
+    await reasoner.answer(first)
+    asking = asyncio.create_task(reasoner.answer([last]))
+    _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)
+    assert bool(waiting) is waits
+    asking.cancel()
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool"])
+def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: Connect) -> None:
+    """A pool has its own number of attempts, and another one would be ignored."""
+    with pytest.raises(FieldValueError, match="attempts must be omitted, got 2"):
+        Reasoner(connect(kind=kind), attempts=2)

@@ -1,0 +1,100 @@
+"""What answers cost, and how much a run may spend."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError
+from prism.reasoner._spending import (
+    Allowance,
+)
+from prism.statechart import Budget
+from tests.kit.clocks import Clock
+
+
+@pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "deadline"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_limits_are_above_zero(limit: str, value: float) -> None:
+    """A limit that is not above 0 is a ValueError that names it."""
+    with pytest.raises(FieldValueError, match=f"{limit} must be above 0, got {value!r}"):
+        Budget(**{limit: value})
+
+
+@pytest.mark.parametrize(
+    ("limits", "costs", "taken", "reason"),
+    [
+        ({"max_calls": 3}, {}, 3, "budget spent: 3 calls"),
+        ({"max_calls": 3}, {"retries": 1}, 2, "budget spent: 3 calls"),
+        ({"max_calls": 1}, {"retries": 5}, 1, "budget spent: 1 calls"),
+        ({"max_tokens": 100}, {"tokens": 50}, 2, "budget spent: 100 tokens"),
+        ({"max_tokens": 100}, {"tokens": 99}, 2, "budget spent: 100 tokens"),
+        ({"max_calls": 2, "max_tokens": 10}, {"tokens": 10}, 1, "budget spent: 10 tokens"),
+        ({"max_calls": 2, "deadline": 3600.0}, {}, 2, "budget spent: 2 calls"),
+    ],
+)
+def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str) -> None:
+    """Calls can be taken until they, their retries or tokens reach a limit, which is named then."""
+    budget = Budget(**limits)
+    for _ in range(taken):
+        assert budget.take() is None
+        budget.add(**costs)
+    assert budget.spent() == budget.take() == budget.take() == reason
+    assert budget.calls == taken * (1 + costs.get("retries", 0))
+
+
+def test_a_budget_is_restored_from_its_dict() -> None:
+    """A budget restored from another's dict has spent as much, and ends at the same call."""
+    budget = Budget(max_calls=3)
+    assert budget.take() is None
+    budget.add(tokens=40)
+    told = budget.to_dict()
+    assert told == {"calls": 1, "tokens": 40, "seconds": 0.0}
+    again = Budget(max_calls=3)
+    again.restore(**told)
+    assert again.to_dict() == told
+    assert [again.take() for _ in range(3)] == [None, None, "budget spent: 3 calls"]
+
+
+def test_a_restored_deadline_goes_on_where_it_was() -> None:
+    """Seconds of an interrupted run count; a deadline that had not begun begins with a question."""
+    budget = Budget(deadline=100)
+    budget.restore(calls=5, tokens=0, seconds=99.0)
+    left = budget.seconds_left()
+    assert left is not None
+    assert 0 < left <= 1
+    assert 99 <= budget.to_dict()["seconds"] <= 100
+    spent = Budget(deadline=100)
+    spent.restore(calls=5, tokens=0, seconds=100.0)
+    assert spent.take() == "budget spent: 100 seconds"
+    fresh = Budget(deadline=100)
+    fresh.restore(calls=0, tokens=0, seconds=0.0)
+    assert fresh.to_dict()["seconds"] == 0.0
+    assert fresh.take() is None
+    assert 0 < (fresh.seconds_left() or 0) <= 100
+
+
+def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
+    """A deadline begins with the first question, and when it is over nothing can be taken."""
+    budget = Budget(deadline=5)
+    budget.clock = clock
+    clock.time += 60
+    assert budget.take() is None
+    clock.time += 4
+    assert budget.seconds_left() == 1.0
+    clock.time += 2
+    assert budget.seconds_left() == 0.0
+    assert budget.take() == "budget spent: 5 seconds"
+    assert budget.calls == 1
+
+
+async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
+    """What was admitted and not sent is given back; what was sent and not admitted counts."""
+    budget = Budget(max_calls=9)
+    for sent in (0, 1, 3):
+        allowance = Allowance(budget)
+        with suppress(KeyError):
+            async with allowance.lease(lambda sent=sent: (sent, 2 * sent)):
+                allowance.admitted()
+                raise KeyError
+    assert (budget.calls, budget.tokens) == (4, 8)

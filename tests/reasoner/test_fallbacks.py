@@ -1,0 +1,286 @@
+"""What happens when a model gives no valid answer."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.errors import LLMError, ReasonerError, TimedOutError
+from prism.llm import OllamaChatClient
+from prism.reasoner import Reasoner, Writer
+from prism.statechart import Decision, Question, Statechart, TextCall, Transition
+from prism.testing import Asked, FakeOllama, Fault
+from tests.kit.clients import Model, Silent, bare
+from tests.kit.clocks import Clock
+from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
+from tests.kit.servers import Connect
+
+
+async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) -> None:
+    """Asking without options is a ValueError before the model is called."""
+    with pytest.raises(ValueError, match="no options"):
+        await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
+    assert server.questions == []
+
+
+async def test_a_fallback_that_is_no_state_is_refused() -> None:
+    """A misspelt fallback is told when a chart asks, with the states; nothing is sent."""
+    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.IDLE, S.RESTING)]
+    chart = Statechart(S, moves, S.IDLE, name="day", decision_states=[S.IDLE])
+    agent = SimpleNamespace(state=S.IDLE)
+    client = Model("resting")
+    with pytest.raises(ValueError, match=r"fallback must be a state of chart 'day', got 'rest'"):
+        await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="rest"))
+    assert agent.state is S.IDLE
+    await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="idle"))
+    assert agent.state is S.RESTING
+
+
+FAILURES = [
+    (Model("composing or scrolling"), "the reply names 'composing or scrolling'"),
+    (Model('{"next_state": "flying"}'), "the reply names 'flying'"),
+    (Model(ConnectionError("nobody there")), "ConnectionError: nobody there"),
+    (
+        Model(TimedOutError("host h gave no answer within 30 s")),
+        "TimedOutError: host h gave no answer within 30 s",
+    ),
+    (Model(TimeoutError("pool is full")), "TimeoutError: pool is full"),
+    (Silent(), "no answer within 0.01 s"),
+]
+
+
+@pytest.mark.parametrize(("client", "reason"), FAILURES, ids=range(len(FAILURES)))
+@pytest.mark.parametrize(
+    ("fallback", "chosen"),
+    [
+        (None, S.COMPOSING),
+        (S.SCROLLING, S.SCROLLING),
+        (S.RESTING, S.COMPOSING),
+        ("scrolling", S.SCROLLING),
+    ],
+)
+@pytest.mark.sampled(6)
+async def test_a_failure_is_a_fallback(
+    client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any, no_pauses: None
+) -> None:
+    """Whatever fails, the fallback or the first option is taken, with a warning that says why."""
+    decision = await decide(
+        client, fallback=fallback, timeout=0.01 if isinstance(client, Silent) else 5, logger=logger
+    )
+    assert decision.chosen is chosen
+    assert decision.source == "fallback"
+    assert decision.reason is not None
+    assert reason in decision.reason
+    (warning,) = capture.entries
+    assert (warning["event"], warning["log_level"]) == ("reasoner.decision", "warning")
+    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == (
+        "Ada",
+        "decides",
+        chosen.value,
+    )
+    assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
+
+
+async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> None:
+    """Without structlog the warning about a fallback goes to standard logging."""
+    await decide(Model("nonsense"))
+    assert [(entry.name, entry.levelname) for entry in caplog.records] == [
+        ("prism.statechart", "WARNING")
+    ]
+    assert "reasoner.decision" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_fallback_is_heard_without_structlog() -> None:
+    """In a program that knows neither structlog nor logging a fallback stands on standard error."""
+    script = (
+        "import asyncio, sys\n"
+        "from types import SimpleNamespace\n"
+        "from prism.statechart import AgentState, Reasoner\n"
+        "class Model:\n"
+        "    async def run(self, prompt): return 'nonsense'\n"
+        "options = [AgentState.COMPOSING, AgentState.SCROLLING]\n"
+        "agent = SimpleNamespace(id=1)\n"
+        "deciding = Reasoner(Model()).decide(agent, AgentState.EVALUATING, 'decides', options)\n"
+        "asyncio.run(deciding)\n"
+        "assert 'structlog' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "reasoner.decision" in done.stderr
+    assert "'source': 'fallback'" in done.stderr
+
+
+async def test_one_failure_affects_no_other_question(server: FakeOllama, connect: Connect) -> None:
+    """A question that fails affects none of those asked with it, and the next is answered."""
+    server.fail(Fault.status(500, "boom"))
+    reasoner = Reasoner(connect(concurrency=1))
+    decisions = await reasoner.decide_many(crowd(3))
+    assert Counter(decision.source for decision in decisions) == {"model": 2, "fallback": 1}
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+
+
+class Detached:
+    """A row of a database that is gone."""
+
+    post_id = agent_id = "d1"
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize(
+    "unreadable",
+    [
+        lambda: ask(context=Detached()),
+        lambda: Question(Detached(), S.EVALUATING, "decides", OPTIONS, POST),
+    ],
+    ids=["post", "agent"],
+)
+async def test_an_unreadable_post_or_agent_is_a_fallback(
+    mode: Any, model: str, unreadable: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """A post or agent that raises when read makes its own question a fallback, and no other."""
+    reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
+    decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
+    assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
+    assert (decisions[1].chosen, decisions[1].reason) == (
+        S.SCROLLING,
+        "RuntimeError: the row is detached",
+    )
+    assert decisions[1].cost is not None
+    assert (decisions[1].cost.attempts, len(server.questions)) == (0, 2)
+
+
+class Unnamed:
+    """An agent whose id cannot be read."""
+
+    name, interests, personality = "Nan", ("tea",), "dry"
+
+    @property
+    def agent_id(self) -> str:
+        raise RuntimeError("the row is detached")
+
+
+class Streamless:
+    """An agent whose stream cannot be read."""
+
+    agent_id = name = "Sam"
+    interests, personality = ("tea",), "dry"
+
+    @property
+    def random(self) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+@pytest.mark.parametrize(
+    ("mode", "model"), [("chat", "tiny"), ("decision", "nimble"), ("auto", "nimble")]
+)
+@pytest.mark.parametrize(
+    ("kind", "needed_by"),
+    [(Unnamed, ("decision", "auto")), (Streamless, ("decision", "auto"))],
+)
+async def test_an_unreadable_agent_affects_no_other_decision(
+    kind: type,
+    needed_by: Sequence[str],
+    mode: Any,
+    model: str,
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+) -> None:
+    """An agent whose id or stream raises falls back for that reason, and no other agent does."""
+    bad = kind()
+    questions = [ask("Ben"), Question(bad, S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
+    decisions = await Reasoner(connect(model=model), mode=mode).decide_many(questions)
+    unreadable = mode in needed_by
+    assert [d.source for d in decisions] == [
+        "model",
+        "fallback" if unreadable else "model",
+        "model",
+    ]
+    assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
+    assert len(server.questions) == (2 if unreadable else 3)
+    first, name, last = (event["agent_id"] for event in events)
+    assert (first, last) == ("Ben", "Cy")
+    assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
+
+
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.sampled(2)
+async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
+    mode: Any, server: FakeOllama, loop_clock: Clock
+) -> None:
+    """A raw client's own time-out passes, and is given by its name, as it says no more."""
+    server.fail_always(Fault.hang())
+    client = bare(server.host, timeout=httpx.Timeout(60, read=5))
+    deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
+    await loop_clock.passes(5, when=lambda: server.asked)
+    assert (await deciding).reason == "UnreachableError: ReadTimeout"
+    await client.close()
+
+
+def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) -> None:
+    """A second loop that asks at the same time gets an error; the first one its answer."""
+    is_asking, may_answer = threading.Event(), threading.Event()
+    decisions: list[Decision] = []
+
+    def choose(question: Asked) -> str:
+        is_asking.set()
+        may_answer.wait(10)
+        return "scrolling"
+
+    server.choose = choose
+    reasoner = Reasoner(OllamaChatClient(server.host, "tiny"), mode="chat")
+
+    def decide_once() -> None:
+        decisions.extend(asyncio.run(reasoner.decide_many([ask()])))
+
+    thread = threading.Thread(target=decide_once)
+    thread.start()
+    assert is_asking.wait(10)
+    advice = "make one client for each event loop"
+    with pytest.raises(LLMError, match=advice):
+        decide_once()
+    with pytest.raises(LLMError, match=advice):
+        asyncio.run(Writer(reasoner.client).write(TextCall("ada", "post", "Write.")))
+    may_answer.set()
+    thread.join(10)
+    assert outcomes(decisions) == [(S.SCROLLING, "model")]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda client: Reasoner(client).decide_many([ask()]),
+        lambda client: Writer(client).write(TextCall("ada", "post", "Write.")),
+    ],
+    ids=["reasoner", "writer"],
+)
+def test_without_an_event_loop_of_asyncio_the_error_names_it(use: Any, server: FakeOllama) -> None:
+    """Under trio, which runs coroutines without asyncio, the error says that asyncio is needed."""
+    asked = use(OllamaChatClient(server.host, "tiny"))
+    with pytest.raises(ReasonerError, match=r"an event loop of asyncio, and none is running"):
+        asked.send(None)
+
+
+async def test_the_line_of_the_users_code_that_raised_is_told_once(
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception of an agent or a context is told with file and line, once for each line."""
+    reasoner = Reasoner(connect(), mode="chat")
+    for _ in range(2):
+        await reasoner.decide_many([ask(context=Detached())])
+    (told,) = [each for each in caplog.messages if "is not asked" in each]
+    assert re.search(r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in", told)

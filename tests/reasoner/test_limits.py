@@ -1,0 +1,236 @@
+"""What a budget never lets through, and where the time of a decision went."""
+
+import asyncio
+import json
+import logging
+from time import perf_counter, sleep
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError
+from prism.reasoner import Budget, Reasoner, Writer
+from prism.reasoner._foreign import adapt
+from prism.testing import FakeOllama, Fault
+from tests.kit.clients import Model
+from tests.kit.clocks import Clock
+from tests.kit.pools import impatient, unpaused
+from tests.kit.reasoners import answer, ask, crowd
+from tests.kit.servers import Connect
+from tests.kit.waiting import until
+
+LOGGER = "prism.statechart.budget"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(None, Fault.drop(), Fault.status(502)),
+        # each is followed by a request without what was refused
+        *(Fault.status(400, "no think"), Fault.status(400, "Bad Request")),
+    ],
+    ids=["well", "drops", "502", "part", "unexplained"],
+)
+@pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
+@pytest.mark.sampled(6)
+async def test_no_request_is_sent_beyond_the_budget(
+    fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
+) -> None:
+    """However many questions are under way and fail, no more requests are sent than allowed."""
+    if fault is not None:
+        server.fail_always(fault)
+    client = impatient(connect(concurrency=16, attempts=attempts), pause=0.001, patience=60)
+    client.backoff = lambda state: 0.0
+    reasoner = Reasoner(client, mode="chat", budget=Budget(max_calls=max_calls))
+    decisions = await reasoner.answer(crowd(40))
+    assert server.asked == reasoner.budget.calls == max_calls
+    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+@pytest.mark.parametrize("max_calls", [1, 7, 25])
+@pytest.mark.parametrize(
+    "fault", [Fault.status(429), Fault.drop(), Fault.status(500), Fault.status(400, "no think")]
+)
+@pytest.mark.sampled(15)
+async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
+    fault: Fault, max_calls: int, server: FakeOllama, connect: Connect
+) -> None:
+    """Requests that are made again for a user's own client are taken out of the budget, too."""
+    server.fail_always(fault)
+    budget = Budget(max_calls=max_calls)
+    client = adapt(connect(kind="ollama"), "tiny", 0, attempts=3, concurrency=16)
+    pool = unpaused(impatient(client, pause=0.001, patience=60))
+    reasoner = Reasoner(pool, mode="chat", budget=budget)
+    decisions = await reasoner.answer(crowd(30))
+    assert server.asked == budget.calls == max_calls
+    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.slow
+async def test_tokens_end_where_they_should(
+    concurrency: int, mode: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """All tokens are used, and more only by the requests that were open when they were spent."""
+    server.latency = 0.002
+    limit = 2000 if mode == "chat" else 500
+    budget = Budget(max_tokens=limit)
+    client = connect(concurrency=concurrency, model="nimble")
+    decisions = await Reasoner(client, mode=mode, budget=budget).answer(crowd(200))
+    costs = [
+        (one.cost.input_tokens or 0) + (one.cost.output_tokens or 0)
+        for one in decisions
+        if one.cost is not None and one.cost.attempts
+    ]
+    assert limit <= budget.tokens == sum(costs) < limit + concurrency * max(costs)
+    assert {one.reason for one in decisions if one.source == "fallback"} == {
+        f"BudgetSpentError: budget spent: {limit} tokens"
+    }
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, {"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
+)
+@pytest.mark.sampled(3)
+async def test_replies_of_no_use_spend_the_budget(
+    message: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """Tokens of replies that cannot be used end a run like all others, with what is under way."""
+    body = {"message": message, "prompt_eval_count": 900, "eval_count": 100}
+    server.fail_always(Fault.body(json.dumps(body).encode()))
+    budget = Budget(max_tokens=5000)
+    client = connect(concurrency=4)
+    decisions = await Reasoner(client, mode="chat", budget=budget).answer(crowd(20))
+    assert {one.source for one in decisions} == {"fallback"}
+    assert 5000 <= budget.tokens == server.asked * 1000 < 5000 + 4 * 1000
+
+
+UNCOUNTED = json.dumps({"message": {"role": "assistant", "content": answer("scrolling")}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "told"),
+    [
+        ({"max_tokens": 1000}, UNCOUNTED, 1),
+        ({"max_calls": 1000}, UNCOUNTED, 0),
+        ({"max_tokens": 100_000}, None, 0),
+    ],
+    ids=["limit", "no limit", "counted"],
+)
+@pytest.mark.sampled(3)
+async def test_a_server_that_reports_no_tokens_is_told_of_once(
+    limits: Any,
+    body: bytes | None,
+    told: int,
+    server: FakeOllama,
+    connect: Connect,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Where a limit on tokens cannot work that is said, once, with what to do."""
+    if body is not None:
+        server.fail_always(Fault.body(body))
+    reasoner = Reasoner(connect(), mode="chat", budget=Budget(**limits))
+    with caplog.at_level(logging.WARNING, LOGGER):
+        for _ in range(3):
+            decisions = await reasoner.answer(crowd(4))
+    assert {one.source for one in decisions} == {"model"}
+    said = [record.getMessage() for record in caplog.records if record.name == LOGGER]
+    assert (
+        said
+        == [
+            f"tiny at {server.host} reports no token counts, so the limit of 1000 tokens has no "
+            "effect on it: set a limit on calls"
+        ][:told]
+    )
+
+
+async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
+    """Ask, and return how long each question waited and its last request took."""
+    found = []
+    for decision in await reasoner.answer(crowd(count)):
+        cost = decision.cost
+        assert cost is not None
+        assert cost.queue_seconds is not None
+        assert cost.request_seconds is not None
+        assert cost.queue_seconds + cost.request_seconds == pytest.approx(cost.latency, abs=1e-6)
+        found.append((cost.queue_seconds, cost.request_seconds))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["pool", "ollama"])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(4)
+async def test_waiting_for_a_slot_is_told_from_the_request(
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Of two questions that take turns the second waited as long as the first request took."""
+    server.latency = 0.03
+    if kind == "pool":
+        reasoner = Reasoner(connect(concurrency=1, model=model), mode=mode)
+    else:
+        reasoner = Reasoner(connect(kind=kind), model=model, mode=mode, concurrency=1)
+    (first, second) = await parts(reasoner, 2)
+    # by the real clock, whose sleep may be a hair too short
+    assert min(first[1], *second) >= 0.029
+
+
+@pytest.mark.parametrize(
+    ("fault", "pause"), [(Fault.drop(), 4), (Fault.hang(), 0)], ids=["pause", "request before"]
+)
+async def test_all_before_the_last_request_is_waiting(
+    fault: Fault, pause: float, server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Pauses between attempts, and requests that failed before, are no part of the last request."""
+    server.fail(fault)
+    client = connect(attempts=2, timeout=4)
+    client.backoff = lambda state: pause
+    asking = asyncio.create_task(parts(Reasoner(client, mode="chat")))
+    await until(lambda: server.asked and client.servers[0].traffic.in_flight == (not pause))
+    began = perf_counter()
+    await asyncio.to_thread(sleep, 0.01)
+    waited = perf_counter() - began
+    loop_clock.time += 4
+    ((queue, request),) = await asking
+    assert queue >= waited
+    assert request > 0
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize("kind", ["pool", "ollama"])
+async def test_what_the_server_did_is_logged(
+    kind: str, mode: Any, model: str, connect: Connect, events: Any
+) -> None:
+    """A decision's event has the server's time and why the reply ended, where it says so."""
+    client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
+    await Reasoner(client, mode=mode, model=model).decide_many([ask()])
+    (event,) = events
+    said = {"total_duration", "done_reason"}
+    if mode == "decision":
+        assert not said & event.keys()
+    else:
+        assert event["total_duration"] > 0
+        assert event["done_reason"] == "stop"
+
+
+@pytest.mark.parametrize("kind", [Reasoner, Writer])
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"timout": 3}, TypeError, r"no option 'timout' \(did you mean 'timeout'\?\)"),
+        ({"max_calls": 1}, TypeError, "limits of calls and tokens are those of a Budget"),
+        ({"temperature": 0.7}, TypeError, "belongs to a Model"),
+        ({"timeout": "30"}, FieldValueError, "timeout must be above 0, got '30'"),
+        ({"budget": 300}, FieldValueError, r"budget must be a Budget, .*, got 300"),
+        ({"record": "p.jsonl"}, FieldValueError, "record must be a record of prompts"),
+        ({"cache": "answers.db"}, FieldValueError, "cache must be a store of answers"),
+        ({"logger": "prism"}, FieldValueError, "logger must be a logger of structlog"),
+    ],
+)
+def test_options_that_limit_nothing_are_refused(
+    kind: type[Reasoner | Writer], given: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    """An unknown option, or one of another kind, is refused before a question is asked."""
+    with pytest.raises(error, match=said):
+        kind(Model("calm"), model="tiny", **given)

@@ -1,0 +1,259 @@
+"""Choosing by the probabilities of a decision model."""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.randomness import RandomStream
+from prism.reasoner import Reasoner
+from prism.reasoner._prompts import MOST_DECISION_BYTES, decision_state
+from prism.statechart import Question
+from prism.testing import FakeOllama, Fault
+from tests.kit.clients import NeverSampled, Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd, outcomes
+from tests.kit.servers import Connect
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_each_decision_of_an_agent_has_its_own_answer(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Several questions of one agent are asked one by one, and each gets its own answer."""
+    server.choose = lambda question: question.options[-1]
+    reasoner = Reasoner(
+        connect(kind=kind, model="nimble"),
+        model="nimble" if kind == "ollama" else None,
+        pick="argmax",
+    )
+    agent = ask().agent
+    sets = [(S.COMPOSING, S.SCROLLING), (S.RESTING, S.IDLE), (S.IDLE, S.COMPOSING, S.ENGAGING_LIKE)]
+    questions = [Question(agent, S.EVALUATING, "decides", options, POST) for options in sets]
+    decisions = await reasoner.decide_many([*questions[:2], ask("Ben"), questions[2]])
+    assert [decision.chosen for decision in decisions] == [
+        S.SCROLLING,
+        S.IDLE,
+        S.SCROLLING,
+        S.ENGAGING_LIKE,
+    ]
+    asked = [(body["state"], [*body["questions"].values()]) for body in bodies(server)]
+    assert [state for state, _ in asked].count(decision_state(questions[0])) == 3
+    assert sorted(list(choice["criteria"]) for _, (choice,) in asked) == sorted(
+        [option.value for option in options] for options in [*sets, OPTIONS]
+    )
+
+
+def bodies(server: FakeOllama) -> list[Any]:
+    """Return the bodies of the questions that a server was asked."""
+    return [question.body for question in server.questions]
+
+
+async def test_the_costs_of_all_decisions_are_what_was_spent(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """The tokens and attempts of all events together are those that were spent."""
+    agent = ask().agent
+    reasoner = Reasoner(connect(model="nimble"))
+    await reasoner.decide_many(
+        [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
+    )
+    assert (
+        sum(event["attempts"] for event in events)
+        == reasoner.budget.calls
+        == len(server.questions)
+        == 5
+    )
+    assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
+
+
+async def test_a_question_too_large_for_any_request_is_not_asked(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A question too large for any request is a fallback with its size; others are answered."""
+    agent = ask().agent
+    questions = [
+        Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)
+    ]
+    small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
+    assert (small.source, large.source) == ("model", "fallback")
+    assert large.reason is not None
+    assert f"{MOST_DECISION_BYTES} is the limit" in large.reason
+    assert large.cost is not None
+    assert (large.cost.attempts, len(server.questions)) == (0, 1)
+
+
+def weighing(**chances: float) -> Any:
+    return Reasoner(Weighing(chances), mode="decision")
+
+
+@pytest.mark.parametrize("times", [400, pytest.param(2000, marks=pytest.mark.slow)])
+async def test_draws_follow_the_probabilities(times: int) -> None:
+    """Over many draws each option comes about as often as its probability says."""
+    reasoner = Reasoner(
+        Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision"
+    )
+    decisions = await reasoner.decide_many(crowd(times, options=(*OPTIONS, S.RESTING)))
+    counts = Counter(decision.chosen for decision in decisions)
+    spread = 5 * math.sqrt(times * 0.3 * 0.7)
+    assert abs(counts[S.COMPOSING] - times * 0.3) < spread
+    assert counts[S.COMPOSING] + counts[S.SCROLLING] == times
+    assert all(
+        d.probabilities == {"composing": 0.3, "scrolling": 0.7, "resting": 0.0} for d in decisions
+    )
+
+
+async def test_argmax_takes_the_likeliest() -> None:
+    """With argmax the likeliest option is taken every time, the first of equals."""
+    for chances, chosen in (
+        ({"composing": 0.4, "scrolling": 0.6}, 1),
+        ({"composing": 0.5, "scrolling": 0.5}, 0),
+    ):
+        decisions = await Reasoner(Weighing(chances), mode="decision", pick="argmax").decide_many(
+            crowd(50)
+        )
+        assert {decision.chosen for decision in decisions} == {OPTIONS[chosen]}
+
+
+async def test_draws_belong_to_the_agent() -> None:
+    """A draw depends on seed and agent alone, not on other questions; another seed differs."""
+    half = {"composing": 0.5, "scrolling": 0.5}
+    together = await Reasoner(Weighing(half), mode="decision").decide_many(crowd(40))
+    reasoner = Reasoner(Weighing(half), mode="decision")
+    alone = [(await reasoner.decide_many([one]))[0] for one in reversed(crowd(40))]
+    assert outcomes(together) == outcomes(alone[::-1])
+    other = await Reasoner(Weighing(half), mode="decision", seed=1).decide_many(crowd(40))
+    assert outcomes(together) != outcomes(other)
+
+
+async def test_draws_come_in_the_order_of_the_questions() -> None:
+    """The questions of one agent draw in their order, whichever request is answered first."""
+    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
+    questions = [
+        Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)
+    ]
+    decisions = await weighing(composing=0.5, scrolling=0.5).decide_many(questions)
+    stream = RandomStream(3, "a1")
+    assert [decision.chosen for decision in decisions] == [
+        OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)
+    ]
+
+
+class Even:
+    """A decision model with even odds that answers questions in the reverse of an order."""
+
+    def __init__(self, order: Sequence[str] = (), fails: str | None = None) -> None:
+        self.order, self.fails = list(order), fails
+
+    async def systemone(self, state: str, questions: Any) -> Any:
+        asked = state + str(questions)
+        for mark in self.order:
+            if mark in asked:
+                break
+            for _ in range(20):
+                await asyncio.sleep(0)
+        if self.fails is not None and self.fails in asked:
+            raise ConnectionError("nobody there")
+        chances = {option: 1 / len(OPTIONS) for option in ("composing", "scrolling")}
+        return {"answers": {name: {"probabilities": chances} for name in questions}}
+
+
+MARKS = [f"<{number}>" for number in range(12)]
+
+
+@pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
+async def test_draws_of_agents_without_a_name_come_in_the_order_of_asking(order: list[str]) -> None:
+    """Who has no name draws by its place among those who asked, whichever is answered first."""
+    reasoner = Reasoner(Even(order), mode="decision")
+    walkers = [SimpleNamespace(interests=[mark]) for mark in MARKS]
+    chosen = [
+        reasoner.decide(walker, S.EVALUATING, "decides", list(OPTIONS), POST) for walker in walkers
+    ]
+    expected = [OPTIONS[RandomStream(0, "", place).index(2)] for place in range(1, len(MARKS) + 1)]
+    assert await asyncio.gather(*chosen) == expected
+
+
+@pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
+async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) -> None:
+    """One agent's questions put at once draw in their order, whichever answer is first."""
+    reasoner = Reasoner(Even(order), mode="decision")
+    ada = ask().agent
+    chosen = [reasoner.decide(ada, S.EVALUATING, "decides", list(OPTIONS), mark) for mark in MARKS]
+    stream = RandomStream(0, "Ada")
+    assert await asyncio.gather(*chosen) == [OPTIONS[stream.index(2)] for _ in MARKS]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) -> None:
+    """A question without an answer uses up its number: later draws are those without a failure."""
+    questions = [
+        Question(ask().agent, S.EVALUATING, "decides", OPTIONS, mark + "x" * 50_000)
+        for mark in MARKS
+    ]
+    chosen = []
+    for fails in (None, MARKS[3]):
+        reasoner = Reasoner(Even(fails=fails), mode="decision")
+        works = [questions] if together else [[question] for question in questions]
+        decisions = [decision for work in works for decision in await reasoner.decide_many(work)]
+        assert [d.source for d in decisions].count("fallback") == (fails is not None)
+        chosen.append([decision.chosen for decision in decisions])
+    del chosen[0][3], chosen[1][3]
+    assert chosen[0] == chosen[1]
+    assert set(chosen[0]) == set(OPTIONS)
+
+
+async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connect) -> None:
+    """Where nothing is drawn or sampled an agent's stream stays as it is."""
+    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
+    client = connect(model="nimble")
+    for reasoner in (
+        Reasoner(client, mode="chat"),
+        Reasoner(client, mode="decision", pick="argmax"),
+        Reasoner(NeverSampled(answer("scrolling"))),
+    ):
+        await reasoner.decide(agent, S.EVALUATING, "decides", list(OPTIONS), POST)
+    assert agent.random.random() == RandomStream(3, "a1").random()
+
+
+@pytest.mark.parametrize(
+    ("chances", "reason"),
+    [
+        ({"composing": 1.0}, "gives 'scrolling' the probability None"),
+        ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
+        ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
+        ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
+        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "gives a probability to 'resting'"),
+        ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
+        ({"composing": "a lot", "scrolling": 0.2}, "the probability 'a lot'"),
+    ],
+)
+@pytest.mark.sampled(7)
+async def test_bad_probabilities_are_a_fallback(
+    chances: Any, reason: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Invalid probabilities are never drawn from: the fallback says what is wrong with them."""
+    server.fail(Fault.weighs(chances))
+    reasoner = Reasoner(connect(model="nimble"), fallback=S.SCROLLING)
+    (decision,) = await reasoner.decide_many([ask()])
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "fallback")
+    assert decision.reason is not None
+    assert reason in decision.reason
+    assert (await reasoner.decide_many([ask()]))[0].source == "model"
+
+
+async def test_an_unanswered_question_leaves_the_others_their_answers() -> None:
+    """A question that a decision reply forgot is a fallback, beside others that were answered."""
+
+    class Forgetful:
+        async def systemone(self, state: str, questions: Any) -> Any:
+            (question,) = questions.values()
+            chances = {"probabilities": {"composing": 0.0, "scrolling": 1.0}}
+            return {"answers": {"q0": chances} if "\nb" in question["instructions"] else {}}
+
+    agent = ask().agent
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "b")]
+    decisions = await Reasoner(Forgetful(), mode="decision").decide_many(questions)
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback"), (S.SCROLLING, "model")]

@@ -1,0 +1,229 @@
+"""Questions, answers, and what all reasoners share."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import ReasonerError
+from prism.reasoner._prompts import chat_prompt
+from prism.reasoner._questions import by_changes, in_full
+from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
+from prism.statechart.states import AgentState
+
+S = AgentState
+
+
+class LastOption(BaseReasoner):
+    """Takes the last option of every question."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        self.questions = list(questions)
+        return [
+            Decision(question.options[-1], "policy", probabilities={"idle": 1.0})
+            for question in questions
+        ]
+
+
+def question(name: str = "a1", **changes: Any) -> Question:
+    fields = {
+        "state": S.EVALUATING,
+        "trigger": "decides",
+        "options": (S.COMPOSING, S.SCROLLING),
+        "context": None,
+    }
+    return Question(SimpleNamespace(agent_id=name), **{**fields, **changes})
+
+
+def test_a_question_needs_options() -> None:
+    """A question without options is a ValueError that names agent and trigger, with advice."""
+    message = (
+        "agent 'a1' was asked what to do on 'decides' with no options: "
+        r"ask only when chart.enabled_targets\(\)"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        question(options=())
+    assert isinstance(caught.value, ReasonerError)
+
+
+@pytest.mark.parametrize(
+    ("thing", "field"), [(question(), "options"), (Decision(S.IDLE, "model"), "chosen")]
+)
+def test_questions_and_decisions_cannot_be_changed(thing: Any, field: str) -> None:
+    """A question and a decision are immutable."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(thing, field, None)
+
+
+async def test_decide_asks_one_question() -> None:
+    """decide puts its arguments into one question and gives the chosen option."""
+    reasoner, agent = LastOption(), SimpleNamespace()
+    chosen = await reasoner.decide(
+        agent, S.EVALUATING, "decides", [S.COMPOSING, S.SCROLLING], "post"
+    )
+    assert chosen is S.SCROLLING
+    assert reasoner.questions == [
+        Question(agent, S.EVALUATING, "decides", (S.COMPOSING, S.SCROLLING), "post")
+    ]
+
+
+async def test_every_decision_is_announced(events: list[Any]) -> None:
+    """Each decision is one event: its question in plain texts, its source and probabilities."""
+    await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
+    assert events == [
+        {
+            "event": "reasoner.decision",
+            "log_level": "info",
+            "agent_id": "a1",
+            "state": "evaluating",
+            "trigger": "decides",
+            "options": ["composing", "scrolling"],
+            "chosen": "scrolling",
+            "source": "policy",
+            "reason": None,
+            "probabilities": {"idle": 1.0},
+            "context": {"post_id": "p1"},
+        }
+    ]
+
+
+async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> None:
+    """Decisions come back and are announced in the order of the questions."""
+    questions = [
+        question("a1", options=(S.IDLE,)),
+        question("a2", options=(S.RESTING,)),
+        question("a3"),
+    ]
+    decisions = await LastOption().decide_many(questions)
+    assert [decision.chosen for decision in decisions] == [S.IDLE, S.RESTING, S.SCROLLING]
+    assert [entry["agent_id"] for entry in events] == ["a1", "a2", "a3"]
+
+
+class Detached:
+    """A row of a database that is gone."""
+
+    @property
+    def agent_id(self) -> str:
+        raise RuntimeError("the row is detached")
+
+
+class Lost(dict[str, str]):
+    """A mapping whose values cannot be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) -> None:
+    """An unreadable agent is logged by class and number, an unreadable context by its class."""
+    agent = Detached()
+    unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
+    decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
+    assert len(decisions) == 3
+    first, name, last = (entry["agent_id"] for entry in events)
+    assert (first, last) == ("a1", "a3")
+    assert re.fullmatch(r"Detached@[0-9a-f]+", name)
+    assert events[1]["context"] == {"type": "Lost"}
+
+
+async def test_no_questions_give_no_answers(events: list[Any]) -> None:
+    """Asking nothing answers nothing and announces nothing."""
+    assert await LastOption().decide_many([]) == []
+    assert events == []
+
+
+@pytest.mark.parametrize("given_to", ["reasoner", "call"])
+async def test_a_given_logger_hears_the_decisions(given_to: str, logger: Any, capture: Any) -> None:
+    """Decisions go to the logger of the reasoner or the call, without structlog, too."""
+    reasoner = LastOption(logger if given_to == "reasoner" else None)
+    await reasoner.decide_many([question()], logger=logger if given_to == "call" else None)
+    assert [entry["event"] for entry in capture.entries] == ["reasoner.decision"]
+
+
+async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: Any) -> None:
+    """Without a logger and without configured structlog a decision prints and logs nothing."""
+    await LastOption().decide_many([question()])
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+class Given(BaseReasoner):
+    """Gives the same decision every time."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__()
+        self.decision = decision
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        return [self.decision for _ in questions]
+
+
+async def test_a_call_is_announced_with_its_decision(events: list[Any]) -> None:
+    """What a call took stands in the decision's event, and only where there was a call."""
+    cost = Cost(0.25, "m1", "h1", 2, 30, 4)
+    await Given(Decision(S.SCROLLING, "model", cost=cost)).decide_many([question()])
+    await Given(Decision(S.SCROLLING, "cache")).decide_many([question()])
+    costs = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
+    assert tuple(events[0][key] for key in costs) == (0.25, "m1", "h1", 2, 30, 4)
+    assert not {*costs} & {*events[1]}
+
+
+@pytest.mark.parametrize(
+    ("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")]
+)
+async def test_a_fallback_is_a_warning(source: Any, level: str, events: list[Any]) -> None:
+    """A fallback is announced as a warning, anything else as information."""
+    await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
+    assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [
+        (source, "why", level)
+    ]
+
+
+class Day(StrEnum):
+    """States in two regions, of which both may change at once."""
+
+    AWAKE = "awake"
+    PHONE = "phone"
+    FEED = "feed"
+    WRITING = "writing"
+    BODY = "body"
+    FIT = "fit"
+    TIRED = "tired"
+
+
+def test_in_regions_a_model_is_told_what_changes() -> None:
+    """Options are called by the leaves that differ, with meanings, and are read back whole."""
+    chart = Statechart(
+        [
+            State(
+                Day.AWAKE,
+                [
+                    State(Day.PHONE, [Day.FEED, Day.WRITING]),
+                    State(Day.BODY, [Day.FIT, Day.TIRED]),
+                ],
+                parallel=True,
+            )
+        ],
+        [Transition("goes", Day.FEED, Day.WRITING), Transition("goes", Day.FIT, Day.TIRED)],
+        Day.AWAKE,
+    )
+    here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
+    agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
+    asked = Question(
+        agent, here, "goes", (writing, tired, here), None, meanings={writing: "Write a post"}
+    )
+    told = by_changes(asked)
+    lines = chat_prompt(told).split("\n")
+    start = lines.index("- writing+fit: Write a post")
+    assert lines[start : start + 3] == [
+        "- writing+fit: Write a post",
+        "- feed+tired",
+        "- feed+fit: feed; rested",
+    ]
+
+    decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
+    assert in_full(decision, told, asked).chosen == tired

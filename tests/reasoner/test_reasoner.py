@@ -1,0 +1,285 @@
+"""Deciding with a language model."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import ollama
+import pytest
+
+from prism.errors import FieldValueError, ReasonerError
+from prism.llm import Model, OllamaChatClient
+from prism.randomness import RandomStream
+from prism.reasoner import Reasoner
+from prism.reasoner._prompts import chat_prompt
+from prism.statechart import Decision, Question
+from prism.statechart.social import social_media_chart
+from prism.testing import FakeOllama
+from tests.kit.clients import Silent, Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, Store, ask, crowd, decide, outcomes
+from tests.kit.servers import Connect
+from tests.kit.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout must be above 0, got 0"),
+        ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
+        ({"timeout": -1}, "timeout must be above 0, got -1"),
+        ({"concurrency": 0}, "concurrency must be above 0, got 0"),
+        ({"concurrency": -1}, "concurrency must be above 0, got -1"),
+        ({"mode": "guess"}, "mode must be one of auto, decision, chat, got 'guess'"),
+        ({"pick": "worst"}, "pick must be one of draw, argmax, got 'worst'"),
+        ({"memory": "5"}, "memory must be a Recollection or a whole number, got '5'"),
+        ({"attributes": ["age", 5]}, "attributes must be names of attributes, got 5"),
+    ],
+)
+def test_settings_are_checked(options: Any, message: str) -> None:
+    """A setting out of range is a ValueError that names it and what was given."""
+    with pytest.raises(FieldValueError, match=message):
+        Reasoner(Silent(), **options)
+
+
+def test_a_client_with_slots_takes_no_concurrency() -> None:
+    """A concurrency for a client that has one of its own is an error that gives both."""
+    pool = Model("tiny", ["localhost"], concurrency=3).as_client()
+    with pytest.raises(FieldValueError, match="must be omitted, got 5: ModelPool has its own, 3"):
+        Reasoner(pool, concurrency=5)
+    with pytest.raises(FieldValueError, match="must be omitted, got 5: Model has its own, 3"):
+        Reasoner(Model("tiny", ["localhost"], concurrency=3), concurrency=5)
+    with pytest.raises(FieldValueError, match="must be omitted, got 2: Model retries by itself"):
+        Reasoner(Model("tiny", ["localhost"]), attempts=2)
+    assert Reasoner(pool).concurrency == 3
+    assert Reasoner(Silent()).concurrency == 16
+
+
+@pytest.mark.parametrize(
+    ("client", "mode", "message"),
+    [
+        (object(), "auto", "needs an async method chat, get_response or run; object has none"),
+        (object(), "chat", "needs an async method chat, get_response or run; object has none"),
+        (
+            Weighing({}),
+            "auto",
+            "needs an async method chat, get_response or run; Weighing has none",
+        ),
+        (
+            ollama.Client(),
+            "chat",
+            "Client stops the event loop while it waits for an answer: use ollama.AsyncClient",
+        ),
+        (
+            Silent(),
+            "decision",
+            "mode 'decision' needs a client with an async method systemone; Silent has none",
+        ),
+    ],
+)
+def test_an_unusable_client_is_refused(client: Any, mode: Any, message: str) -> None:
+    """A client that cannot be asked in the wanted mode is refused when the reasoner is made."""
+    with pytest.raises(ReasonerError, match=message):
+        Reasoner(client, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
+def test_ollamas_client_without_a_model_is_refused(mode: Any) -> None:
+    """Ollama's own client without a model is refused when the reasoner is made, in every mode."""
+    with pytest.raises(ReasonerError, match=r"AsyncClient.* needs the name of a model: give one"):
+        Reasoner(ollama.AsyncClient(), mode=mode)
+
+
+async def test_a_chat_is_bound_to_the_options(server: FakeOllama, connect: Connect) -> None:
+    """A raw Ollama client gets model, prompt, a schema with the options, and a seed."""
+    decision = await decide(connect(kind="ollama"), model="tiny", mode="chat", seed=7)
+    body = server.questions[0].body
+    assert (body["model"], body["stream"]) == ("tiny", False)
+    assert body["options"]["seed"] == 7 + decision.sampling_seed
+    assert body["messages"] == [{"role": "user", "content": chat_prompt(ask())}]
+    assert body["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
+
+
+async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:
+    """A chart's afire commits what the model answered."""
+    server.choose = lambda question: "engaging_like"
+    agent = SimpleNamespace(state=S.EVALUATING, should_engage=lambda post: True)
+    assert (
+        await social_media_chart().afire(agent, "decides", POST, reasoner=Reasoner(connect()))
+        is S.ENGAGING_LIKE
+    )
+    assert agent.state is S.ENGAGING_LIKE
+
+
+@pytest.mark.parametrize(("reopens", "closed"), [(True, 1), (False, 0), (None, 0)])
+async def test_closing_closes_only_clients_that_reopen(reopens: bool | None, closed: int) -> None:
+    """Closing a reasoner closes only a client that can be used afterwards."""
+
+    class Closing(Silent):
+        closed = 0
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    client = Closing()
+    if reopens is not None:
+        client.reopens = reopens  # type: ignore[attr-defined]
+    reasoner = Reasoner(client)
+    await reasoner.close()
+    assert reasoner.client is client
+    assert client.closed == closed
+
+
+def test_a_reasoner_serves_one_event_loop_after_another(server: FakeOllama) -> None:
+    """One reasoner answers in several event loops, each after the other."""
+    reasoner = Reasoner(OllamaChatClient(server.host, "tiny"))
+
+    async def once() -> list[Decision]:
+        decisions = await reasoner.decide_many(crowd(3))
+        await reasoner.close()
+        return decisions
+
+    assert (
+        outcomes(asyncio.run(once()))
+        == outcomes(asyncio.run(once()))
+        == [(S.COMPOSING, "model")] * 3
+    )
+
+
+class Unstable(Store):
+    """A store that nothing can be put into."""
+
+    def put(self, key: str, value: str) -> None:
+        raise OSError("disk full")
+
+
+async def test_an_unexpected_exception_leaves_no_task_running(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """If something unexpected raises, all requests are over before the caller knows."""
+
+    class Unwritable:
+        def warning(self, event: str, **keys: Any) -> None:
+            raise OSError("disk full")
+
+        info = error = warning
+
+    seconds = iter([0.0] * 4)
+
+    async def latency() -> float:
+        # the first four are answered when all of them have been asked, the others never; a fifth
+        # may come before each of these has noticed
+        own = next(seconds, 60)
+        await until(lambda: server.asked >= 4)
+        return own
+
+    server.latency = latency
+    client = connect(concurrency=4)
+    reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())
+    with pytest.raises(OSError, match="disk full"):
+        await reasoner.decide_many(crowd(12))
+    assert len(server.questions) >= 4
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert client.servers[0].traffic.in_flight == 0
+    await until(lambda: server.open_connections == 0)
+
+
+async def cancelled_after(steps: int, work: Any) -> bool:
+    """Cancel something after so many turns of the event loop; tell whether it had ended before."""
+    task = asyncio.ensure_future(work)
+    for _ in range(steps):
+        if task.done():
+            break
+        await asyncio.sleep(0)
+    done = task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert done or task.cancelled()
+    return done
+
+
+@pytest.mark.parametrize(("mode", "model"), [("auto", "tiny"), ("auto", "nimble")])
+@pytest.mark.slow
+async def test_a_cancelled_afire_changes_nothing(
+    mode: Any,
+    model: str,
+    server: FakeOllama,
+    connect: Connect,
+    agent: Any,
+    events: Any,
+) -> None:
+    """Wherever an afire is cancelled, no agent has moved, and nothing is logged or left open."""
+    chart = social_media_chart()
+    agent.should_engage = lambda post: True
+    steps, ended = 0, False
+    while not ended:
+        agent.state = S.EVALUATING
+        client = connect(model=model)
+        move = chart.afire(
+            agent, "decides", POST, reasoner=Reasoner(client, mode=mode, pick="argmax")
+        )
+        ended = await cancelled_after(steps, move)
+        steps = steps + 1 if steps < 40 else steps * 2
+        if not ended:
+            assert (agent.state, len(agent.state_history), events) == (S.EVALUATING, 0, [])
+        await client.close()
+    await until(lambda: server.open_connections == 0)
+    assert (agent.state, len(agent.state_history)) == (S.COMPOSING, 1)
+    assert [event["event"] for event in events] == ["reasoner.decision", "statechart.transition"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.sampled(2)
+async def test_a_cancelled_decision_leaves_nothing_behind(
+    several: bool, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Wherever a decision is cancelled, no stream was drawn from and nothing is announced."""
+    streams = [RandomStream(0, number) for number in range(4)]
+    agents = [SimpleNamespace(agent_id=f"n{n}", random=stream) for n, stream in enumerate(streams)]
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]
+    client = connect(model="nimble", concurrency=2)
+    steps, ended = 0, False
+    while not ended:
+        reasoner = Reasoner(client)
+        if several:
+            work: Any = reasoner.decide_many(questions)
+        else:
+            work = reasoner.decide(agents[0], S.EVALUATING, "decides", list(OPTIONS), POST)
+        ended = await cancelled_after(steps, work)
+        steps = steps + 1 if steps < 40 else steps * 2
+        assert ended or events == []
+    await client.close()
+    await until(lambda: server.open_connections == 0)
+    drawn = 4 if several else 1
+    assert len(events) == drawn
+    expected = [RandomStream(0, number) for number in range(4)]
+    for stream in expected[:drawn]:
+        stream.random()
+    assert [stream.random() for stream in streams] == [stream.random() for stream in expected]
+
+
+async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """Each decision of a model is one event with its question, its answer and what it took."""
+    await Reasoner(connect(model="nimble"), pick="argmax").decide_many([ask()])
+    (event,) = events
+    assert 0 < event["latency"] < 60
+    parts = event.pop("queue_seconds") + event.pop("request_seconds")
+    assert parts == pytest.approx(event.pop("latency"))
+    assert event.pop("input_tokens") > 0
+    assert len(event.pop("prompt_hash")) == 16
+    assert event == {
+        "event": "reasoner.decision",
+        "log_level": "info",
+        "agent_id": "Ada",
+        "state": "evaluating",
+        "trigger": "decides",
+        "options": ["composing", "scrolling"],
+        "chosen": "composing",
+        "probabilities": {"composing": 0.9, "scrolling": 0.1},
+        "source": "model",
+        "reason": None,
+        "context": {"post_id": "p1"},
+        "model": "nimble",
+        "host": server.host,
+        "attempts": 1,
+        "output_tokens": 0,
+    }

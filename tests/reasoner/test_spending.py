@@ -1,0 +1,384 @@
+"""What decisions cost, within the limits of slots, time and budget."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from prism.reasoner import Reasoner
+from prism.reasoner._faults import is_busy
+from prism.reasoner._slots import FAILURES_TO_OPEN, CircuitBreaker
+from prism.statechart import Budget, Question
+from prism.testing import FakeOllama, Fault
+from tests.kit.clocks import Clock
+from tests.kit.pools import unpaused
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, mixed, outcomes
+from tests.kit.servers import HELLO, Connect, Gate
+from tests.kit.waiting import until
+
+
+async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """At most as many questions are under way as the reasoner, or else its client, allows."""
+    for reasoner, most in (
+        (Reasoner(connect(kind="ollama"), model="tiny", concurrency=3), 3),
+        (Reasoner(connect(concurrency=5)), 5),
+    ):
+        gate, before = Gate(), server.asked
+        server.latency = gate
+        deciding = asyncio.create_task(reasoner.decide_many(crowd(2 * most)))
+        await until(lambda asked=before + most: server.asked == asked)
+        gate.is_open = True
+        await deciding
+        assert server.most_at_once == most
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(2)
+async def test_equal_questions_under_way_are_one_request(
+    mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Equal questions of several agents are one request, whose cost is logged once."""
+    server.latency = 0.02
+    reasoner = Reasoner(connect(model=model), mode=mode, pick="argmax")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "model")] * 10
+    assert len(server.questions) == 1
+    assert sorted(event["attempts"] for event in events) == [0] * 9 + [1]
+    await reasoner.decide_many([ask()])
+    assert len(server.questions) == 2
+
+
+async def test_the_cost_of_a_common_failure_is_logged_once(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """When a shared request fails all fall back, and its attempts stand with one of them."""
+    server.fail_always(Fault.status(503))
+    reasoner = Reasoner(unpaused(connect(attempts=2)), mode="chat")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
+    assert (
+        sum(event["attempts"] for event in events)
+        == len(server.questions)
+        == reasoner.budget.calls
+        == 2
+    )
+
+
+@pytest.mark.parametrize("leaver", [0, 1])
+async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
+    leaver: int, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Of two equal questions one may be cancelled: the other is answered, and bears the cost."""
+    gate = server.latency = Gate()
+    reasoner = Reasoner(connect(), mode="chat")
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
+    await until(lambda: len(server.questions) == 1)
+    tasks[leaver].cancel()
+    await asyncio.wait({tasks[leaver]})
+    gate.is_open = True
+    assert outcomes(await tasks[1 - leaver]) == [(S.COMPOSING, "model")]
+    assert (tasks[leaver].cancelled(), len(server.questions)) == (True, 1)
+    (event,) = events
+    assert event["attempts"] == reasoner.budget.calls == 1
+    assert event["input_tokens"] + event["output_tokens"] == reasoner.budget.tokens > 0
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.sampled(6)
+async def test_cancelling_all_equal_questions_cancels_the_request(
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
+) -> None:
+    """When all who share a request are cancelled it is, and no connection stays open."""
+    server.fail_always(Fault.hang())
+    client = connect(kind=kind, model=model)
+    client.temperature = 0
+    reasoner = Reasoner(client, model=model if kind == "ollama" else None, mode=mode)
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(3)]
+    await until(lambda: len(server.questions) == 1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await until(lambda: server.open_connections == 0)
+    server.recover()
+    assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
+
+
+@pytest.mark.parametrize(
+    ("limits", "answered", "reason"),
+    [
+        ({"max_calls": 3}, 3, "BudgetSpentError: budget spent: 3 calls"),
+        ({"max_tokens": 1}, 1, "BudgetSpentError: budget spent: 1 tokens"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_spent_budget_sends_no_request(
+    mode: Any,
+    limits: Any,
+    answered: int,
+    reason: str,
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+) -> None:
+    """When calls or tokens are spent nothing is asked, and decisions fall back with the reason."""
+    reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
+    await reasoner.decide_many(crowd(6))
+    await reasoner.decide_many(crowd(2))
+    assert len(server.questions) == answered
+    assert Counter(event["source"] for event in events) == {
+        "model": answered,
+        "fallback": 8 - answered,
+    }
+    spent = [event for event in events if event["source"] == "fallback"]
+    assert {(event["reason"], event["attempts"]) for event in spent} == {(reason, 0)}
+
+
+async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
+    """Every request comes out of the budget, also a second one, and none is sent beyond it."""
+    reasoner = Reasoner(unpaused(connect(attempts=3)), mode="chat", budget=Budget(max_calls=4))
+    server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert reasoner.budget.calls == 3
+    server.fail(*[Fault.status(503, retry_after="0")] * 3)
+    for attempts in (1, 0):
+        (decision,) = await reasoner.decide_many([ask()])
+        assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
+        assert decision.cost is not None
+        assert decision.cost.attempts == attempts
+    assert reasoner.budget.calls == len(server.questions) == 4
+
+
+async def test_the_deadline_ends_calls_under_way(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Calls under way end at the deadline and nothing is asked after it, for one plain reason."""
+    server.fail_always(Fault.hang())
+    reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=4))
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(5)))
+    await loop_clock.passes(4, when=lambda: server.asked == 2)
+    decisions = await deciding
+    assert {decision.reason for decision in decisions} == {
+        "BudgetSpentError: budget spent: 4 seconds"
+    }
+    assert sorted(decision.cost.attempts for decision in decisions if decision.cost) == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
+    await until(lambda: server.open_connections == 0)
+    assert len(server.questions) <= 2
+
+
+async def test_a_time_out_logs_the_requests_made(
+    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
+) -> None:
+    """A decision that timed out logs the requests that were made, and the host."""
+    server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
+    reasoner = Reasoner(unpaused(connect(attempts=4)), mode="chat", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many([ask()]))
+    await loop_clock.passes(4, when=lambda: server.asked == 3)
+    assert outcomes(await deciding) == [(S.COMPOSING, "fallback")]
+    assert events[0]["reason"] == "TimedOutError: no answer within 4 s"
+    assert events[0]["attempts"] == len(server.questions) == reasoner.budget.calls == 3
+    assert events[0]["host"] == server.host
+
+
+async def test_the_time_for_an_answer_begins_with_the_slot(
+    server: FakeOllama, connect: Connect, events: Any, loop_clock: Clock
+) -> None:
+    """Questions that wait for a slot longer than the time-out are answered after that."""
+    server.fail(Fault.hang())
+    client = connect(concurrency=1, timeout=60)
+    stuck = asyncio.create_task(client.chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    reasoner = Reasoner(client, mode="chat", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await until(lambda: client.waiting == 3)
+    began = perf_counter()
+    await loop_clock.passes(5)
+    waited = perf_counter() - began
+    assert (client.waiting, reasoner.budget.calls, events) == (3, 0, [])
+    stuck.cancel()
+    assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 3
+    assert [event["attempts"] for event in events] == [1, 1, 1]
+    assert all(event["latency"] > waited for event in events)
+
+
+def circuit_open(client: Any) -> None:
+    """Let the server's breaker open."""
+    host = client.servers[0]
+    host.breaker = CircuitBreaker(first_pause=60, patience=60)
+    for _ in range(FAILURES_TO_OPEN):
+        host.breaker.failed()
+
+
+def on_hold(client: Any) -> None:
+    """Put the server on hold, as if it had asked for a pause, for which there is patience."""
+    client.servers[0].breaker.patience = 60
+    client.servers[0].traffic.throttle.hold(30)
+
+
+@pytest.mark.parametrize("keep_from_serving", [circuit_open, on_hold])
+async def test_the_time_for_an_answer_runs_while_nobody_is_served(
+    keep_from_serving: Callable[[Any], None],
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    loop_clock: Clock,
+) -> None:
+    """Where no question is under way at all, those that wait time out, and have cost nothing."""
+    client = connect(concurrency=1)
+    keep_from_serving(client)
+    reasoner = Reasoner(client, mode="chat", timeout=4)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await loop_clock.passes(4, when=lambda: client.waiting == 3)
+    await deciding
+    assert {event["reason"] for event in events} == {"TimedOutError: no answer within 4 s"}
+    assert [event["attempts"] for event in events] == [0, 0, 0]
+    assert (reasoner.budget.calls, server.questions, client.waiting) == (0, [], 0)
+
+
+async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """A question that waited while nobody was served has all its time again once somebody is."""
+    client = connect(concurrency=1, timeout=60)
+    client.servers[0].breaker = CircuitBreaker(first_pause=1, patience=60)
+    for _ in range(FAILURES_TO_OPEN):
+        client.servers[0].breaker.failed()
+    server.latency = loop_clock.takes(3)
+    reasoner = Reasoner(client, mode="chat", timeout=6)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(4)))
+    await loop_clock.passes(1, when=lambda: client.waiting == 4)
+    assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 4
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+@pytest.mark.sampled(2)
+async def test_a_cancelled_request_comes_out_of_the_budget(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """A request that was sent comes out of the budget, also if its question was cancelled."""
+    server.fail(Fault.status(503, retry_after="0"), Fault.hang())
+    reasoner = Reasoner(
+        unpaused(connect(kind=kind, attempts=2)) if kind == "prism" else connect(kind=kind),
+        model="tiny",
+        mode="chat",
+        attempts=1 if kind == "ollama" else None,
+    )
+    if kind == "ollama":
+        await reasoner.decide_many([ask("Ben")])
+    task = asyncio.create_task(reasoner.decide_many([ask()]))
+    await until(lambda: len(server.questions) == 2)
+    task.cancel()
+    await asyncio.wait({task})
+    assert reasoner.budget.calls == 2
+
+
+@pytest.mark.parametrize("decides", [True, False])
+async def test_refused_decision_requests_are_logged_and_counted(
+    decides: bool, server: FakeOllama, events: Any
+) -> None:
+    """A request that a server refused to decide is in the events and in the budget."""
+    with FakeOllama() as other:
+        pool = mixed(server, other, attempts=1)
+        if decides:
+            other.fail_always(Fault.status(503))
+            await Reasoner(pool, mode="decision").decide_many([ask()])
+        else:
+            other.decision_models = ()
+            reasoner = Reasoner(pool, mode="auto")
+            server.fail(Fault.status(404, body=b"no page"), path="/api/show")
+            await reasoner.decide_many([ask()])
+            assert reasoner.budget.calls == 3
+        await pool.close()
+    assert sum(event["attempts"] for event in events) == len(server.questions) + len(
+        other.questions
+    )
+    assert len(asked(server) + asked(other)) == (2 if decides else 3)
+
+
+async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:
+    """Of many questions the first are under way while prompts of the last are not built yet."""
+    built = 0
+    built_at_first: list[int] = []
+
+    class Counted:
+        agent_id = "a1"
+
+        @property
+        def name(self) -> str:
+            nonlocal built
+            built += 1
+            return f"Ada {built}"
+
+    class Client:
+        async def run(self, prompt: str) -> str:
+            built_at_first.append(built)
+            return answer("scrolling")
+
+    questions = [Question(Counted(), S.EVALUATING, "decides", OPTIONS, POST) for _ in range(500)]
+    decisions = await Reasoner(Client()).decide_many(questions)
+    assert outcomes(decisions) == [(S.SCROLLING, "model")] * 500
+    assert built_at_first[0] < 100
+
+
+async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:
+    """A client that takes a cost but has no limit gets the semaphore, and the budget counts."""
+
+    class Wrapper:
+        under_way = most = 0
+
+        async def chat(self, messages: Any, *, cost: Any = None, **_: Any) -> Any:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            await asyncio.sleep(0)
+            self.under_way -= 1
+            return {"message": {"content": '{"next_state": "composing"}'}}
+
+        async def systemone(self, state: Any, questions: Any, *, cost: Any = None) -> Any:
+            raise AssertionError("chat was asked for")
+
+    client = Wrapper()
+    reasoner = Reasoner(
+        client, mode="chat", model="tiny", concurrency=3, budget=Budget(max_calls=5)
+    )
+    decisions = await reasoner.decide_many(crowd(20))
+    assert client.most <= 3
+    assert reasoner.budget.calls == 5
+    assert sum(decision.source == "model" for decision in decisions) == 5
+
+
+async def test_a_server_that_keeps_refusing_is_named_when_time_is_over(
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    loop_clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With patience all wait, and a time-out says what the server answered and asked for last."""
+    heard: list[BaseException] = []
+
+    def hears(error: BaseException) -> bool:
+        heard.append(error)
+        return is_busy(error)
+
+    monkeypatch.setattr("prism.reasoner._pool.is_busy", hears)
+    server.fail_always(Fault.status(429, "slow down", retry_after="30"))
+    client = connect(concurrency=1, attempts=3, patience=60)
+    reasoner = Reasoner(client, mode="chat", timeout=20)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await loop_clock.passes(20, when=lambda: heard)
+    assert {str(each.reason) for each in await deciding} == {
+        "TimedOutError: no answer within 20 s: "
+        f"{server.host} answered 429: slow down (asks to wait 30 s)"
+    }
+    assert server.asked == 1

@@ -1,0 +1,171 @@
+"""What a text call is, how its text is read, and how it is announced."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.errors import FieldValueError
+from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner._texts import failed_by, or_fallback, read_as
+from prism.statechart import BaseWriter, Cost, TextCall, Written
+
+COST = Cost(0.5, "tiny", "http://one", 2, 10, 4, queue_seconds=0.2, request_seconds=0.3)
+COMMON = {"agent_id": "ada", "prompt_hash": sha256(b"?").hexdigest()[:16]}
+
+
+class Fixed(BaseWriter):
+    """A writer that gives what it was made with, in the order of the calls."""
+
+    def __init__(self, *answers: Written, logger: Any = None) -> None:
+        super().__init__(logger)
+        self.answers = list(answers)
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        return [self.answers.pop(0) for _ in calls]
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("ada", "ada"),
+        (SimpleNamespace(agent_id="bo"), "bo"),
+        (SimpleNamespace(unique_id=7), "7"),
+        (SimpleNamespace(name="Cleo"), "Cleo"),
+    ],
+)
+def test_a_call_is_named_by_its_agent(agent: Any, name: str) -> None:
+    """The agent of a call is an agent, called as in any event, or a name."""
+    assert TextCall(agent, "k", "?").agent_id == name
+
+
+def test_the_hash_is_that_of_the_prompt() -> None:
+    """Equal prompts have equal hashes, whoever asks; half a character has one, too."""
+    assert TextCall("ada", "k", "é").prompt_hash == sha256("é".encode()).hexdigest()[:16]
+    assert TextCall("ada", "k", "é").prompt_hash == TextCall("bo", "j", "é").prompt_hash
+    assert len(TextCall("ada", "k", "\ud83d").prompt_hash) == 16
+
+
+@pytest.mark.parametrize("most", [0, -1])
+def test_a_call_that_may_not_be_asked_is_refused(most: int) -> None:
+    """A call of which no request may be sent is a mistake."""
+    with pytest.raises(FieldValueError, match=f"most_requests must be above 0, got {most}"):
+        TextCall("ada", "k", "?", most_requests=most)
+
+
+def test_what_a_call_cannot_read_is_a_failure() -> None:
+    """A text that the call refuses is a failure that keeps the text and says why."""
+    call = TextCall("ada", "k", "?", read=json.loads)
+    assert read_as(call, "[1]", "model") == Written("[1]", "model")
+    assert read_as(call, "[1]", "model").value == [1]
+    failed = read_as(call, "{", "model", COST)
+    assert (failed.text, failed.source, failed.value, failed.cost) == ("{", "failed", None, COST)
+    assert failed.has_failed
+    assert str(failed.reason).startswith("the text cannot be used: Expecting property name")
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=20))
+def test_every_text_can_be_logged(text: str) -> None:
+    """What a text has of half characters is replaced, all else is kept, so that a log holds it."""
+    kept = read_as(TextCall("ada", "k", "?"), text, "model").text
+    assert kept is not None
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert kept == whole
+    assert kept.encode().decode() == kept
+
+
+async def test_texts_are_announced_in_the_order_of_the_calls(logger: Any, capture: Any) -> None:
+    """Each text is one event, in the order of the calls; a failed one is a warning."""
+    writer = Fixed(
+        Written("one", "script"),
+        Written(None, "failed", reason="E: gone", cost=COST),
+        Written("three", "cache"),
+        logger=logger,
+    )
+    await writer.write_many([TextCall("ada", key, "?") for key in "abc"])
+    plain = {**COMMON, "event": "text.written", "reason": None}
+    cost = {name: getattr(COST, name) for name in (*COST_KEYS, "queue_seconds", "request_seconds")}
+    assert capture.entries == [
+        {**plain, "key": "a", "text": "one", "source": "script", "log_level": "info"},
+        {
+            **plain,
+            "key": "b",
+            "text": None,
+            "source": "failed",
+            "reason": "E: gone",
+            "log_level": "warning",
+            **cost,
+        },
+        {**plain, "key": "c", "text": "three", "source": "cache", "log_level": "info"},
+    ]
+
+
+async def test_what_is_known_of_the_cost_is_announced(logger: Any, capture: Any) -> None:
+    """The durations and the reason of the end stand in the event where a server has told them."""
+    cost = Cost(attempts=1, queue_seconds=0.0, request_seconds=0.0)
+    cost.note_reply({"total_duration": 9, "done_reason": "length"})
+    await Fixed(Written("x", "model", cost=cost)).write(TextCall("ada", "k", "?"), logger=logger)
+    (event,) = capture.entries
+    known = {name: event[name] for name in KNOWN_COST_KEYS if name in event}
+    assert known == {
+        "queue_seconds": 0.0,
+        "request_seconds": 0.0,
+        "total_duration": 9,
+        "done_reason": "length",
+    }
+
+
+async def test_a_logger_of_the_call_goes_before_the_writers(logger: Any, capture: Any) -> None:
+    """A logger that is given with a call is used instead of the writer's own."""
+    own: list[Any] = []
+    deaf = SimpleNamespace(info=lambda *_, **keys: own.append(keys), warning=None, error=None)
+    await Fixed(Written("x", "script"), logger=deaf).write(TextCall("ada", "k", "?"), logger=logger)
+    assert (len(own), len(capture.entries)) == (0, 1)
+
+
+PLAYS = "You are Ann, who likes trains. Write a post."
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "is_none"),
+    [
+        ("As an AI language model, I cannot have opinions on trains.", PLAYS, True),
+        ("I'm sorry, but as an AI model I don't ride trains.", PLAYS, True),
+        ("I apologize, but as an AI assistant, I\u2019m not able to do that.", PLAYS, True),
+        ('"As an AI, I can\u2019t post."', PLAYS, True),
+        ("I'm sorry, but I can't help with that request.", PLAYS, False),
+        ("As an AI researcher, I cannot wait for this train.", PLAYS, False),
+        ("As an airline pilot, I can't take trains.", PLAYS, False),
+        ("As an AI, I think trains are fine.", PLAYS, False),
+        ('The ticket robot said: "As an AI language model, I cannot sell that."', PLAYS, False),
+        ("As an AI, I cannot sleep.", "You are Hal, an AI on a ship. Say something.", False),
+    ],
+)
+async def test_a_model_that_speaks_of_itself_declines(
+    text: str, prompt: str, is_none: bool
+) -> None:
+    """Only a beginning that no agent has is no text; of an agent that is an AI it is one."""
+    found = read_as(TextCall("ann", "post", prompt), text, "model")
+    assert found.has_failed == is_none
+    assert not read_as(TextCall("ann", "post", prompt), text, "replay").has_failed
+
+
+def test_only_a_model_that_declined_has_declined() -> None:
+    """A text says so, its fallback too; what another exception is called does not matter."""
+
+    class DeclinedErrorOfMine(Exception):
+        """Begins as the name of prism's own exception does."""
+
+    call = TextCall("ada", "mood", "How?", fallback="well")
+    declined = read_as(call, "As an AI language model, I cannot say.", "model")
+    assert (declined.source, declined.was_declined) == ("failed", True)
+    assert (or_fallback(call, declined).source, or_fallback(call, declined).was_declined) == (
+        "fallback",
+        True,
+    )
+    assert not failed_by(DeclinedErrorOfMine()).was_declined
