@@ -454,8 +454,10 @@ def _guard_of(machine: Machine, trigger: str, arc: Transition) -> Any:
         event = event_of(machine, trigger, arc, agent, context)
         return all(
             # a chart's own guard past its condition, which reports what it raises
-            each.func(agent, context) if each.__class__ is GuardCondition else each.check(event)
-            for each in cast(list[Any], arc.conditions)
+            cast(Any, each).func(agent, context)
+            if type(each) is GuardCondition
+            else each.check(event)
+            for each in arc.conditions
         )
 
     guard.__qualname__ = " and ".join(
