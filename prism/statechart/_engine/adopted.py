@@ -25,7 +25,6 @@ from prism.statechart._engine.machine import (
     callback_name,
     context_of,
     definition_of,
-    event_of,
     is_async,
     is_hierarchical,
     snapshot_of,
@@ -92,7 +91,8 @@ class AdoptedEngine(Deciding[Any]):
         self._described: Definition[Any] | None = None
         # the events under way, by the address of the model
         self._events: dict[int, list[Any]] = {}
-        self._nested = None
+        self._nested = self._steps = None
+        self._warned_of = set()
         self._made = 0
 
         self._run_name = "process_context" if self._is_async else "_process"
@@ -330,15 +330,11 @@ class AdoptedEngine(Deciding[Any]):
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)
 
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
+    def _enabled(
+        self, agent: Any, trigger: str, context: Any, target: Any = None
+    ) -> Iterator[Choice]:
         self._require_flat("enabled transitions", also_async=True)
-        machine = self._machine
-        source, event = machine.get_model_state(agent), machine.events.get(trigger)
-        for arc in () if event is None else event.transitions.get(source.name, ()):
-            data = event_of(machine, trigger, arc, agent, context)
-            if all(each.check(data) for each in arc.conditions):
-                target = source.value if arc.dest is None else machine.states[arc.dest].value
-                yield Choice(target, arc, self._edge(source.value, target, trigger))
+        return super()._enabled(agent, trigger, context, target)
 
     def is_in(self, agent: Any, state: Any) -> bool:
         """Return whether an agent is in a state; of a `HierarchicalMachine`, exactly in it."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import ChartMachine, event_of
+from prism.statechart._engine.machine import ChartMachine, arcs_from, event_of
 from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
 from prism.statechart._engine.reporting import Discarded
 from prism.statechart._nesting import Configuration, leaf_texts
@@ -42,19 +42,24 @@ class Deciding(Engine[StateT]):
         self._require_known_state(agent)
         return [each for each in self._triggers if any(self._enabled(agent, each, context))]
 
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
-        """Yield the transitions whose guards pass now, in order."""
-        state = self._require_known_state(agent)
+    def _enabled(
+        self, agent: Any, trigger: str, context: Any, target: Any = None
+    ) -> Iterator[Choice]:
+        """Yield the transitions whose guards pass now, in order; all, or those to one target."""
+        self._require_known_state(agent)
         self._require_trigger(trigger)
         if self._steps is not None:
             yield from self._steps.enabled(agent, trigger, context)
-        elif self._look_up(state, trigger):
-            machine = cast(ChartMachine, self._machine)
-            for arc, _, _, edge in self._rows[state][trigger][2]:
-                # its ``prepare`` callbacks do not run
-                event = event_of(machine, trigger, arc, agent, context)
-                if all(each.check(event) for each in arc.conditions):
-                    yield Choice(edge.to_state, arc, edge)
+            return
+
+        machine = cast(ChartMachine, self._machine)
+        for arc, source, end in arcs_from(machine, agent, trigger):
+            if target is not None and end != target:
+                continue
+            # its ``prepare`` callbacks do not run
+            event = event_of(machine, trigger, arc, agent, context)
+            if all(each.check(event) for each in arc.conditions):
+                yield Choice(end, arc, self._edge(source, end, trigger))
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -74,7 +79,7 @@ class Deciding(Engine[StateT]):
         evaluated again. If none passes now, or the agent has moved, even if it came back, the
         answer is discarded and logged. In a chart with regions an answer is about the regions that
         react to the event: it holds though others have moved. A cancelled call leaves the agent as
-        it was. A coroutine that an action returns is awaited once the transition is made.
+        it was.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -91,10 +96,8 @@ class Deciding(Engine[StateT]):
             ReasonerError: If the reasoner answers with something outside the options.
         """
         state = self._require_known_state(agent)
-        if id(agent) in self._firing:
+        if id(agent) in self._firing or not self._decides(state):
             return self.fire(agent, trigger, context)
-        if not self._decides(state):
-            return await self._finish(agent, self.fire, agent, trigger, context)
 
         choices = [*self._enabled(agent, trigger, context)]
         options = distinct(each.target for each in choices)
@@ -102,7 +105,7 @@ class Deciding(Engine[StateT]):
             self._fire_nothing(agent, trigger, context)
             return None
         if len(options) == 1:
-            return await self._finish(agent, self._take, agent, choices[0], context)
+            return self._take(agent, choices[0], context)
 
         chosen, has_left = await ask(
             reasoner,
@@ -123,9 +126,7 @@ class Deciding(Engine[StateT]):
             raise ReasonerError(
                 f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
             )
-        return await self._finish(
-            agent, partial(self._answer, asked_in=state), agent, trigger, chosen, context
-        )
+        return self._answer(agent, trigger, chosen, context, asked_in=state)
 
     def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
         """Say of an event that nothing enables what `fire` says."""
@@ -191,24 +192,18 @@ class Deciding(Engine[StateT]):
         reason: Discarded = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
-            for each in self._leading_to(target, agent, trigger, context, asked_in):
+            enabled = (
+                self._enabled(agent, trigger, context, target)
+                if self._steps is None
+                else self._steps.carrying_out(agent, trigger, target, context, asked_in, None)
+            )
+            for each in enabled:
                 return self._take(agent, each, context)
 
         # of an event that the chart does not have there is a warning already
         if not quiet and type(trigger) is str and trigger in self._triggers:
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
-
-    def _leading_to(
-        self, target: Any, agent: Any, trigger: str, context: Any, asked_in: Any
-    ) -> Iterator[Choice]:
-        """Yield the transitions that carry out an answer and are enabled now."""
-        if self._steps is not None:
-            yield from self._steps.carrying_out(agent, trigger, target, context, asked_in, None)
-            return
-        yield from (
-            each for each in self._enabled(agent, trigger, context) if each.target == target
-        )
 
     def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""

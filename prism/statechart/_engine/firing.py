@@ -123,7 +123,6 @@ class Engine(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
         self._questions: OpenQuestions = {}
-        self._waiting: dict[int, list[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
         self._is_slow, self._is_usual = True, False
         self._rows: Any = self._nested
         self._steps = None
@@ -447,37 +446,12 @@ class Engine(Checks[StateT]):
 
     def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
         """Run an action, and report one that fails."""
-        result = None
         try:
             result = action(agent, context)
+            if result.__class__ is CoroutineType:
+                refuse_coroutine(result, f"the action of {edge.trigger!r}")
         except Exception as error:
             self._reporter.action_failed(error, agent, edge)
-        if result is not None:
-            self._wait_for(result, agent, edge)
-
-    def _wait_for(self, result: object, agent: Any, edge: Edge) -> None:
-        """Leave a coroutine that an action has returned to `afire`; refuse it in `fire`."""
-        if isinstance(result, CoroutineType):
-            waiting = self._waiting.get(id(agent))
-            if waiting is None:
-                refuse_coroutine(result, f"the action of {edge.trigger!r}")
-            waiting.append((result, edge))
-
-    async def _finish(
-        self, agent: Any, make: Callable[..., StateT | None], *arguments: Any
-    ) -> StateT | None:
-        """Make a transition, and then await what its actions have returned."""
-        waiting = self._waiting[id(agent)] = []
-        try:
-            made = make(*arguments)
-        finally:
-            del self._waiting[id(agent)]
-        for result, edge in waiting:
-            try:
-                await result
-            except Exception as error:
-                self._reporter.action_failed(error, agent, edge)
-        return made
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         """Write what a transition leaves behind; a self-transition restarts the state's time."""

@@ -9,7 +9,7 @@ to the Machine leave the same agent, history and log.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from types import CoroutineType
@@ -75,8 +75,8 @@ def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn
     """
     result.close()
     raise DefinitionError(
-        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: only "
-        "chart.afire awaits those of actions"
+        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: await it "
+        "before or after the event"
     )
 
 
@@ -464,6 +464,15 @@ def _guard_of(machine: Machine, trigger: str, arc: Transition) -> Any:
         ("" if each.target else "not ") + callback_name(each.func) for each in arc.conditions
     )
     return guard
+
+
+def arcs_from(machine: Machine, agent: Any, trigger: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the transitions of an event from an agent's state, with the values of their ends."""
+    source = machine.get_model_state(agent)
+    event = machine.events.get(trigger) if isinstance(trigger, str) else None
+    for arc in () if event is None else event.transitions.get(source.name, ()):
+        target = source if arc.dest is None else machine.get_state(arc.dest)
+        yield arc, source.value, target.value
 
 
 def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> EventData:

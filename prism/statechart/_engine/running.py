@@ -269,13 +269,8 @@ class Steps:
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Iterator[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
         for action, active in calls:
-            run.active, result = active, None
-            try:
-                result = action(agent, context)
-            except Exception as error:
-                self._chart._reporter.action_failed(error, agent, edge)
-            if result is not None:
-                self._chart._wait_for(result, agent, edge)
+            run.active = active
+            self._chart._run_action(action, agent, edge, context)
         run.active = None
 
     def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:
