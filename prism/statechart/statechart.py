@@ -138,8 +138,8 @@ class Described(Deciding[StateT]):
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
         if self._nested is not None:
-            row = self._row(state)
-            return [trigger for trigger in self._triggers if row[trigger]]
+            self._row(state)
+            return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
         leaving = {item.trigger for item in self._leaving(state)}
         return [trigger for trigger in self._triggers if trigger in leaving]
 

@@ -721,7 +721,7 @@ def _arrows(tree: Hierarchy) -> list[list[str]]:
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
     """Return what charts remember, for a checkpoint."""
-    if not kind.definition.hierarchy.planner.remembers:
+    if not kind.definition.hierarchy.remembers:
         return {}
 
     return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}

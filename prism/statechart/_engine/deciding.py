@@ -76,10 +76,10 @@ class Deciding(Engine[StateT]):
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
         exactly `fire`. When the answer arrives, the guards of what leads to the chosen target are
-        evaluated again. If none passes now, or the agent has moved, even if it came back, the
-        answer is discarded and logged. In a chart with regions an answer is about the regions that
-        react to the event: it holds though others have moved. A cancelled call leaves the agent as
-        it was.
+        evaluated again. If none passes now, or the agent has moved (its history tells if it came
+        back), the answer is discarded and logged. In a chart with regions an answer is about the
+        regions that react to the event: it holds though others have moved. A cancelled call leaves
+        the agent as it was.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -115,7 +115,6 @@ class Deciding(Engine[StateT]):
             context,
             about=self._leaves_asked(state, trigger),
             chart=self._definition,
-            questions=self._questions,
             reporter=self._reporter,
         )
         if has_left:

@@ -31,7 +31,7 @@ from prism.statechart._engine.machine import (
     refuse_coroutine,
     snapshot_of,
 )
-from prism.statechart._engine.pending import OpenQuestions, Run, close_overtaken, drain
+from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
@@ -122,7 +122,6 @@ class Engine(Checks[StateT]):
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
-        self._questions: OpenQuestions = {}
         self._is_slow, self._is_usual = True, False
         self._rows: Any = self._nested
         self._steps = None
@@ -320,8 +319,6 @@ class Engine(Checks[StateT]):
         if arc.before or write is None or edge.leaves is not state:
             return self._act(agent, arc, edge, context, state)
 
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         try:
             dwell = write(agent, edge, self._clock(), context)
         except MovedError:
@@ -462,8 +459,6 @@ class Engine(Checks[StateT]):
 
     def _record(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 

@@ -6,7 +6,7 @@ An agent may have moved before the answer to its question comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import takewhile
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ from prism.statechart._engine.writing import history_of
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateTransition
+from prism.statechart.transitions import Edge
 
 
 class Decider(Protocol):
@@ -66,10 +66,6 @@ class Choice(NamedTuple):
     edge: Edge
 
 
-OpenQuestions = dict[int, dict[object, Set[str]]]
-"""A chart's open questions, by the agent's address, each with the leaves that it is about."""
-
-
 async def ask(
     reasoner: Decider,
     agent: Any,
@@ -79,7 +75,6 @@ async def ask(
     *,
     about: Set[str],
     chart: Definition[Any],
-    questions: OpenQuestions,
     reporter: Reporter,
 ) -> tuple[Any, bool]:
     """Return a reasoner's choice, and whether the agent has moved meanwhile.
@@ -92,67 +87,18 @@ async def ask(
         context: The event's context.
         about: The texts of the leaves that the choice is about.
         chart: The chart's definition.
-        questions: Its open questions, which this one is added to meanwhile.
         reporter: Where to announce the decision, if nobody else announces it.
     """
-    state, question = agent.state, object()
-    record = next(reversed(history_of(agent)), None)
-    questions.setdefault(id(agent), {})[question] = about
+    state, record = agent.state, next(reversed(history_of(agent)), None)
+    offered = Options(options, chart)
+    chosen = await reasoner.decide(agent, state, trigger, offered, context)
 
-    try:
-        offered = Options(options, chart)
-        chosen = await _answer_of(reasoner, (agent, state, trigger, offered, context))
-
-        # an answer outside the options is no decision, and an error of its own
-        if not offered.are_announced and chosen in options:
-            asked = Asked(agent, state, trigger, options, context)
-            how = {"reason": None, "probabilities": None}
-            announce(reporter.logger, asked, chosen, "policy", how, {})
-
-        # two signs, since another chart may have moved the agent, which shows only in its state or
-        # its history, and an agent without a history may have come back
-        is_open = question in questions.get(id(agent), ())
-        return chosen, not is_open or has_moved(
-            agent.state, state, history_of(agent), record, about
-        )
-    finally:
-        others = questions.pop(id(agent), {})
-        others.pop(question, None)
-        if others:
-            questions[id(agent)] = others
-
-
-def _answer_of(reasoner: Decider, question: tuple[Any, ...]) -> Awaitable[Any]:
-    """Put a question to a reasoner, and return the answer to wait for.
-
-    Raises:
-        TypeError: If it has no ``decide``, or one that is no coroutine function.
-    """
-    decide = getattr(reasoner, "decide", None)
-    if decide is None or isinstance(reasoner, type):
-        raise TypeError(
-            f"afire needs a reasoner with a method {_DECIDE}, got {reasoner!r}: pass such an "
-            "object, or one of prism's, such as Reasoner(Model(...)) or PolicyReasoner(seed=1)"
-        )
-
-    answer: Awaitable[Any] = decide(*question)
-    if not hasattr(answer, "__await__"):
-        raise TypeError(
-            f"{type(reasoner).__name__}.decide returned {answer!r} instead of something to await: "
-            f"write  {_DECIDE}"
-        )
-
-    return answer
-
-
-_DECIDE = "async def decide(self, agent, current_state, trigger, options, context=None)"
-
-
-def close_overtaken(questions: OpenQuestions, agent: Any, edge: Edge) -> None:
-    """Close an agent's questions about leaves that a transition leaves or enters."""
-    asked = questions.get(id(agent), {})
-    for question in [each for each, about in asked.items() if _touches(edge, about)]:
-        del asked[question]
+    # an answer outside the options is no decision, and an error of its own
+    if not offered.are_announced and chosen in options:
+        asked = Asked(agent, state, trigger, options, context)
+        how = {"reason": None, "probabilities": None}
+        announce(reporter.logger, asked, chosen, "policy", how, {})
+    return chosen, has_moved(agent.state, state, history_of(agent), record, about)
 
 
 def has_moved(
@@ -172,15 +118,12 @@ def has_moved(
     if not about <= {*leaf_texts(state)}:
         return True
 
-    later = takewhile(lambda entry: entry is not record, reversed(history))
-    if not isinstance(asked_in, Configuration):
-        return any(True for _ in later)
-    return any(_touches(entry, about) for entry in later if isinstance(entry, StateTransition))
-
-
-def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
-    changed = {*leaf_texts(edge.from_state)} ^ {*leaf_texts(edge.to_state)}
-    return not about.isdisjoint(changed)
+    for entry in takewhile(lambda entry: entry is not record, reversed(history)):
+        if not isinstance(asked_in, Configuration):
+            return True
+        if not about.isdisjoint({*leaf_texts(entry.from_state)} ^ {*leaf_texts(entry.to_state)}):
+            return True
+    return False
 
 
 # Fires behind a transition that is under way
@@ -207,8 +150,8 @@ class Run:
     event: Any = None
     active: frozenset[int] | None = None
     is_between: bool = False
-    raised: list[str]
-    answered: int
+    raised: Sequence[str] = ()
+    answered: int = 0
 
     def __init__(self) -> None:
         self.thread: int = get_ident()

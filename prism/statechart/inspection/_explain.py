@@ -10,7 +10,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.checks import cannot_drive, is_foreign
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
-from prism.statechart._engine.rows import NestedRows
+from prism.statechart._engine.rows import NestedRows, Reaction
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
 
@@ -40,7 +40,7 @@ class _Reacting:
 
     def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
         """Return where the transitions that pass lead, that of a fire first."""
-        resolver = self._rows.open(self._place, "", map(tuple, groups))
+        reaction = Reaction(self._rows, self._place, "", [*map(tuple, groups)])
 
         def draw() -> float:
             raise _ChanceError
@@ -48,8 +48,8 @@ class _Reacting:
         def remembered() -> dict[int, tuple[int, ...]]:
             return histories(getattr(agent, "state_memory", None) or {}, self._rows.tree)
 
-        first = resolver.resolve(passes, draw, remembered)
-        found = () if first is None else (first, *resolver.enabled(passes, remembered))
+        first = reaction.first(passes, draw, remembered)
+        found = () if first is None else (first, *reaction.enabled(passes, remembered))
         return [each.to_state for each in found]
 
 

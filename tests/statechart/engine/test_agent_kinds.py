@@ -10,7 +10,6 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError, UnknownStateError
-from prism.reasoner import Reasoner
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -266,14 +265,3 @@ def test_a_class_is_no_agent() -> None:
     chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
     with pytest.raises(UnknownStateError, match="Slots is a class: pass an agent"):
         chart.fire(Slots, "look")
-
-
-async def test_a_class_is_no_reasoner() -> None:
-    """Whoever passes the class of a reasoner is told to pass a reasoner."""
-    chart = chart_of(
-        Transition("look", S.IDLE, S.SCROLLING),
-        Transition("look", S.IDLE, S.COMPOSING),
-        decision_states=[S.IDLE],
-    )
-    with pytest.raises(TypeError, match=r"afire needs a reasoner with a method .*, got <class"):
-        await chart.afire(Record(), "look", reasoner=Reasoner)

@@ -360,7 +360,7 @@ def test_a_strict_chart_changes_nothing_before_the_commit(is_exit: bool) -> None
     assert agent.state is Phone.READING
     assert agent.notes == []
     notes = getattr(caught.value, "__notes__", [])
-    assert is_exit or "1 more entry actions did not run" in notes[0]
+    assert is_exit or "1 more actions did not run" in notes[0]
 
 
 # Configurations

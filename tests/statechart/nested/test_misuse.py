@@ -120,7 +120,7 @@ def test_a_guard_on_a_state_belongs_to_a_chart() -> None:
     guard = In(Phone.READING)
     with pytest.raises(DefinitionError, match=r"use it only as a guard, and chart.is_in\(agent"):
         guard(Owner(), None)
-    assert repr(guard) == "In(<Phone.READING: 'reading'>)"
+    assert repr(guard) == "In(state=<Phone.READING: 'reading'>)"
     assert {guard, In(Phone.READING)} == {guard}
     assert guard != Phone.READING
 
