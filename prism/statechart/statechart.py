@@ -8,15 +8,15 @@ that only runs charts needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.deciding import Deciding
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
+from prism.statechart._engine.deciding import Deciding, distinct
+from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
@@ -57,7 +57,12 @@ class Described(Deciding[StateT]):
         """The definition; after changes of the Machine, the Machine as a definition."""
         if self._machine is None or snapshot_of(self._machine) == self._built:
             return self._definition
-        return definition_of(self._machine, self.name, self._definition)
+        rest = arguments_of(self._definition)
+        limits = {state.name: ticks for state, ticks in rest["timeouts"].items()}
+        deciding = [state.name for state in rest["decision_states"]]
+        return definition_of(
+            self._machine, {**rest, "timeouts": limits, "decision_states": deciding}
+        )
 
     @property
     def description(self) -> str:
@@ -121,20 +126,26 @@ class Described(Deciding[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        row = self._row(state)
         if self._nested is not None:
-            return list(
-                dict.fromkeys(each.to_state for each in self._nested.outcomes(state, trigger))
-            )
-        known = row[trigger][2] if self._look_up(state, trigger) else ()
-        return list(dict.fromkeys(edge.to_state for _, _, _, edge in known))
+            self._row(state)
+            return distinct(each.to_state for each in self._nested.outcomes(state, trigger))
+        return distinct(
+            item.source if item.target is None else item.target
+            for item in self._leaving(state)
+            if item.trigger == trigger
+        )
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        self._row(state)
         if self._nested is not None:
+            self._row(state)
             return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
-        return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
+        leaving = {item.trigger for item in self._leaving(state)}
+        return [trigger for trigger in self._triggers if trigger in leaving]
+
+    def _leaving(self, state: Any) -> Iterator[Any]:
+        source = self.state_of(value_text(state))
+        return (item for item in self._as_it_runs.transitions if item.source == source)
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -619,11 +630,6 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
     def name(self) -> str:
         """Name in logs and messages."""
         return self._title
-
-    @property
-    def triggers(self) -> tuple[str, ...]:
-        """The events of the Machine, in definition order."""
-        return tuple(self._machine.events)
 
     @property
     def _as_it_runs(self) -> Definition[Any]:
