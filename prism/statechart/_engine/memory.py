@@ -75,7 +75,8 @@ def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...
 def remember(memory: dict[str, Any], plan: Plan) -> None:
     """Remember what a step leaves and enters."""
     if plan.left:
-        memory.setdefault("history", {}).update(plan.left)
+        left = {text: [*leaves] for text, leaves in plan.left.items()}
+        memory.setdefault("history", {}).update(left)
     if plan.stopped or plan.started:
         _end(memory, plan.stopped)
         memory.setdefault("ticks", {}).update(dict.fromkeys(plan.started, 0))

@@ -186,7 +186,7 @@ class Steps:
 
     def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
-        step = self._rows.step(self._rows.place(state), trigger_text(arc.written.trigger), (arc,))
+        step = self._rows.step(state, trigger_text(arc.written.trigger), (arc,))
         self._chart._reporter.guard_failed(error, agent, step)
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:

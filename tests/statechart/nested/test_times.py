@@ -74,6 +74,21 @@ def test_a_state_that_is_assigned_begins_its_time_anew(states: Any, is_plain: bo
         agent.state = S.IDLE
 
 
+def test_what_is_left_and_entered_again_by_assignment_begins_its_time_anew() -> None:
+    """A composite's own, too, though the agent is back in it when the tick comes."""
+    chart = phone(Transition("tires", Phone.ENGAGING, Phone.POCKET, after=3))
+    agent = Owner()
+    chart.fire(agent, "opens")
+    chart.tick(agent)
+    agent.state = Phone.REPLYING
+    assert ticks_until(chart, agent, Phone.POCKET) == 2
+    chart.fire(agent, "opens")
+    chart.tick(agent)
+    agent.state = Phone.BROKEN
+    agent.state = Phone.REPLYING
+    assert ticks_until(chart, agent, Phone.POCKET) == 3
+
+
 @pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
 def test_another_after_and_a_guard_that_refused_are_kept_apart(states: Any) -> None:
     """A time that has passed under the former chart is over at once; a refused one stays so."""
