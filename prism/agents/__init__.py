@@ -1,8 +1,8 @@
 """Agents: the social agent, the mixin for existing classes, and populations."""
 
 from prism.agents._archetypes import ARCHETYPES, Archetype
+from prism.agents._loading import load_population, load_posts
 from prism.agents._mixin import StatechartMixin
-from prism.agents._personas import load_population, load_posts
 from prism.agents._population import (
     Communities,
     Population,

@@ -328,7 +328,7 @@ def _begin_keeping(
         is_repeatable=options.is_repeatable,
         keeps_prompts=_records_prompts(config),
     )
-    logger.open(stack.enter_context(writing))
+    logger.opened = stack.enter_context(writing)
     _close_caches(run, stack, observer)
     # some keep files of their own there
     run.kept_in(folder.path)

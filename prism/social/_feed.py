@@ -333,7 +333,6 @@ class Feed(FeedSteps):
                 seed=seed,
                 keep=tuple(dict.fromkeys((*table.keep, *hours))),
                 archetypes=archetypes_of(self),
-                most_keywords=self.most_keywords,
             )
         except InputError as error:
             # the column was not requested by that option

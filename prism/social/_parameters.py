@@ -11,7 +11,6 @@ from prism.agents import (
     Archetype,
     Communities,
 )
-from prism.agents._oasis import MOST_KEYWORDS
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import AgentState
 from prism.worlds import World, param
@@ -171,8 +170,6 @@ class Parameters(World[Any]):
         within_block: Share of the follows that stay within a block.
         blocks: Number of blocks of equal size; 0 for blocks by ``block_by``.
         block_by: Attribute whose values are the blocks; empty for the first interest.
-        most_keywords: Most interests of an agent of a Twitter file, taken from its most frequent
-            words.
         community_size: Agents in a community of a synthetic population, from 1 on.
         community_topics: Topics of a community, 1 to 15.
         most_interests: Most interests of a synthetic agent, from 1 on.
@@ -268,7 +265,6 @@ class Parameters(World[Any]):
     within_block: float = _settled(0.8, 0, 1)
     blocks: int = _settled(0, 0)
     block_by: str = _settled("")
-    most_keywords: int = _settled(MOST_KEYWORDS, 1)
     community_size: int = _settled(_MADE_UP.size, 1)
     community_topics: int = _settled(_MADE_UP.topics, 1, _MADE_UP.topics)
     most_interests: int = _settled(_MADE_UP.most_interests, 1)

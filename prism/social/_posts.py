@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from prism.agents._relevance import Terms, terms_of
+from prism.agents.relevance import Terms, terms_of
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart import Written

@@ -275,7 +275,7 @@ def _carry_out_here(
     late = LateLogger()
     loop = options.prepare(late)
     with TemporaryDirectory() as folder, RunLog(Path(folder) / "log.jsonl", loop.clock) as log:
-        late.open(log.logger)
+        late.opened = log.logger
         told = 0
 
         def end_round(_summary: Any) -> None:

@@ -410,7 +410,7 @@ class Run(Generic[WorldT_co]):
         if self._loop is None or (self._loop.has_run and self._is_described):
             self._loop, self._loop_logger = self._make(logger), logger
         elif isinstance(logger, LateLogger) and isinstance(self._loop_logger, LateLogger):
-            logger.followers.append(self._loop_logger)
+            self._loop_logger.opened = logger
 
         return self._loop
 

@@ -159,7 +159,7 @@ def throw_in(
     late = LateLogger()
     dice = DiceOptions().prepare(late)
     with folder.writing(CONFIG, dice.clock) as logger:
-        late.open(logger)
+        late.opened = logger
         folder.restore(dice)
         done = len(dice.finished)
 
