@@ -83,7 +83,7 @@ def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Eve
     """Draw the chart with its traffic beside the curves of all runs."""
     from prism.drawing import beside, draw_curves, draw_svg
     from prism.examples.rumour import Person
-    from prism.statechart.formats._export import to_outline
+    from prism.statechart.formats import to_outline
 
     made = [event for event in events if event["event"] == "statechart.transition"]
     asked = [event for event in events if event["event"] == "reasoner.decision"]
