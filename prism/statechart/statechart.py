@@ -228,8 +228,8 @@ class Written(Described[StateT]):
 
         make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        read = read_chart(source.value, source.line_of, guards, actions, states)
-        return _remade(make, read, logger, clock)
+        arguments = read_chart(source.value, source.line_of, guards, actions, states)
+        return make(**arguments, logger=logger, clock=clock)
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
@@ -308,7 +308,7 @@ class Written(Described[StateT]):
         from prism.statechart.formats._scxml import read_scxml
 
         make: Any = cls
-        return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
+        return make(**read_scxml(text, guards, actions, states), logger=logger, clock=clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
         """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.

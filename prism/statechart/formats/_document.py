@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.files._source import Where, key_of
-from prism.statechart._definition import DEFAULT_NAME, Definition
+from prism.statechart._definition import DEFAULT_NAME
 from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.formats._data import Functions
 from prism.statechart.states import joined, state_enum, state_text
@@ -181,8 +181,8 @@ def read_chart(
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
-) -> Definition[Any]:
-    """Read a chart: see `Statechart.from_dict`.
+) -> dict[str, Any]:
+    """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
     Args:
         data: The document.
@@ -192,7 +192,7 @@ def read_chart(
         enum: The class of the states; None for one made from the texts.
 
     Raises:
-        DefinitionError: Listing what is wrong with the document, or else with the chart.
+        DefinitionError: Listing what is wrong with the document.
     """
     data = dict(data) if isinstance(data, Mapping) else data
     name = data.get("name", DEFAULT_NAME) if isinstance(data, dict) else DEFAULT_NAME
@@ -216,7 +216,7 @@ def read_chart(
         raise refusal(name, problems) from None
     arguments = dict(document)
     del arguments["version"]
-    return Definition(**arguments)
+    return arguments
 
 
 def _texts(inside: Any, level: int = 0) -> Iterator[str]:
