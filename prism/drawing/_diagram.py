@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from prism.errors import DefinitionError
-
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
@@ -44,7 +42,7 @@ class Diagram:
     """States and the arrows between them; made from a chart, or by a report from a log.
 
     Args:
-        states: Names of the states, in the order in which they are drawn.
+        states: Names of all states, each once, in the order in which they are drawn.
         arrows: The transitions.
         initial: State that agents start in, if known.
         name: Title of the diagram.
@@ -54,10 +52,6 @@ class Diagram:
         boxes: The content of each state that has states inside.
         notes: Lines below a state's name, such as ``entry / unlock``.
         marks: Marks that replace the names of histories: ``H`` or ``H*``.
-
-    Raises:
-        DefinitionError: (a ValueError) if there are no states, a state is listed twice, or
-            something names a state that is not listed.
     """
 
     states: tuple[str, ...]
@@ -70,18 +64,3 @@ class Diagram:
     boxes: Mapping[str, Box] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Check that everything can be drawn."""
-        inside = (each for box in self.boxes.values() for each in (*box.inside, *box.initial))
-        ends = (end for arrow in self.arrows for end in (arrow.source, arrow.target))
-        named = {self.initial, *ends, *self.decision_states, *self.final_states, *self.timeouts}
-        named |= {*self.boxes, *inside, *self.notes, *self.marks}
-        if unknown := sorted(filter(None, named.difference(self.states))):
-            names = ", ".join(map(repr, unknown))
-            raise DefinitionError(f"diagram {self.name!r}: {names} not among the states: add them")
-
-        if not self.states or len(set(self.states)) < len(self.states):
-            raise DefinitionError(
-                f"diagram {self.name!r}: give at least one state, and each only once"
-            )

@@ -72,11 +72,6 @@ class Levels:
         within = self.diagram.states if level is None else self.diagram.boxes[level].inside
         return [each for each in within if self.level_of(each) == level]
 
-    def histories_of(self, state: str | None) -> list[str]:
-        """Return the histories of a state with regions, which lie outside its regions."""
-        marks = self.diagram.marks if self.is_parallel(state) else ()
-        return [each for each in marks if self.level_of(each) == state]
-
     def initial(self, level: str | None) -> tuple[str, ...]:
         """Return what is entered first inside a state, or in the whole diagram."""
         if level is not None:

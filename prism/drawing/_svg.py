@@ -19,16 +19,11 @@ from prism.drawing._frame import framed, title
 from prism.drawing._layout import SPACING, Box, Layout, Link, Node, Point, Route, lay_out
 from prism.drawing._levels import Counts, Ends, Levels
 from prism.drawing._text import Text, label_text, showable, state_text
-from prism.errors import DefinitionError
 
 _MARGIN, _PADDING = 14.0, 12.0
 _MIN_BOX_WIDTH = 64.0
-_BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
-_MARK_SHIFT = 4.0
-"""How far a mark moves the name to the right."""
+_BOX_PADDING = 26.0
 _RADIUS = 13.0
-_BESIDE = 2 * _RADIUS + _PADDING
-"""The space of a history beside a name."""
 _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
@@ -118,11 +113,6 @@ class _Picture(Levels):
         every = [each for counts in self._counts for each in counts.items()]
         self._most = max((count for _, count in every), default=0) or 1
 
-        named = {end for ends, _ in every for end in ends if end is not None}
-        if unknown := sorted(named.difference(diagram.states)):
-            names = ", ".join(map(repr, unknown))
-            raise DefinitionError(f"the traffic names {names}, not among the states: add them")
-
         # each of several pictures is to draw them in the same order
         for source, target in sorted({ends for ends, count in every if count}, key=str):
             is_inside = not self.is_parallel(self.level_of(source))
@@ -144,8 +134,9 @@ class _Picture(Levels):
         if state in diagram.marks:
             return Text((("name", diagram.marks[state]),), state)
         agents = None if self._agents is None else self._agents[state]
+        sign = "◆ " * (state in diagram.decision_states) + "◉ " * (state in diagram.final_states)
         notes = diagram.notes.get(state, ())
-        return state_text(state, diagram.timeouts.get(state), agents, notes)
+        return state_text(sign, state, diagram.timeouts.get(state), agents, notes)
 
     def attributes(self, **names: str | None) -> str:
         """Return what a page finds a state or an arrow by; empty if agents are not shown."""
@@ -198,8 +189,7 @@ class _Level:
         # the background behind labels, so that no line crosses them
         self._ground = 'class="paper"' if state is None else 'class="box" style="stroke: none"'
         self._are_regions = picture.is_parallel(state)
-        histories = picture.histories_of(state)
-        states = [each for each in picture.states(state) if each not in histories]
+        states = picture.states(state)
         boxes = self._diagram.boxes
         self._insides = {each: _Level(each, picture) for each in states if each in boxes}
         self._names = {each: picture.name(each) for each in states}
@@ -217,7 +207,7 @@ class _Level:
         boxes |= {state: self._box(state) for state in self._names}
         if self._are_regions:
             tallest = max(box.height for box in boxes.values())
-            boxes = {state: Box(box.width, tallest) for state, box in boxes.items()}
+            boxes = {state: box._replace(height=tallest) for state, box in boxes.items()}
 
         numbers = {key: number for number, key in enumerate(boxes)}
         links = []
@@ -234,12 +224,10 @@ class _Level:
         if state in self._diagram.marks:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
-        padding = _MARKED_BOX_PADDING if self._is_marked(state) else _BOX_PADDING
-        width = max(name.width + padding, _MIN_BOX_WIDTH)
+        width = max(name.width + _BOX_PADDING, _MIN_BOX_WIDTH)
         if not self._has_room(state):
             return Box(width, max(name.height + 14, label.height), right_margin)
 
-        width += 2 * _BESIDE * len(self._picture.histories_of(state))
         height, around = name.height + _PADDING, 2 * self._padding()
         if inside := self._insides.get(state):
             width = max(width, inside.layout.width + around)
@@ -252,9 +240,6 @@ class _Level:
 
     def _padding(self) -> float:
         return 0.0 if self._are_regions else _PADDING
-
-    def _is_marked(self, state: str) -> bool:
-        return state in self._diagram.decision_states | self._diagram.final_states
 
     def parts(self) -> Iterator[str]:
         """Yield everything but the frame."""
@@ -273,7 +258,7 @@ class _Level:
             yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
             box = self._places[state]
-            if self._are_regions and number:
+            if self._are_regions and number and state not in self._diagram.marks:
                 x = box.x - box.left - SPACING / 2
                 path = f"M{x:.1f} -6 V{self.layout.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{path}"/>'
@@ -290,23 +275,13 @@ class _Level:
         is_decision = state in self._diagram.decision_states
         classes = f"box{' inner' * (state in self._insides)}{' decision' * is_decision}"
         shape = _rectangle(f'class="{classes}"', box.x, box.y, 2 * box.left, box.height, 7)
-        x, y = box.x + (_MARK_SHIFT if self._is_marked(state) else 0), box.y
+        y = box.y
         if self._has_room(state):
             y += self._padding() + (name.height - box.height) / 2
         yield (
             f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
-            f"{'' if self._are_regions else shape}{name.at(x, y)}</g>"
+            f"{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
         )
-        left = box.x - box.left
-        if is_decision:
-            start = f"M{left + 12:.1f} {y - 4.5:.1f}"
-            yield f'<path class="mark" d="{start} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"/>'
-        if state in self._diagram.final_states:
-            for kind, radius in (("ring", 5.5), ("mark", 3)):
-                yield f'<circle class="{kind}" cx="{left + 13:.1f}" cy="{y:.1f}" r="{radius}"/>'
-        for number, history in enumerate(self._picture.histories_of(state)):
-            beside = box.x + box.left - _PADDING - _RADIUS - number * _BESIDE
-            yield _history(self._picture.name(history), beside, y)
         if inside := self._insides.get(state):
             x, y = box.x - inside.layout.width / 2, y + name.height / 2 + _PADDING
             yield f'<g transform="translate({x:.1f} {y:.1f})">'
@@ -348,8 +323,8 @@ def draw_svg(
 ) -> str:
     """Draw a diagram of states and transitions.
 
-    Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
-    from a dot leads to the initial state. With traffic, an arrow's number and width show how often
+    Decision states have a thick border and a diamond, final states a dot in a circle. An arrow from
+    a dot leads to the initial state. With traffic, an arrow's number and width show how often
     its transitions happened; an arrow that was never used is faint. An arrow from a state to itself
     has no number where the traffic does not name it. Traffic without an arrow in the diagram gets
     an arrow without triggers.
@@ -374,9 +349,6 @@ def draw_svg(
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.
-
-    Raises:
-        DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
     picture = _Picture(diagram, [] if traffic is None else [traffic, *beside], agents)
     level = _Level(None, picture)

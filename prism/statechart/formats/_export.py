@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from prism.drawing._diagram import Arrow, Box, Diagram
-from prism.drawing._languages import to_dot, to_mermaid
-from prism.drawing._svg import draw_svg
+from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import CHART, HistoryAt
