@@ -47,10 +47,9 @@ class Diagram:
         initial: State that agents start in, if known.
         name: Title of the diagram.
         decision_states: States in which a reasoner is asked.
-        timeouts: Ticks after which a state times out, for states with a limit.
         final_states: States in which an agent has finished.
         boxes: The content of each state that has states inside.
-        notes: Lines below a state's name, such as ``entry / unlock``.
+        notes: Lines below a state's name, such as ``time-out after 2 ticks`` or ``entry / unlock``.
         marks: Marks that replace the names of histories: ``H`` or ``H*``.
     """
 
@@ -59,7 +58,6 @@ class Diagram:
     initial: str | None = None
     name: str = "statechart"
     decision_states: frozenset[str] = frozenset()
-    timeouts: Mapping[str, int] = field(default_factory=dict)
     final_states: frozenset[str] = frozenset()
     boxes: Mapping[str, Box] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

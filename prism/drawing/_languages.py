@@ -85,9 +85,7 @@ class _Dot(_Language):
             yield f"{indent}{node} [shape=circle, label={_quoted([diagram.marks[state]])}];"
             return
 
-        limit = diagram.timeouts.get(state)
-        label = [state, *([] if limit is None else [f"time-out after {limit} ticks"])]
-        text = _quoted([*label, *diagram.notes.get(state, ())])
+        text = _quoted([state, *diagram.notes.get(state, ())])
         around = self.level_of(state)
         if state not in diagram.boxes:
             border = ", peripheries=2" if state in diagram.decision_states else ""
@@ -153,8 +151,6 @@ class _Mermaid(_Language):
         diagram, ids = self.diagram, self.ids
         yield "stateDiagram-v2"
         yield from self._level(None, "    ")
-        for state, ticks in diagram.timeouts.items():
-            yield f"    note right of {ids[state]} : time-out after {ticks} ticks"
         if self.has_rest():
             yield '    state "every other state" as any'
 

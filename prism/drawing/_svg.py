@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from math import hypot, sqrt
+from math import sqrt
 
 from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._frame import framed, title
@@ -68,19 +68,16 @@ class _Line:
             parts.append(
                 f"V{y1:.1f} C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
             )
-        return self.drawn(" ".join([*parts, f"V{end:.1f}"]), tip, (0.0, down))
+        return self.drawn(" ".join([*parts, f"V{end:.1f}"]), tip, 90 * down)
 
-    def drawn(self, path: str, tip: Point, direction: Point) -> str:
-        """Draw its line and its head."""
+    def drawn(self, path: str, tip: Point, turn: float) -> str:
+        """Draw its line, and its head turned clockwise from the right by some degrees."""
         length, half = _head_length(self.width), 2.6 + 0.8 * self.width
-        size = hypot(*direction)
-        dx, dy = direction[0] / size, direction[1] / size
-        x, y = tip[0] - dx * length, tip[1] - dy * length
-        corners = [tip, (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)]
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
         return (
             f'<path class="line{self.idle}" stroke-width="{self.width:.1f}" d="{path}"/>'
-            f'<polygon class="head{self.idle}" points="{points}"/>'
+            f'<polygon class="head{self.idle}" points="0,0 {-length:.1f},{half:.1f} '
+            f'{-length:.1f},{-half:.1f}" '
+            f'transform="translate({tip[0]:.1f} {tip[1]:.1f}) rotate({turn:.0f})"/>'
         )
 
     def labelled(self, drawn: str) -> str:
@@ -135,8 +132,7 @@ class _Picture(Levels):
             return Text((("name", diagram.marks[state]),), state)
         agents = None if self._agents is None else self._agents[state]
         sign = "◆ " * (state in diagram.decision_states) + "◉ " * (state in diagram.final_states)
-        notes = diagram.notes.get(state, ())
-        return state_text(sign, state, diagram.timeouts.get(state), agents, notes)
+        return state_text(sign, state, agents, diagram.notes.get(state, ()))
 
     def attributes(self, **names: str | None) -> str:
         """Return what a page finds a state or an arrow by; empty if agents are not shown."""
@@ -228,7 +224,7 @@ class _Level:
         if not self._has_room(state):
             return Box(width, max(name.height + 14, label.height), right_margin)
 
-        height, around = name.height + _PADDING, 2 * self._padding()
+        height, around = name.height + _PADDING, 2 * _PADDING
         if inside := self._insides.get(state):
             width = max(width, inside.layout.width + around)
             height += inside.layout.height
@@ -237,9 +233,6 @@ class _Level:
     def _has_room(self, state: str) -> bool:
         """Return True if a state's name is at its top."""
         return state in self._insides or self._are_regions
-
-    def _padding(self) -> float:
-        return 0.0 if self._are_regions else _PADDING
 
     def parts(self) -> Iterator[str]:
         """Yield everything but the frame."""
@@ -269,7 +262,8 @@ class _Level:
     def _state(self, state: str, box: Node) -> Iterator[str]:
         name = self._names[state]
         if state in self._diagram.marks:
-            yield _history(name, box.x, box.y)
+            circle = f'<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" r="{_RADIUS:.0f}"/>'
+            yield f"<g>{title(name.full)}{circle}{name.at(box.x, box.y)}</g>"
             return
 
         is_decision = state in self._diagram.decision_states
@@ -277,7 +271,7 @@ class _Level:
         shape = _rectangle(f'class="{classes}"', box.x, box.y, 2 * box.left, box.height, 7)
         y = box.y
         if self._has_room(state):
-            y += self._padding() + (name.height - box.height) / 2
+            y += _PADDING + (name.height - box.height) / 2
         yield (
             f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
             f"{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
@@ -295,7 +289,7 @@ class _Level:
             f"C{far:.1f} {y - 16:.1f} {far:.1f} {y + 16:.1f} {x + 7:.1f} {y + 9:.1f}"
         )
         label = line.labelled(line.label.at(far + line.width / 2, y, "start"))
-        return line.drawn(path, (x, y + 7), (-1, -0.25)) + label
+        return line.drawn(path, (x, y + 7), 194) + label
 
 
 def _rectangle(
@@ -306,11 +300,6 @@ def _rectangle(
         f'<rect {attributes} x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '
         f'width="{width:.1f}" height="{height:.1f}"{corners}/>'
     )
-
-
-def _history(sign: Text, x: float, y: float) -> str:
-    circle = f'<circle class="box" cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:.0f}"/>'
-    return f"<g>{title(sign.full)}{circle}{sign.at(x, y)}</g>"
 
 
 def draw_svg(

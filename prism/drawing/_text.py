@@ -75,25 +75,20 @@ class Text(NamedTuple):
         return "".join(parts)
 
 
-def state_text(
-    sign: str, state: str, timeout: int | None, agents: int | None, notes: Sequence[str] = ()
-) -> Text:
+def state_text(sign: str, state: str, agents: int | None, notes: Sequence[str]) -> Text:
     """Return the name of a state, wrapped and cut to fit a box, and what stands below it.
 
     Args:
         sign: What stands before the name.
         state: The state.
-        timeout: Its time-out in ticks; None if it has none.
         agents: The number of agents in it; None shows none.
         notes: More lines.
     """
     name, width = sign + showable(state), _NAME_CHARACTERS
     wrapped = wrap(name, width, break_on_hyphens=False, max_lines=_NAME_LINES, placeholder=" …")
     lines = [("name", line) for line in wrapped or [" "]]
-    if timeout is not None:
-        lines.append(("small", f"time-out after {timeout} ticks"))
     if agents is not None:
-        lines.append(("count", f"{agents:,} {'agent' if agents == 1 else 'agents'}"))
+        lines.append(("count", f"{agents:,} agent{'s' * (agents != 1)}"))
     # room for a million keeps the box as wide in every round
     room = 0.0 if agents is None else text_width("999,999 agents") * _FONTS["count"][0]
     return Text((*lines, *(("small", note) for note in notes)), state, room)

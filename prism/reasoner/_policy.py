@@ -17,10 +17,10 @@ from prism.reasoner._questions import (
     Question,
     made_of,
 )
-from prism.statechart._engine.reporting import announce, decision_logger
+from prism.statechart._engine.reporting import announce
 from prism.statechart._identity import given_name
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, active_logger
 
 
 class ToDraw(NamedTuple):
@@ -198,13 +198,12 @@ class PolicyReasoner(BaseReasoner):
         weights = [*map(self._weights, asked)]
         chosen = [*map(self._choice, asked, weights)]
         given = logger or self._logger
-        active = decision_logger(given)
         for question, choice, its_weights in (
-            () if active is None else zip(asked, chosen, weights, strict=True)
+            () if active_logger(given) is None else zip(asked, chosen, weights, strict=True)
         ):
             chances = _rounded([*map(state_text, question.options)], its_weights)
             how = {"reason": None, "probabilities": chances}
-            announce(given, active, question, choice, "policy", how, _NEUTRAL)
+            announce(given, question, choice, "policy", how, _NEUTRAL)
 
         return chosen
 

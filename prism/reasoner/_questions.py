@@ -14,11 +14,11 @@ from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart._definition import Definition
 from prism.statechart._engine.pending import Options
-from prism.statechart._engine.reporting import announce, decision_logger
+from prism.statechart._engine.reporting import announce
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration
 from prism.statechart.states import state_text
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
 
@@ -279,11 +279,11 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
-        active = decision_logger(given)
+        is_heard = active_logger(given) is not None
         for question, decision in zip(questions, decisions, strict=True):
-            if active is not None or decision.source == "fallback":
+            if is_heard or decision.source == "fallback":
                 how, more = _told_of(decision)
-                announce(given, active, question, decision.chosen, decision.source, how, more)
+                announce(given, question, decision.chosen, decision.source, how, more)
 
         return decisions
 

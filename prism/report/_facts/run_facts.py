@@ -498,7 +498,6 @@ def _showable_chart(chart: Diagram) -> Diagram:
         ),
         initial=None if chart.initial is None else names[chart.initial],
         decision_states=frozenset(named(chart.decision_states)),
-        timeouts={names[state]: ticks for state, ticks in chart.timeouts.items()},
         final_states=frozenset(named(chart.final_states)),
         boxes={
             names[state]: replace(box, inside=named(box.inside), initial=named(box.initial))

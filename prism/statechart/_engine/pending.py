@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
-from prism.statechart._engine.reporting import Asked, Reporter, announce, decision_logger
+from prism.statechart._engine.reporting import Asked, Reporter, announce
 from prism.statechart._engine.writing import history_of
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration, leaf_texts
@@ -95,9 +95,9 @@ async def ask(
 
     # an answer outside the options is no decision, and an error of its own
     if not offered.are_announced and chosen in options:
-        asked, logger = Asked(agent, state, trigger, options, context), reporter.logger
+        asked = Asked(agent, state, trigger, options, context)
         how = {"reason": None, "probabilities": None}
-        announce(logger, decision_logger(logger), asked, chosen, "policy", how, {})
+        announce(reporter.logger, asked, chosen, "policy", how, {})
     return chosen, has_moved(agent.state, state, history_of(agent), record, about)
 
 

@@ -19,14 +19,13 @@ from prism.telemetry.events import (
     GUARD_FAILED,
     TRANSITION,
 )
-from prism.telemetry.instruments import join_hooks
+from prism.telemetry.instruments import Level, join_hooks
 from prism.telemetry.loggers import (
     EventLogger,
-    active_logger,
     debug_logger,
+    describe,
     pass_over,
     report,
-    report_fault,
     synchronous,
 )
 
@@ -63,25 +62,18 @@ class Reporter:
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
-        logger = active_logger(self.logger)
-        if logger is None:
-            return
-
         if join_hooks:
             self.met(agent, edge.from_text)
-        try:
-            logger.info(
-                TRANSITION,
-                chart=self._chart,
-                agent_id=agent_name(agent),
-                from_state=edge.from_text,
-                to_state=edge.to_text,
-                trigger=edge.trigger,
-                ticks_in_state=dwell,
-                context=identify(context),
-            )
-        except Exception as error:
-            pass_over(error, TRANSITION)
+        self._report(
+            "info",
+            TRANSITION,
+            agent,
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            ticks_in_state=dwell,
+            context=identify(context),
+        )
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -125,12 +117,10 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        report(
-            self.logger,
+        self._report(
             "warning",
             ANSWER_DISCARDED,
-            chart=self._chart,
-            agent_id=agent_name(agent),
+            agent,
             trigger=trigger,
             asked_in=state_text(asked_in),
             now_in=state_text(agent.state),
@@ -149,16 +139,11 @@ class Reporter:
     def _failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
         if self._strict:
             raise error
-        report_fault(
-            self.logger,
-            event,
-            error,
-            chart=self._chart,
-            agent_id=agent_name(agent),
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-        )
+        ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
+        self._report("error", event, agent, exc_info=error, error=describe(error), **ends)
+
+    def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
+        report(self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys)
 
 
 # Decisions
@@ -182,19 +167,8 @@ class Asked(NamedTuple):
     context: object
 
 
-def decision_logger(given: EventLogger | None) -> EventLogger | None:
-    """Return the logger for decisions, or None if nobody listens.
-
-    Args:
-        given: The reasoner's or the chart's own logger, if it has one.
-    """
-    # a logger that relays events looks itself for who listens, when it passes them on
-    return given if getattr(given, "relays", False) else active_logger(given)
-
-
 def announce(
     given: EventLogger | None,
-    active: EventLogger | None,
     asked: Any,
     chosen: Any,
     source: str,
@@ -205,28 +179,23 @@ def announce(
 
     Args:
         given: The reasoner's or the chart's own logger, if it has one.
-        active: Its `decision_logger`, which is looked up once for many decisions.
         asked: What was asked: an `Asked`, or an object with its attributes.
         chosen: What was chosen.
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
         more: Further keys, which stand after the context.
     """
-    keys = {
-        "agent_id": agent_name(asked.agent),
-        "state": state_text(asked.state),
-        "trigger": asked.trigger,
-        "options": [state_text(option) for option in asked.options],
-        "chosen": state_text(chosen),
-        "source": source,
+    report(
+        given,
+        "warning" if source == "fallback" else "info",
+        DECISION,
+        agent_id=agent_name(asked.agent),
+        state=state_text(asked.state),
+        trigger=asked.trigger,
+        options=[state_text(option) for option in asked.options],
+        chosen=state_text(chosen),
+        source=source,
         **how,
-        "context": identify(asked.context),
+        context=identify(asked.context),
         **more,
-    }
-    try:
-        if source == "fallback":
-            report(given, "warning", DECISION, **keys)
-        elif active is not None:
-            active.info(DECISION, **keys)
-    except Exception as error:
-        pass_over(error, DECISION)
+    )

@@ -267,16 +267,12 @@ class Steps:
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
         for number, (action, run.active) in enumerate(calls, 1):
-            result = None
             try:
-                result = action(agent, context)
-            except Exception as error:
-                if self._definition.strict:
-                    state, rest = state_text(agent.state), len(calls) - number
-                    error.add_note(f"the agent is in {state!r}; {rest} more actions did not run")
-                self._chart._reporter.action_failed(error, agent, edge)
-            if result is not None:
-                self._chart._wait_for(result, agent, edge)
+                self._chart._run_action(action, agent, edge, context)
+            except Exception as error:  # of a strict chart
+                state, rest = state_text(agent.state), len(calls) - number
+                error.add_note(f"the agent is in {state!r}; {rest} more actions did not run")
+                raise
         run.active = None
 
     def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakSet, ref
 
 from prism.errors import AgentError
@@ -283,7 +283,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         elif history is not None:
             append_record(history, record, depth_of(agent))
     except Exception as error:
-        raise _refusal(agent, error, ticks_in_state=dwell, state=before) from None
+        _refuse(agent, error, ticks_in_state=dwell, state=before)
     return dwell
 
 
@@ -308,7 +308,7 @@ def set_state(agent: Any, state: Any) -> None:
         agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
         restart_time(agent)
     except AttributeError as error:
-        raise _refusal(agent, error) from None
+        _refuse(agent, error)
 
 
 def restart_time(agent: Any) -> None:
@@ -326,7 +326,7 @@ def count_tick(agent: Any, ticks: int) -> int:
     try:
         agent.ticks_in_state = ticks + 1
     except Exception as error:
-        raise _refusal(agent, error, ticks_in_state=ticks) from None
+        _refuse(agent, error, ticks_in_state=ticks)
     return ticks + 1
 
 
@@ -351,13 +351,14 @@ def require_writable(agent: Any) -> None:
     try:
         agent.state = agent.state
         if ticks is not None:
+            agent.ticks_in_state = 0
             agent.ticks_in_state = ticks
     except Exception as error:
-        raise _refusal(agent, error) from None
+        _refuse(agent, error, ticks_in_state=ticks)
 
 
-def _refusal(agent: Any, error: Exception, **before: Any) -> Exception:
-    """Restore an object that refused what the engine wrote, and return the error to raise.
+def _refuse(agent: Any, error: Exception, **before: Any) -> NoReturn:
+    """Restore an object that refused what the engine wrote, and raise the error.
 
     Args:
         agent: The object.
@@ -368,11 +369,11 @@ def _refusal(agent: Any, error: Exception, **before: Any) -> Exception:
         if value is not None and getattr(agent, field) != value:
             setattr(agent, field, value)
     if not isinstance(error, AttributeError):
-        return error
-    return AgentError(
+        raise error
+    raise AgentError(
         f"{type(agent).__name__} takes no new values ({error}): keep the frozen value in a field "
         "of an agent, or give the class a transition_to(self, new_state, trigger, context)"
-    )
+    ) from error
 
 
 # Adopting
