@@ -9,20 +9,8 @@ from string import Template
 
 from prism.drawing._text import showable
 
-_LIGHT = {
-    "ink": "#1f2328",
-    "paper": "#ffffff",
-    "box": "#f0f3f6",
-    "line": "#6e7781",
-    "accent": "#8250df",
-}
-_DARK = {
-    "ink": "#e6edf3",
-    "paper": "#0d1117",
-    "box": "#1c232c",
-    "line": "#8b949e",
-    "accent": "#b58cff",
-}
+_LIGHT = {"ink": "#1f2328", "paper": "#fff", "box": "#f0f3f6", "line": "#6e7781", "edge": "#8250df"}
+_DARK = {"ink": "#e6edf3", "paper": "#111", "box": "#1c232c", "line": "#8b949e", "edge": "#b58cff"}
 _FONTS = """
 .prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 .prism-chart .small { font-size: 11px; }
@@ -34,7 +22,7 @@ _COLOURED = Template("""
 .prism-chart text { fill: $ink; }
 .prism-chart .paper { fill: $paper; }
 .prism-chart .box { fill: $box; stroke: $line; stroke-width: 1.3; }
-.prism-chart .decision { stroke: $accent; stroke-width: 2.4; }
+.prism-chart .decision { stroke: $edge; stroke-width: 2.4; }
 .prism-chart .rest { stroke-dasharray: 4 3; fill: none; }
 .prism-chart .line { fill: none; stroke: $line; }
 .prism-chart .head, .prism-chart .start { fill: $line; }

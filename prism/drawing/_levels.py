@@ -69,8 +69,7 @@ class Levels:
 
     def states(self, level: str | None) -> list[str]:
         """Return the states of a level."""
-        within = self.diagram.states if level is None else self.diagram.boxes[level].inside
-        return [each for each in within if self.level_of(each) == level]
+        return [each for each in self.diagram.states if self.level_of(each) == level]
 
     def initial(self, level: str | None) -> tuple[str, ...]:
         """Return what is entered first inside a state, or in the whole diagram."""
@@ -155,8 +154,7 @@ class Levels:
         """
         found = Counter[tuple[str, str]]()
         for (source, target), count in counts.items():
-            for ends in self.used(source, target):
-                found[ends] += count
+            found.update(dict.fromkeys(self.used(source, target), count))
 
         return found
 
@@ -168,7 +166,6 @@ class Levels:
         """
         found = Counter[str]()
         for state, count in counts.items():
-            for each in self.active(state):
-                found[each] += count
+            found.update(dict.fromkeys(self.active(state), count))
 
         return found

@@ -104,7 +104,7 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
         full: The text in full.
     """
     cut = (wrap(showable(each), _LABEL_CHARACTERS, max_lines=1, placeholder="…") for each in labels)
-    lines = [("small", *line) for line in cut if line]
+    lines = [("small", line) for lines in cut for line in lines]
     if len(lines) > _LABEL_LINES:
         lines[_LABEL_LINES - 1 :] = [("small", f"and {len(lines) - _LABEL_LINES + 1} more")]
     if {*counts} <= {None}:
