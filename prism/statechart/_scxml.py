@@ -19,8 +19,7 @@ from xml.parsers import expat
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
 from prism.statechart._definition import DEFAULT_NAME
-from prism.statechart.formats._data import Functions
-from prism.statechart.formats._document import MOST_LEVELS, read_chart, refusal
+from prism.statechart._document import MOST_LEVELS, Functions, read_chart, refusal
 from prism.statechart.transitions import ANY_STATE, TIMING
 from prism.telemetry.loggers import warn_standard
 
