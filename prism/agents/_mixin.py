@@ -51,12 +51,6 @@ def _whole_number(field: str, least: int, value: Any) -> int:
     return value
 
 
-def _memory(value: Any) -> dict[str, Any] | None:
-    if value is not None and not isinstance(value, dict):
-        raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
-    return value
-
-
 class StatechartMixin:
     """Adds state, history and time-out fields to a class, each validated when it is assigned.
 
@@ -163,7 +157,7 @@ class StatechartMixin:
         timeout_threshold: int
     else:
         state = property(attrgetter("_prism_state"), _set_state)
-        state_memory = _checked("_prism_memory", _memory)
+        state_memory = _checked("_prism_memory", lambda memory: memory)
         ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
         engagement_threshold = _checked(
             "_prism_engagement", partial(checked_relevance, "engagement_threshold")
