@@ -14,31 +14,17 @@ from typing import Any
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
 from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
-from prism.agents.tables import (
-    attributes_of,
-    note,
-    note_left_out,
-    read_table,
-    told_apart,
-    unique_names,
-)
+from prism.agents.tables import attributes_of, ids_of, note_left_out, read_table, unique_names
 from prism.errors import InputError
 from prism.files import Record, read_json_lines, reading
 
 _SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
-_PRISM, _REDDIT, _TWITTER = ".jsonl", ".json", ".csv"
-_COLUMNS = {
-    _PRISM: (
-        *("agent_id", "name", "interests", "personality", "archetype", "following"),
-        *_SETTINGS,
-    ),
-    _REDDIT: ("username", "realname", "interested_topics", "persona", "bio"),
-    _TWITTER: (
-        *("username", "name", "user_char", "description"),
-        *("following_agentid_list", "previous_tweets"),
-    ),
-}
-"""The columns that are used of each kind of file, by the end of its name."""
+_COLUMNS = (
+    *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
+    # of OASIS, Reddit and Twitter
+    *("username", "realname", "interested_topics", "persona", "bio"),
+    *("user_char", "description", "following_agentid_list", "previous_tweets"),
+)
 _POST = ("post_id", "author_id", "text", "topics")
 
 _MOST_KEYWORDS = 5
@@ -95,32 +81,30 @@ def load_population(
     with reading(path):
         records = read_table(path, kept)
 
-    form = path.suffix.lower()
-    if form == _PRISM:
-        ids = unique_names(records, "agent_id")
+    if path.suffix.lower() == ".jsonl":
+        for record in records:
+            record.require_known((*_COLUMNS, *kept))
     else:
-        note_left_out(records, (*_COLUMNS[form], *kept))
-        ids = _user_names(records)
+        note_left_out(records, (*_COLUMNS, *kept))
 
+    ids = ids_of(records)
     known = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
     for record, agent_id, own in zip(records, ids, attributes_of(records, kept), strict=True):
-        if form == _PRISM:
-            record.require_known((*_COLUMNS[form], *kept))
         kind = record.text("archetype", "")
         with record.at("archetype"):
             archetype = archetype_named(kind, archetypes) if kind else None
 
-        tweets = _list_in(record, "previous_tweets", str) if form == _TWITTER else []
-        following = _followed(record, form, ids)
+        tweets = _list_in(record, "previous_tweets", str)
+        following = [*record.texts("following"), *_followed(record, ids)]
         for name in following:
             if name not in known:
                 raise record.wrong("following", f"no agent of this file is called {name!r}")
         agent = SocialAgent(
             agent_id,
             name=_text(record, "name", "realname"),
-            interests=_interests(record, form, tweets),
+            interests=_interests(record, tweets),
             personality=_text(
                 record, *("personality", "persona", "bio", "user_char", "description")
             ),
@@ -172,25 +156,17 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
     return posts
 
 
-def _user_names(records: Sequence[Record]) -> list[str]:
-    """Return a unique name for every record, since several may have the same user name."""
-    names = [record.text("username") for record in records]
-    ids = told_apart(names)
-    if renamed := [told for told, name in zip(ids, names, strict=True) if told != name]:
-        note(records, "repeated user names are told apart by their row", renamed)
-
-    return ids
-
-
 def _text(record: Record, *columns: str) -> str:
     """Return the first text of some columns that is not empty, if there is one."""
     return next(filter(None, (record.text(column, "") for column in columns)), "")
 
 
-def _interests(record: Record, form: str, tweets: Sequence[str]) -> list[str]:
+def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
     """Return an agent's interests; of a Twitter file its most frequent words, as it has none."""
-    if form != _TWITTER:
-        return record.texts("interests" if form == _PRISM else "interested_topics", least=1)
+    if "interested_topics" in record.fields:
+        return record.texts("interested_topics", least=1)
+    if "interests" in record.fields or "user_char" not in record.fields:
+        return record.texts("interests", least=1)
 
     said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
     words = _KEYWORD.findall(said.casefold())
@@ -198,24 +174,19 @@ def _interests(record: Record, form: str, tweets: Sequence[str]) -> list[str]:
     return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
 
 
-def _followed(record: Record, form: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids of those whom an agent follows; in a Twitter file they are rows."""
-    if form == _TWITTER:
-        rows = _list_in(record, "following_agentid_list", int)
-        for row in rows:
-            if not 0 <= row < len(ids):
-                problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
-                raise record.wrong("following_agentid_list", problem)
-        return [ids[row] for row in rows]
+def _followed(record: Record, ids: Sequence[str]) -> list[str]:
+    """Return the ids of the rows that an agent of a Twitter file follows."""
+    rows = _list_in(record, "following_agentid_list", int)
+    for row in rows:
+        if not 0 <= row < len(ids):
+            problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
+            raise record.wrong("following_agentid_list", problem)
 
-    return record.texts("following")
+    return [ids[row] for row in rows]
 
 
 def _list_in(record: Record, column: str, kind: type) -> list[Any]:
     """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
-    if column not in record.fields:
-        raise record.wrong(column, "is missing")
-
     text = record.text(column, "").strip()
     items = _read_list(text) if text else []
     if not isinstance(items, list) or not all(type(item) is kind for item in items):

@@ -26,12 +26,8 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 
 _WRITTEN_BY_ENGINE = (
-    "state",
-    "ticks_in_state",
-    "state_history",
-    "max_history_depth",
-    "timeout_threshold",
-    "transition_to",
+    *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
+    *("state_history", "max_history_depth"),
 )
 
 

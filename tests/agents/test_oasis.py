@@ -149,7 +149,7 @@ def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
             "interested_topics",
             "must be a list of non-empty texts",
         ),
-        ('{"username": "b"}', "interested_topics", "is missing"),
+        ('{"username": "b"}', "interests", "is missing"),
         (person(username="b", persona=5), "persona", "must be text, got 5"),
         (person(username="b", bio=[]), "bio", "must be text, got []"),
         ("[]", None, "must be a JSON object, got an array"),
@@ -250,12 +250,6 @@ def test_a_twitter_file_is_refused_at_line_and_column(
 @pytest.mark.parametrize(
     ("content", "at", "field", "problem"),
     [
-        (
-            TWITTER_HEADER.replace("following_agentid_list,", "") + "a,[],x\n",
-            2,
-            "following_agentid_list",
-            "is missing",
-        ),
         (TWITTER_HEADER.replace("username,", "") + "[],[],x\n", 2, "username", "is missing"),
         ("\ufeff", None, None, "holds no agents"),
         ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
