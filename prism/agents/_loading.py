@@ -163,10 +163,9 @@ def _text(record: Record, *columns: str) -> str:
 
 def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
     """Return an agent's interests; of a Twitter file its most frequent words, as it has none."""
-    if "interested_topics" in record.fields:
-        return record.texts("interested_topics", least=1)
-    if "interests" in record.fields or "user_char" not in record.fields:
-        return record.texts("interests", least=1)
+    if "user_char" not in record.fields:
+        column = "interests" if "agent_id" in record.fields else "interested_topics"
+        return record.texts(column, least=1)
 
     said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
     words = _KEYWORD.findall(said.casefold())

@@ -149,7 +149,7 @@ def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
             "interested_topics",
             "must be a list of non-empty texts",
         ),
-        ('{"username": "b"}', "interests", "is missing"),
+        ('{"username": "b"}', "interested_topics", "is missing"),
         (person(username="b", persona=5), "persona", "must be text, got 5"),
         (person(username="b", bio=[]), "bio", "must be text, got []"),
         ("[]", None, "must be a JSON object, got an array"),
