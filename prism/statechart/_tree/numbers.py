@@ -91,6 +91,7 @@ class Tree:
         texts: Their texts, by number; that of the chart is empty.
         numbers: Their numbers, by text.
         leaves: The states without states inside.
+        has_composites: Whether states lie inside states.
         has_regions: Whether several states may be active side by side.
     """
 
@@ -99,6 +100,7 @@ class Tree:
         self.texts = ("", *(state_text(node.state) for node in nodes[1:]))
         self.numbers = {text: number for number, text in enumerate(self.texts) if number}
         self.leaves = tuple(node.number for node in nodes[1:] if not node.children)
+        self.has_composites = len(self.leaves) < len(nodes) - 1
         self.has_regions = any(node.kind == "parallel" for node in nodes)
 
     # Where states lie

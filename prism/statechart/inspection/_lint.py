@@ -14,6 +14,7 @@ from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import FIELD
 from prism.statechart._identity import agent_name
+from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.numbers import Arc
 from prism.statechart.states import state_text
@@ -55,7 +56,7 @@ class Finding:
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
     tree = chart.hierarchy
-    begins = {tree.tree.nodes[number].state for number in tree.begins_in}
+    begins = {leaf for leaf in chart.states if state_text(leaf) in leaf_texts(chart.initial)}
     left = _left(tree, tree.arcs)
     timed = _left(tree, filter(_is_timed, tree.arcs))
     if TIMEOUT not in tree.triggers and not tree.timeouts:
