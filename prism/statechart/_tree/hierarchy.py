@@ -18,7 +18,7 @@ from prism.statechart._nesting import (
     State,
     done,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Memory, Node, Tree
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
 
@@ -237,7 +237,8 @@ class Hierarchy:
     @property
     def first(self) -> Any:
         """The state of an agent that begins."""
-        members = self.members(self._leaves_entered(self.tree.beginning(), {}))
+        entered = self.tree.entered([self.tree.beginning()], {})
+        members = self.members(self.tree.leaves_among(entered))
         return members[0] if len(members) == 1 else Configuration(members)
 
     @cached_property
@@ -258,19 +259,17 @@ class Hierarchy:
 
     def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
         """Return the leaves to which a transition may lead from one leaf."""
-        if not arc.targets:
-            return [leaf]
+        tree = self.tree
+        if not (arc.targets and tree.has_composites):
+            return [each for each in arc.targets if isinstance(each, int)] or [leaf]
         if arc.number not in self._ends:
             composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
             # what histories may stand for, one at a time
             memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
-            entered = (self._leaves_entered(arc, memory) for memory in ({}, *memories))
+            entered = (tree.leaves_among(tree.entered([arc], each)) for each in ({}, *memories))
             self._ends[arc.number] = [*dict.fromkeys(chain.from_iterable(entered))]
         return self._ends[arc.number]
 
     @cached_property
     def _ends(self) -> dict[int, list[int]]:
         return {}
-
-    def _leaves_entered(self, arc: Arc, memory: Memory) -> list[int]:
-        return sorted(self.tree.entered([arc], memory).intersection(self.tree.leaves))

@@ -126,6 +126,10 @@ class Tree:
         """Return the leaves and all that is around them within a composite, without that."""
         return frozenset(each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
 
+    def leaves_among(self, active: Iterable[int]) -> tuple[int, ...]:
+        """Return those of some states that are leaves, in document order."""
+        return tuple(sorted(number for number in active if not self.nodes[number].children))
+
     def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
         """Return whether an agent can be in just these leaves, of those within a composite."""
         if leaves != self.inside(leaves, within):
@@ -133,7 +137,7 @@ class Tree:
 
         active = self.active(leaves, within) | {within}
         inner = [self.nodes[number] for number in active if self.nodes[number].children]
-        return leaves == tuple(sorted(active.intersection(self.leaves))) and all(
+        return leaves == self.leaves_among(active) and all(
             len(active.intersection(node.children))
             == (len(node.children) if node.kind == "parallel" else 1)
             for node in inner
