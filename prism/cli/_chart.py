@@ -177,19 +177,14 @@ def _print_states(states: Sequence[str], outline: Diagram) -> None:
         "final": outline.final_states,
     }
 
-    def row(name: str) -> tuple[str, str, str]:
+    def row(name: str) -> tuple[str, str]:
         depth, box = 0, name
         while box in around:
             depth, box = depth + 1, around[box]
         notes = [kind for kind, names in kinds.items() if name in names]
-        limit = outline.timeouts.get(name)
-        return (
-            "  " * depth + name,
-            ", ".join([*notes, *outline.notes.get(name, ())]),
-            "" if limit is None else f"{limit} ticks",
-        )
+        return "  " * depth + name, ", ".join([*notes, *outline.notes.get(name, ())])
 
-    print_table(map(row, states), "state", "", "time-out after")
+    print_table(map(row, states), "state", "")
 
 
 def _print_transitions(states: Sequence[str], written: Sequence[Transition[Any]]) -> None:

@@ -311,13 +311,13 @@ class Written(Described[StateT]):
         return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
-        """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.
+        """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
 
         Args:
             traffic: How often agents moved from source to target; the more often, the wider the
                 arrow.
         """
-        from prism.drawing._svg import draw_svg
+        from prism.drawing import draw_svg
         from prism.statechart.formats import to_outline
 
         return draw_svg(to_outline(self._as_it_runs), traffic)

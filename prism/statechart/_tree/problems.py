@@ -77,48 +77,40 @@ def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Yield a problem for each name that is no state of the chart."""
     members = [*map(member_of, with_insides(hierarchy.states))]
     enum, known = type(members[0]), {*members}
-
-    def is_among(state: Any) -> bool:
-        # by enum, too: members of two enums with equal texts compare equal
-        return isinstance(state, Enum) and type(state) is enum and state in known
-
     listing = joined([*map(state_text, members)])
-    for what, state in _named(hierarchy):
-        if not is_among(state):
-            yield f"{what} {state!r} is not among the states ({listing})"
+
+    def strangers(what: str, value: Any) -> Iterator[str]:
+        """Yield what is not among the states of all that a value names."""
+        for each in as_tuple(value):
+            state = each.state if isinstance(each, History) else each
+            # by enum, too: members of two enums with equal texts compare equal
+            if not isinstance(state, Enum) or type(state) is not enum or state not in known:
+                yield f"{what} {state!r} is not among the states"
+            if isinstance(each, History) and each.default is not None:
+                yield from strangers("default", each.default)
+
+    beginnings = (
+        each.initial for each in with_insides(hierarchy.states) if isinstance(each, State)
+    )
+    for what, value in (
+        ("initial state", hierarchy.initial),
+        ("decision state", hierarchy.decision_states),
+        ("final state", hierarchy.final_states),
+        ("state with a limit in timeouts", tuple(hierarchy.timeouts)),
+        *(("initial state", initial) for initial in beginnings),
+    ):
+        yield from (f"{problem} ({listing})" for problem in strangers(what, value))
     for number, item in enumerate(hierarchy.transitions, start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
-        for what, state in _named_by(item):
-            if not is_among(state):
-                yield f"transition {number} ({item}): {what} {state!r} is not among the states"
-
-
-def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
-    yield from (("initial state", state) for state in as_tuple(hierarchy.initial))
-    yield from (("decision state", state) for state in hierarchy.decision_states)
-    yield from (("final state", state) for state in hierarchy.final_states)
-    yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
-    for each in with_insides(hierarchy.states):
-        if isinstance(each, State):
-            yield from _named_in("initial state", each.initial)
-
-
-def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
-    if not is_any_state(item.source):
-        yield "source", item.source
-    if isinstance(item.guard, In):
-        yield "state of the guard", item.guard.state
-    yield from _named_in("target", () if item.target is None else as_tuple(item.target))
-
-
-def _named_in(what: str, targets: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for target in targets:
-        is_history = isinstance(target, History)
-        yield what, target.state if is_history else target
-        if is_history and target.default is not None:
-            yield from (("default", state) for state in as_tuple(target.default))
+        for what, value in (
+            ("source", () if is_any_state(item.source) else item.source),
+            ("state of the guard", item.guard.state if isinstance(item.guard, In) else ()),
+            ("target", () if item.target is None else item.target),
+        ):
+            for problem in strangers(what, value):
+                yield f"transition {number} ({item}): {problem}"
 
 
 # The parts of the chart, in numbers
@@ -159,8 +151,6 @@ def _arc_problems(tree: Tree, arc: Arc) -> Iterator[str]:
     source, text, trigger = tree.nodes[arc.source], tree.texts[arc.source], arc.written.trigger
     # what was read from SCXML describes events, whatever their names
     if trigger is not None and not isinstance(trigger, EventDescriptor):
-        if trigger == "state":
-            yield "a trigger cannot be called 'state': rename it"
         done = tree.numbers.get(trigger.removeprefix(DONE), CHART)
         if trigger.startswith(DONE) and not (done and tree.nodes[done].children):
             yield "only a state with substates can be done: name a composite"

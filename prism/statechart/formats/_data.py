@@ -7,8 +7,8 @@ and whoever reads the data has functions for the names.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from reprlib import repr as brief
 from typing import Any
 
@@ -17,12 +17,12 @@ from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._identity import own_name
 from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.states import joined, state_text
-from prism.statechart.transitions import TIMING, History, Transition
+from prism.statechart.transitions import History, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_REQUIRED = ("state", "trigger", "source", "target")
 
 
 def to_data(
@@ -41,9 +41,7 @@ def to_data(
 
 def to_text(data: Mapping[str, Any]) -> str:
     """Write plain data as JSON that people can read."""
-    text = json.dumps(data, indent=2, ensure_ascii=False)
-    # half a surrogate pair cannot be encoded in a file
-    return _HALF_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 class _Writer:
@@ -81,26 +79,21 @@ class _Writer:
             case In():
                 return {"in": state_text(value.state)}
             case History():
-                return {"history": state_text(value.state), **self._set(value, "deep", "default")}
+                data = self._part(value, f"history of {state_text(value.state)!r}")
+                return {"history": data.pop("state"), **data}
             case State():
-                inside = self._set(value, "states", "initial", "parallel", "entry", "exit")
-                return {"state": state_text(value.state), **inside}
+                return self._part(value, f"state {state_text(value.state)!r}")
             case Transition():
-                always = ("trigger", "source", "target")
-                return {
-                    **{name: self.plain(getattr(value, name), name, value) for name in always},
-                    **self._set(value, "guard", "action", "internal", *TIMING),
-                }
+                return self._part(value, value)
         return self._name(value, key, owner)
 
-    def _set(self, part: Any, *keys: str) -> dict[str, Any]:
-        """Return those fields of a part of the chart that say something."""
-        owner = part if isinstance(part, Transition) else f"state {state_text(part.state)!r}"
-        values = ((key, getattr(part, key)) for key in keys)
+    def _part(self, part: Any, owner: object) -> dict[str, Any]:
+        """Return the fields of a part of the chart that are required, or say something."""
+        values = ((field.name, getattr(part, field.name)) for field in fields(part))
         return {
             key: self.plain(value, key, owner)
             for key, value in values
-            if value is not None and value is not False and value != ()
+            if key in _REQUIRED or value not in (None, False, ())
         }
 
     def _name(self, function: Any, key: str, owner: object) -> str | None:

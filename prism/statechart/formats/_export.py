@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prism.drawing._diagram import Arrow, Box, Diagram
-from prism.drawing._languages import to_dot, to_mermaid
-from prism.drawing._svg import draw_svg
+from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import CHART, HistoryAt
@@ -37,10 +35,9 @@ def to_outline(chart: Definition[Any]) -> Diagram:
         outline.name(tree.tree.nodes[CHART].initial[0]),
         chart.name,
         frozenset(map(state_text, tree.decision_states)),
-        {state_text(state): ticks for state, ticks in tree.timeouts.items()},
         frozenset(map(state_text, tree.final_states)),
         outline.boxes(),
-        outline.notes(),
+        outline.notes({state_text(state): ticks for state, ticks in tree.timeouts.items()}),
         {mark: "H*" if at.deep else "H" for at, mark in outline.marks.items()},
     )
 
@@ -107,15 +104,16 @@ class _Outline:
                 labels.setdefault((source, target), {})[label] = None
         return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
 
-    def notes(self) -> dict[str, tuple[str, ...]]:
-        """Return the entry and exit actions of each state that has some."""
+    def notes(self, timeouts: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+        """Return the time-out, the entry and the exit actions of each state."""
         return {
-            self.name(node.number): (
+            name: (
+                *(f"time-out after {timeouts[name]} ticks" for _ in timeouts.keys() & {name}),
                 *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
                 *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
             )
             for node in self._nodes
-            if node.entry or node.exit
+            for name in [self.name(node.number)]
         }
 
 

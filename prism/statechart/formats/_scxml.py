@@ -17,7 +17,6 @@ from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostr
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
-from prism.files._places import nearest
 from prism.files._source import Where
 from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart.formats._data import Functions
@@ -30,7 +29,9 @@ MOST_ELEMENTS = 20_000
 
 _NAMESPACE = "http://www.w3.org/2005/07/scxml"
 _PRISM = "urn:prism:statechart"
+_OWN = f"{{{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
+_REFUSED = "is not supported: remove it, or correct it"
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
 _CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
@@ -162,11 +163,10 @@ def read_scxml(
     text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
 ) -> Definition[Any]:
     """Read a chart: see `Statechart.from_scxml`."""
-    lines = _parse(text)
-    ignored = _without_foreign(lines)
-    reader = _Reader(lines)
+    reader = _Reader(_parse(text))
     data = reader.data()
-    if problems := [*reader.unread(reader.root)]:
+    ignored: dict[str, int] = {}
+    if problems := [*reader.unread(reader.root, ignored)]:
         raise refusal(data["name"], problems)
     definition = read_chart(data, reader.line_of, guards, actions, enum)
     for namespace, line in ignored.items():
@@ -204,35 +204,16 @@ def _parse(text: str) -> dict[Element, int]:
     except expat.ExpatError as error:
         problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
         raise InputError(problem, line=error.lineno) from None
-    return dict(zip(fromstring(text).iter(), lines, strict=True))
+    found = dict(zip(fromstring(text).iter(), lines, strict=True))
+    for element in found:
+        element.tag = element.tag.removeprefix(f"{{{_NAMESPACE}}}")
+    return found
 
 
-def _without_foreign(lines: Mapping[Element, int]) -> dict[str, int]:
-    """Remove what is of foreign namespaces, and return these with their first lines.
-
-    What is left has names without a namespace, or with prism's prefix.
-    """
-    ignored: dict[str, int] = {}
-
-    def local(name: str, line: int) -> str:
-        namespace, _, bare = name.rpartition("}")
-        if namespace in ("", "{" + _NAMESPACE):
-            return bare
-        if namespace == "{" + _PRISM:
-            return f"prism:{bare}"
-        ignored.setdefault(namespace[1:], line)
-        return ""
-
-    for element, line in lines.items():
-        element.tag = local(element.tag, line)
-        named = [(local(key, line), value) for key, value in element.items()]
-        element.attrib.clear()
-        element.attrib.update((key, value) for key, value in named if key)
-    for element in lines:
-        for child in [*element]:
-            if not child.tag:
-                element.remove(child)
-    return ignored
+def _foreign(name: str) -> str:
+    """Return the namespace of a name, if it is neither SCXML's nor prism's."""
+    namespace, _, _ = name.rpartition("}")
+    return "" if name.startswith(_OWN) else namespace.removeprefix("{")
 
 
 class _Reader:
@@ -246,16 +227,16 @@ class _Reader:
     """
 
     def __init__(self, lines: Mapping[Element, int]) -> None:
-        self._lines = lines
         self.root: Element = next(iter(lines))
         if self.root.tag != "scxml":
             raise DefinitionError(f"the outermost element must be <scxml>, got <{self.root.tag}>")
-        self._marks: dict[Where, tuple[int, int]] = {(): (lines[self.root], 0)}
+        self._lines = lines
+        self._marks: dict[Where, int] = {(): lines[self.root]}
         self._read = {self.root}
         self._transitions: dict[Any, tuple[int, int, dict[str, Any]]] = {}
         self._names = {
             element: _decoded(element.attrib.pop("id", "") or f"{element.tag}{number}")
-            for number, element in enumerate(self.root.iter())
+            for number, element in enumerate(lines)
             if element.tag in _STATES
         }
         self._histories: dict[str, Any] = {}
@@ -265,24 +246,34 @@ class _Reader:
                     self._read_history(history, name)
 
     def line_of(self, where: Where) -> int:
-        """Return the line of a part of the data."""
-        line, _ = nearest(self._marks, where) or (1, 0)
-        return line
+        """Return the line of a part of the data, or of what is around it."""
+        while where not in self._marks:
+            where = where[:-1]
+        return self._marks[where]
 
-    def unread(self, element: Element) -> Iterator[tuple[int, str, str]]:
-        """Yield what nothing has read of an element, with its line."""
-        refused = "is not supported: remove it, or correct it"
+    def unread(self, element: Element, ignored: dict[str, int]) -> Iterator[tuple[int, str, str]]:
+        """Yield what nothing has read of an element, with its line.
+
+        Args:
+            element: The element.
+            ignored: Gets foreign namespaces, which nobody has to read, with their first lines.
+        """
         line = self._lines[element]
         for name in element.attrib:
-            yield line, "", f"{name} of <{element.tag}> {refused}"
+            if namespace := _foreign(name):
+                ignored.setdefault(namespace, line)
+            else:
+                yield line, "", f"{name} of <{element.tag}> {_REFUSED}"
         texts = (element.text, *(child.tail for child in element))
         if any(text and not text.isspace() for text in texts):
-            yield line, "", f"text in <{element.tag}> {refused}"
+            yield line, "", f"text in <{element.tag}> {_REFUSED}"
         for child in element:
-            if child in self._read:
-                yield from self.unread(child)
+            if namespace := _foreign(child.tag):
+                ignored.setdefault(namespace, self._lines[child])
+            elif child in self._read:
+                yield from self.unread(child, ignored)
             else:
-                yield self._lines[child], "", f"<{child.tag}> in <{element.tag}> {refused}"
+                yield self._lines[child], "", f"<{child.tag}> in <{element.tag}> {_REFUSED}"
 
     def data(self) -> dict[str, Any]:
         """Return the data."""
@@ -292,7 +283,7 @@ class _Reader:
         states = self._inside(root, ("states",))
         ordered = sorted(self._transitions.values(), key=itemgetter(0))
         for number, (_, line, _) in enumerate(ordered):
-            self._marks["transitions", number] = line, 0
+            self._marks["transitions", number] = line
         return {
             "schema": 2,
             "name": _decoded(root.attrib.pop("name", DEFAULT_NAME)),
@@ -305,8 +296,8 @@ class _Reader:
 
     def _own(self, element: Element) -> dict[str, Any]:
         """Return what prism's own attributes say."""
-        names = [name for name in element.attrib if name.startswith("prism:")]
-        return {name.removeprefix("prism:"): _value(element.attrib.pop(name)) for name in names}
+        names = [name for name in element.attrib if name.startswith(_OWN)]
+        return {name.removeprefix(_OWN): _value(element.attrib.pop(name)) for name in names}
 
     # States
 
@@ -318,7 +309,7 @@ class _Reader:
         return [self._state(each, (*where, number)) for number, each in enumerate(states)]
 
     def _state(self, element: Element, where: Where) -> Any:
-        self._marks[where] = self._lines[element], 0
+        self._marks[where] = self._lines[element]
         name = self._names[element]
         for transition in element.findall("transition"):
             self._read_transition(transition, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from prism.statechart._engine.memory import histories
 from prism.statechart._engine.rows import NestedRows, Reaction
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart._nesting import leaf_texts
-from prism.statechart._tree.numbers import Arc, Tree
+from prism.statechart._tree.numbers import Arc
 from prism.statechart.states import joined, state_text
 from prism.statechart.transitions import Transition, target_text
 from prism.telemetry.loggers import describe
@@ -132,8 +132,9 @@ def explain(
     """
     rows = NestedRows(chart.hierarchy)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
-    trial = _Trial(chart, agent, context, rows.tree)
-    outcome, target, options = trial.fire(reaction, state)
+    trial = _Trial(chart, agent, context)
+    outcome, target = trial.fire(reaction, state)
+    options = trial.options(reaction, state)
     reacts_to = tuple(each for each in chart.hierarchy.triggers if rows.reaction(state, each))
     summary = _SUMMARIES[outcome].format(
         state=state_text(state),
@@ -161,47 +162,44 @@ class _StoppedError(Exception):
     """A fire would end here: by an exception of a guard, or by drawing a number."""
 
 
+@dataclass
 class _Trial:
     """Goes the way of a fire without making a transition, and notes the outcomes of guards."""
 
-    def __init__(self, chart: Definition[Any], agent: Any, context: Any, tree: Tree) -> None:
-        self.tried: dict[Arc, Candidate] = {}
-        self._chart = chart
-        self._agent = agent
-        self._context = context
-        self._tree = tree
+    chart: Definition[Any]
+    agent: Any
+    context: Any
+    tried: dict[Arc, Candidate] = field(default_factory=dict)
 
-    def fire(
-        self, reaction: Reaction | None, state: Any
-    ) -> tuple[FireOutcome, Any, tuple[Any, ...]]:
-        """Return the outcome of a fire, its target, and the options of a reasoner."""
+    def fire(self, reaction: Reaction | None, state: Any) -> tuple[FireOutcome, Any]:
+        """Return the outcome of a fire, and its target."""
         if reaction is None:
-            return "no reaction", None, ()
+            return "no reaction", None
         try:
             edge = reaction.first(self._passes, self._draw, self._histories)
         except _StoppedError as stopped:
-            return stopped.args[0], None, ()
-        options = self._options(reaction, state)
+            return stopped.args[0], None
         if edge is None:
-            return "refused", None, ()
-        return ("stays" if edge.to_state == state else "moves"), edge.to_state, options
+            return "refused", None
+        return "stays" if edge.to_state == state else "moves", edge.to_state
 
-    def _options(self, reaction: Reaction, state: Any) -> tuple[Any, ...]:
-        if self._chart.decision_states.isdisjoint(leaf_texts(state)):
+    def options(self, reaction: Reaction | None, state: Any) -> tuple[Any, ...]:
+        """Return the targets of which a reasoner would have to choose one."""
+        if reaction is None or self.chart.decision_states.isdisjoint(leaf_texts(state)):
             return ()
         try:
             edges = [*reaction.enabled(self._passes, self._histories)]
         except _StoppedError:
             return ()
-        found = tuple(dict.fromkeys(edge.to_state for edge in edges))
-        return found if len(found) > 1 else ()
+        targets = tuple(dict.fromkeys(edge.to_state for edge in edges))
+        return targets if len(targets) > 1 else ()
 
     def _passes(self, arc: Arc) -> bool:
         if arc not in self.tried:
-            verdict = evaluate(arc.guard, self._agent, self._context)
+            verdict = evaluate(arc.guard, self.agent, self.context)
             self.tried[arc] = Candidate(arc.written, *verdict)
         outcome = self.tried[arc].outcome
-        if outcome == "raised" and self._chart.strict:
+        if outcome == "raised" and self.chart.strict:
             raise _StoppedError("raises")
         return outcome == "passed"
 
@@ -209,4 +207,5 @@ class _Trial:
         raise _StoppedError("draws")
 
     def _histories(self) -> dict[int, tuple[int, ...]]:
-        return histories(getattr(self._agent, "state_memory", None) or {}, self._tree)
+        memory = getattr(self.agent, "state_memory", None) or {}
+        return histories(memory, self.chart.hierarchy.tree)

@@ -121,26 +121,25 @@ def _active_with(tree: Hierarchy, arc: Arc) -> set[int]:
 
 def _shadowed(tree: Hierarchy) -> Iterator[Finding]:
     unguarded: dict[tuple[int, str | None], Transition[Any]] = {}
-    rivals: dict[int, list[tuple[Arc, Transition[Any] | None]]] = {}
+    behind: dict[int, tuple[Arc, Transition[Any]]] = {}
+    sound: set[int] = set()
     for arc in tree.arcs:
         item, key = arc.written, (arc.source, arc.written.trigger)
-        rival = None if _is_chosen(arc, tree) else unguarded.get(key)
-        rivals.setdefault(arc.place, []).append((arc, rival))
+        if key not in unguarded or _is_chosen(arc, tree):
+            # a wildcard is of use as long as it is the first for one of the states
+            sound.add(arc.place)
+        else:
+            behind.setdefault(arc.place, (arc, unguarded[key]))
         if item.guard is None and item.probability is None:
             unguarded.setdefault(key, item)
 
-    for found in rivals.values():
-        # a wildcard is of use as long as it is the first for one of the states
-        if all(rival is not None for _, rival in found):
-            arc, item = found[-1][0], found[-1][0].written
-            cure = (
-                "remove it, or give the earlier one a guard"
-                if item.guard is None
-                else "put this one first"
+    for place, (arc, earlier) in behind.items():
+        if place not in sound:
+            message = (
+                f"transition {arc.written} can never fire: {earlier} comes earlier and has no "
+                "guard; remove it, put it first, or give the earlier one a guard"
             )
-            message = f"{found[0][1]} comes earlier and has no guard; {cure}"
-            state = tree.tree.nodes[arc.source].state
-            yield Finding("shadowed", state, f"transition {item} can never fire: {message}", item)
+            yield Finding("shadowed", tree.tree.nodes[arc.source].state, message, arc.written)
 
 
 def _is_chosen(arc: Arc, tree: Hierarchy) -> bool:

@@ -64,7 +64,7 @@ def test_all_four_kinds_are_found_at_once() -> None:
     }
     assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
     assert all(
-        text in " ".join(map(str, found)) for text in ("add a transition", "put this one first")
+        text in " ".join(map(str, found)) for text in ("add a transition", "put it first")
     )
 
 

@@ -51,7 +51,6 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
             "target <Day.IDLE: 'idle'> is not among the states",
         ),
         ("x", "transition 5 must be a Transition, got 'x'"),
-        (Transition("state", Phone.POCKET, Phone.READING), "a trigger cannot be called 'state'"),
         (Transition("x", "*", Phone.POCKET, internal=True), "it is internal, so its source"),
         (
             Transition("x", Phone.READING, Phone.REPLYING, internal=True),
