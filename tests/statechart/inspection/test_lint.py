@@ -63,9 +63,7 @@ def test_all_four_kinds_are_found_at_once() -> None:
         ("no_timeout", Light.GREEN),
     }
     assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
-    assert all(
-        text in " ".join(map(str, found)) for text in ("add a transition", "put it first")
-    )
+    assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
 
 
 def test_a_self_transition_is_no_way_out() -> None:
