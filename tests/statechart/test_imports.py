@@ -9,7 +9,7 @@ import prism.statechart
 from prism.statechart import reasoner
 
 LOADED = """
-    prism prism._lazy prism._version prism.errors prism.statechart prism.statechart._asking
+    prism prism._lazy prism._version prism.errors prism.statechart
     prism.statechart._definition prism.statechart._engine prism.statechart._engine.adopted
     prism.statechart._engine.checks prism.statechart._engine.deciding
     prism.statechart._engine.firing prism.statechart._engine.machine

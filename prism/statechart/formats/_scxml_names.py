@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from prism.statechart._asking import Asking
 from prism.statechart._definition import Definition
 from prism.statechart._nesting import In
 from prism.statechart.formats._names import Functions, name_of
@@ -41,9 +40,7 @@ def scxml_text(name: str) -> str:
     return _CODE.sub(lambda found: chr(int(found[1], 16)), name)
 
 
-def scxml_guards(
-    chart: Definition[Any], guards: Functions | None = None
-) -> dict[str, Guard | Asking]:
+def scxml_guards(chart: Definition[Any], guards: Functions | None = None) -> dict[str, Guard]:
     """Return the guards of a chart by the fields of event data in which SCXML expects outcomes.
 
     The program that runs the document evaluates the guards and sends their outcomes with each
@@ -54,7 +51,7 @@ def scxml_guards(
         chart: The chart's definition, ``chart.definition``.
         guards: Guards by name, for those without a name of their own.
     """
-    fields: dict[str, Guard | Asking] = {}
+    fields: dict[str, Guard] = {}
     for item in chart.written:
         if item.guard is None or isinstance(item.guard, In):
             continue
