@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import prism
+import prism.statechart.formats
 import prism.testing
 from prism.runlog._events import PAGE
 from prism.runlog._schema import json_schema
@@ -84,8 +85,9 @@ ROOMS = sorted(
 PARTS = ("statechart.formats", "statechart.inspection")
 
 # these are imported when first used, so that autodoc would not see them
-for _name in prism.testing.__all__:
-    getattr(prism.testing, _name)
+for _module in (prism.testing, prism.statechart.formats):
+    for _name in _module.__all__:
+        getattr(_module, _name)
 
 
 def write_schema(app: Sphinx) -> None:

@@ -140,6 +140,11 @@ class Source:
         found = nearest(self._places, where)
         return None if found is None else Place(*found)
 
+    def line_of(self, where: Where) -> int:
+        """Return the line of a key, or of the nearest enclosing part; 0 without a text."""
+        place = self.place(where)
+        return 0 if place is None else place.line
+
     @cached_property
     def _places(self) -> dict[Where, Mark]:
         if self._yaml is not None:
@@ -171,8 +176,7 @@ class Source:
             problem: The problem, and how to fix it.
             where: The place.
         """
-        place = self.place(where)
-        line = None if place is None else place.line
+        line = self.line_of(where) or None
         return InputError(problem, path=self.path, line=line, field=key_of(where) or None)
 
 

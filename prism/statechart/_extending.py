@@ -162,14 +162,11 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
     if not isinstance(value, (Transition, State, History, OtherThan, In)):
         return value
 
-    named = {name: getattr(value, name) for name in _NAME_STATES if hasattr(value, name)}
+    named = [name for name in _NAME_STATES if hasattr(value, name)]
+    parts = {name: getattr(value, name) for name in named}
     return replace(
         value,
-        **{
-            name: _translated(part, members)
-            for name, part in named.items()
-            if not is_any_state(part)
-        },
+        **{name: _translated(x, members) for name, x in parts.items() if not is_any_state(x)},
     )
 
 
@@ -182,30 +179,26 @@ def _changed(
     functions: Mapping[str, Mapping[TransitionName, Any]],
 ) -> list[Transition[Any]]:
     """Return the former transitions that stay, with their new guards and actions."""
-    items = base.written
-    named = {"without": without, **{f"{field}s": names for field, names in functions.items()}}
+    changes: list[tuple[str, Any, Any]] = [("without", name, None) for name in without]
+    changes += [
+        (f"{field}s", name, {field: function})
+        for field, by_name in functions.items()
+        for name, function in by_name.items()
+    ]
     if problems := [
         f"{argument}: {name!r} is not a transition of the chart: name one as (trigger, source, "
         "target), with None for any"
-        for argument, names in named.items()
-        for name in names
-        if not any(_is_named(item, name) for item in items)
+        for argument, name, _ in changes
+        if not any(_is_named(item, name) for item in base.written)
     ]:
         raise DefinitionError(f"chart {base.name!r} cannot be extended: " + "; ".join(problems))
 
-    return [
-        replace(
-            item,
-            **{
-                field: function
-                for field, changed in functions.items()
-                for name, function in changed.items()
-                if _is_named(item, name)
-            },
-        )
-        for item in items
-        if not any(_is_named(item, name) for name in without)
-    ]
+    kept = []
+    for item in base.written:
+        own = [change for _, name, change in changes if _is_named(item, name)]
+        if None not in own:
+            kept.append(reduce(lambda made, change: replace(made, **change), own, item))
+    return kept
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:

@@ -168,10 +168,7 @@ class Configuration(str):
         """The text alone."""
         return str.__str__(self)
 
-    @property
-    def name(self) -> str:
-        """The text alone."""
-        return str.__str__(self)
+    name = value
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the leaves."""

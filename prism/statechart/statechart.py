@@ -27,7 +27,7 @@ from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._extending import Others, TransitionName
-    from prism.statechart.formats._names import Functions
+    from prism.statechart.formats._data import Functions
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
@@ -178,7 +178,7 @@ class Written(Described[StateT]):
         Raises:
             DefinitionError: If a function has no name, or two have the same; lists all of them.
         """
-        from prism.statechart.formats._document import to_data
+        from prism.statechart.formats._data import to_data
 
         return to_data(self._as_it_runs, guards, actions)
 
@@ -223,17 +223,17 @@ class Written(Described[StateT]):
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
                 names that nothing has; and else what a chart itself refuses.
         """
-        from prism.files._source import Problems, Source
-        from prism.statechart.formats._reading import read_chart
+        from prism.files._source import Source
+        from prism.statechart.formats._document import read_chart
 
         make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        read = read_chart(source.value, Problems(source), guards, actions, states)
+        read = read_chart(source.value, source.line_of, guards, actions, states)
         return _remade(make, read, logger, clock)
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
-        from prism.statechart.formats._document import to_text
+        from prism.statechart.formats._data import to_text
 
         return to_text(self.to_dict(guards=guards, actions=actions))
 
@@ -275,7 +275,7 @@ class Written(Described[StateT]):
         """
         from prism.statechart.formats._scxml import to_scxml
 
-        return to_scxml(self._as_it_runs, guards, actions)
+        return to_scxml(self.to_dict(guards=guards, actions=actions))
 
     @classmethod
     def from_scxml(
@@ -305,20 +305,20 @@ class Written(Described[StateT]):
             InputError: If the text is not well-formed XML; names the line.
             DefinitionError: Listing everything that is not read, each with its line.
         """
-        from prism.statechart.formats._scxml_reading import read_scxml
+        from prism.statechart.formats._scxml import read_scxml
 
         make: Any = cls
         return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
-        """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.
+        """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
 
         Args:
             traffic: How often agents moved from source to target; the more often, the wider the
                 arrow.
         """
-        from prism.drawing._svg import draw_svg
-        from prism.statechart.formats._export import to_outline
+        from prism.drawing import draw_svg
+        from prism.statechart.formats import to_outline
 
         return draw_svg(to_outline(self._as_it_runs), traffic)
 
@@ -562,9 +562,9 @@ class Statechart(Written[StateT]):
         Raises:
             AgentError: If it is a class.
         """
-        from prism.statechart.inspection._lint import missing, needed
+        from prism.statechart.inspection._lint import missing
 
-        return missing(agent, needed(self._definition))
+        return missing(agent, self._definition)
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.
@@ -583,10 +583,12 @@ class Statechart(Written[StateT]):
 
         Raises:
             AgentError: If the object has no ``state``.
+            UnknownStateError: If this chart does not define its state.
         """
         from prism.statechart.inspection._explain import explain
 
-        return explain(self._as_it_runs, agent, trigger, context)
+        state = self._require_known_state(agent)
+        return explain(self._as_it_runs, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
@@ -641,7 +643,7 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         definition, machine = self._as_it_runs, self._machine
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]
-        return explain(definition, agent, trigger, context, state=state)
+        return explain(definition, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
         """Compare as objects: each runs a Machine of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, EnumMeta, StrEnum
 from functools import lru_cache
 from typing import Any, cast
@@ -97,7 +97,7 @@ def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) ->
     return enum
 
 
-copyreg.pickle(_MadeEnum, lambda enum: (made_enum, _recipes[cast(Any, enum)]))
+copyreg.pickle(cast(Any, _MadeEnum), lambda enum: (made_enum, _recipes[enum]))
 
 
 def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,3 +130,13 @@ def state_text(state: object) -> str:
     """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
     # `value` is looked up by code of Python's own, which takes four times as long
     return str(state._value_) if isinstance(state, Enum) else str(state)
+
+
+MOST_NAMED = 20
+"""Names, or problems, that one message lists."""
+
+
+def joined(texts: Sequence[str], separator: str = ", ") -> str:
+    """Return several texts as one; of very many only the first."""
+    more = len(texts) - MOST_NAMED
+    return separator.join([*texts[:MOST_NAMED], f"and {more} more"] if more > 0 else texts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._identity import Keys, pack, unpack
-from prism.statechart.states import is_state, state_text
+from prism.statechart.states import is_state, joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
 StateT_co = TypeVar("StateT_co", bound=Enum, covariant=True)
@@ -75,7 +75,7 @@ class OtherThan(Generic[StateT_co]):
 
     def __str__(self) -> str:
         """Return the call that makes it."""
-        return f"other_than({', '.join(map(state_text, self.states))})"
+        return f"other_than({joined([*map(state_text, self.states)])})"
 
 
 def other_than(*states: StateT) -> OtherThan[StateT]:
@@ -213,15 +213,16 @@ def source_text(source: Any) -> str:
     """Return a source as messages show it."""
     if isinstance(source, OtherThan):
         return str(source)
-    return ", ".join(map(state_text, as_tuple(source)))
+    return joined([*map(state_text, as_tuple(source))])
 
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
     if target is None:
         return "(no target)"
-    return " + ".join(
-        str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)
+    return joined(
+        [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
+        " + ",
     )
 
 

@@ -250,7 +250,7 @@ def _missing_transition(
         context = _recorded_context(agent, record)
         origin = "the recorded context, which keeps only what identifies it (see context=),"
     for trigger, state in triggers.items():
-        explanation = explain(chart.definition, agent, trigger, context, state=state)
+        explanation = explain(chart.definition, agent, trigger, context, state)
         yield f"evaluated now, with {origin} {context!r}:\n{explanation}"
 
 

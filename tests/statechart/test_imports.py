@@ -14,10 +14,10 @@ LOADED = """
     prism.statechart._engine.checks prism.statechart._engine.deciding
     prism.statechart._engine.firing prism.statechart._engine.machine
     prism.statechart._engine.memory prism.statechart._engine.pending
-    prism.statechart._engine.reporting prism.statechart._engine.writing prism.statechart._identity prism.statechart._nesting
+    prism.statechart._engine.reporting prism.statechart._engine.writing
+    prism.statechart._identity prism.statechart._nesting
     prism.statechart._tree prism.statechart._tree.hierarchy prism.statechart._tree.numbers
-    prism.statechart._tree.problems prism.statechart.inspection
-    prism.statechart.inspection._explanation prism.statechart.inspection._lint
+    prism.statechart._tree.problems
     prism.statechart.queries prism.statechart.social prism.statechart.statechart
     prism.statechart.states prism.statechart.transitions prism.telemetry
     prism.telemetry.instruments prism.telemetry.loggers prism.telemetry.events

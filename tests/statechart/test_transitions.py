@@ -385,3 +385,14 @@ def test_other_states_are_the_outermost_ones() -> None:
             [Transition("falls", other_than(Door.OPEN), Door.GONE)],
             Door.SHUT,
         )
+
+
+def test_a_message_lists_only_the_first_of_thousands_of_targets() -> None:
+    """A transition says how many more there are, as does a chart that refuses it."""
+    Many = state_enum("Many", [f"s{number}" for number in range(5000)])
+    states = list(Many)
+    item = Transition("go", states[0], tuple(states))
+    assert str(item).endswith("s18 + s19 + and 4980 more")
+    with pytest.raises(DefinitionError, match="names more than 100 states") as caught:
+        Statechart(Many, [item], states[0])
+    assert len(str(caught.value)) < 1000

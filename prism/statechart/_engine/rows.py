@@ -109,8 +109,8 @@ class NestedRows:
         tree: The states in numbers.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event; None if nothing does.
-        step: Returns the step from a place that transitions make together under a trigger, the
-            histories they depend on as pairs.
+        step: Returns the step from a state that transitions make together under a trigger, with
+            the histories that decide about it, in pairs.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -169,13 +169,9 @@ class NestedRows:
         return [*dict.fromkeys(arcs for arcs in by_leaf if arcs)]
 
     def _reacting(self, state: Any, event: Any) -> Reaction | None:
-        place = self.place(state)
+        place, trigger = self.place(state), ALWAYS if event is EVENTLESS else event
         groups = self.groups(place.leaves, event)
-        return (
-            Reaction(self, place, ALWAYS if event is EVENTLESS else event, groups)
-            if groups
-            else None
-        )
+        return Reaction(self, place, trigger, groups) if groups else None
 
     def alone(self, state: Any, arc: Arc) -> Reaction | None:
         """Return the reaction of one transition alone; None if its source is not active."""
@@ -207,9 +203,9 @@ class NestedRows:
         return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
 
     def _step(
-        self, place: Place, trigger: str, arcs: tuple[Arc, ...], histories: tuple[Any, ...] = ()
+        self, state: Any, trigger: str, arcs: tuple[Arc, ...], histories: tuple[Any, ...] = ()
     ) -> Edge:
-        memory = {at: leaves for at, leaves in histories if leaves is not None}
+        place, memory = self.place(state), {at: left for at, left in histories if left is not None}
         return self._edge(place, trigger, self.plan(place, arcs, memory))
 
     def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
@@ -316,7 +312,7 @@ class Reaction:
         self.sure: Edge | None = None
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
-        self._histories = rows.hierarchy.kept if rows.hierarchy.ask_history(arcs) else ()
+        self._histories = rows.hierarchy.histories(arcs) if rows.hierarchy.kept else ()
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
@@ -346,7 +342,7 @@ class Reaction:
         """Return the step of transitions that are enabled together."""
         memory = histories() if self._histories else {}
         relevant = tuple((at, memory.get(at)) for at in self._histories)
-        return self._rows.step(self.place, self._trigger, arcs, relevant)
+        return self._rows.step(self.place.state, self._trigger, arcs, relevant)
 
 
 def _have_shares(arcs: Iterable[Arc]) -> bool:

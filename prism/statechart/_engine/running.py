@@ -12,7 +12,7 @@ from typing import Any
 
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
 from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
 from prism.statechart._identity import shown_name
@@ -79,7 +79,18 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, self._settle, agent, step, context)
+        firing, key, run = self._chart._firing, id(agent), Run()
+        if firing.setdefault(key, run) is not run:
+            made = self._chart._complete(agent, self._settle, agent, step, context)
+            return agent.state if made else None
+
+        # from here on this is `_complete`, written out: its calls take an eighth of the fire
+        try:
+            made = self._settle(run, agent, step, context)
+            if run.queue:
+                drain(self._definition.name, agent, run)
+        finally:
+            del firing[key]
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
@@ -116,7 +127,7 @@ class Steps:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
         return reaction.first(
             self._asking(agent, context),
-            lambda: random_of(self._definition.name, agent).random(),
+            lambda: random_of(agent).random(),
             partial(self._histories, agent),
         )
 
@@ -175,7 +186,7 @@ class Steps:
 
     def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
-        step = self._rows.step(self._rows.place(state), trigger_text(arc.written.trigger), (arc,))
+        step = self._rows.step(state, trigger_text(arc.written.trigger), (arc,))
         self._chart._reporter.guard_failed(error, agent, step)
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
@@ -193,44 +204,39 @@ class Steps:
             run.raised = kept.pop("raised", ())
         if step is None:
             step, context = self._next(run, agent, context)
-        if step is None:
-            return False
-
+        made = 0
         try:
-            for _ in range(MOST_QUEUED_FIRES + 1):
+            while step is not None:
                 self._make(run, agent, step, context)
+                made += 1
                 if engine_hooks:
                     self._observe("transition", agent, step, context)
                 if not (step.plan.settles or run.raised):
-                    return True
+                    break
+                if made > MOST_QUEUED_FIRES:
+                    raise restless(self._definition.name, agent)
                 step, context = self._next(run, agent, context)
-                if step is None:
-                    return True
         finally:
             if kept is not None and run.raised:
                 kept["raised"] = [*run.raised]
-        raise restless(self._definition.name, agent)
+        return made > 0
 
     def _next(self, run: Run, agent: Any, context: Any) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
 
-        Eventless transitions come first, then those that what was raised enables. What a step
-        answers stays among the raised until the step is made.
+        Eventless transitions come first, then those that what was raised enables. That stays among
+        the raised until the step is made.
         """
-        step = self._reacting(agent, EVENTLESS, context)
-        while step is None and run.raised:
+        for number, event in enumerate((EVENTLESS, *run.raised)):
+            reaction = self._rows.reaction(agent.state, event)
             # nothing says what is done is about
-            context = None
-            step = self._reacting(agent, run.raised[0], context)
-            if step is None:
-                run.raised = run.raised[1:]
-            else:
-                run.answered = 1
-        return step, context
-
-    def _reacting(self, agent: Any, event: Any, context: Any) -> Edge | None:
-        reaction = self._rows.reaction(agent.state, event)
-        return None if reaction is None else self._first(reaction, agent, context)
+            context = None if number else context
+            step = None if reaction is None else self._first(reaction, agent, context)
+            if step is not None:
+                run.answered = number
+                return step, context
+        run.raised = ()
+        return None, None
 
     def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
@@ -266,11 +272,12 @@ class Steps:
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
-        for number, (action, run.active) in enumerate(calls, 1):
+        for action, run.active in calls:
             try:
                 self._chart._run_action(action, agent, edge, context)
             except Exception as error:  # of a strict chart
-                state, rest = state_text(agent.state), len(calls) - number
+                rest = len(calls) - calls.index((action, run.active)) - 1
+                state = state_text(agent.state)
                 error.add_note(f"the agent is in {state!r}; {rest} more actions did not run")
                 raise
         run.active = None

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import expm1, isfinite
-from numbers import Integral
+from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
@@ -52,7 +53,8 @@ class Schedule:
         self.settles = bool(hierarchy.eventless or (definition.strict and hierarchy.answers_done))
         # in a configuration no state alone has the limit
         has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-        self.is_empty = not (self.limits or self.after or self.rates or self.settles or has_timeout)
+        has_timers = self.limits or self.after or self.rates
+        self.is_empty = not (has_timers or self.settles or has_timeout)
 
     def tick(
         self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
@@ -68,8 +70,10 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
+        memory = memory_of(chart.definition, agent) if self.timed else {}
+        tick = _Tick(self, chart, agent, ticks, context, memory)
         made, errors = None, list[Exception]()
-        for make in _Tick(self, chart, agent, ticks, context).calls(by_chance=by_chance):
+        for make in tick.calls(by_chance=by_chance):
             try:
                 made = make() or made
             except Exception as error:
@@ -79,102 +83,94 @@ class Schedule:
         return made
 
     def begin(self, chart: Any, agent: Any, states: Iterable[str], context: Any) -> None:
-        """Let the functions of states say their time-outs, unless they have done so."""
-        for state in states:
-            for key, arc in self.after.get(state, {}).items():
-                if callable(arc.written.after):
-                    self.limit_of(chart, agent, state, key, context)
+        """Let functions say the time-outs of states that are entered."""
+        for state in self.after.keys() & states:
+            delays_of(chart, agent, state, self.after[state], context)
 
-    def limit_of(self, chart: Any, agent: Any, state: str, key: str, context: Any) -> int:
-        """Return after how many ticks a transition is made.
 
-        What a function said is remembered, below 0 once it has come without moving the agent.
-        """
-        arc = self.after[state][key]
+def delays_of(
+    chart: Any, agent: Any, state: str, timers: dict[str, Arc], context: Any
+) -> dict[str, int]:
+    """Return what is remembered of the timers of a state.
+
+    That is what functions said, which they are asked for once, and below 0 what has come already.
+    """
+    memory = memory_of(chart.definition, agent)
+    delays: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
+    for key, arc in timers.items():
         after: Any = arc.written.after
-        kept = memory_of(chart.definition, agent).setdefault("after", {}).setdefault(state, {})
-        if callable(after) and key not in kept:
-            kept[key] = _asked(_whole_ticks, after, chart, agent, arc, context)
-        limit: int = kept[key] if callable(after) else after
-        return abs(limit)
+        if callable(after) and key not in delays:
+            delays[key] = _result_of(_whole_ticks, after, chart, agent, arc, context)
+    return delays
+
+
+def _whole_ticks(value: Any) -> int:
+    return max(1, index(value))
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
-    return _asked(_frequency, rate, chart, agent, arc, context) if callable(rate) else float(rate)
+    if not callable(rate):
+        return float(rate)
+    result: float = _result_of(_checked_rate, rate, chart, agent, arc, context)
+    return result
 
 
-def _asked(check: Any, function: Any, chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
-    """Return what a function of a transition says; if it fails, report that, and return 0."""
-    # it may move the agent before it fails
-    state = agent.state
-    try:
-        alone = check is _whole_ticks and takes_agent_alone(function)
-        return check(function(agent) if alone else function(agent, context))
-    except Exception as error:
-        chart._steps.report(error, agent, state, arc)
-        return 0
-
-
-def _whole_ticks(value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise FieldValueError(
-            f"after must be a whole number of ticks, 1 or more, but its function returned {value!r}"
-        )
-    return int(value)
-
-
-def _frequency(value: Any) -> float:
+def _checked_rate(value: Any) -> float:
     rate = float(value)
     if not (isfinite(rate) and rate >= 0):
         raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
     return rate
 
 
+def _result_of(check: Any, function: Any, chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
+    """Return what a function of a transition says; if it fails, report that, and return 0."""
+    # it may move the agent before it fails
+    state = agent.state
+    try:
+        is_alone = check is _whole_ticks and takes_agent_alone(function)
+        return check(function(agent) if is_alone else function(agent, context))
+    except Exception as error:
+        chart._steps.report(error, agent, state, arc)
+        return 0
+
+
+@dataclass
 class _Tick:
-    """One tick of one agent, as a series of calls, each of a transition whose state is active.
+    """One tick of one agent, as a series of calls, each of a transition whose state is active."""
 
-    Args:
-        schedule: What to look at.
-        chart: The chart.
-        agent: The agent.
-        ticks: How many it has spent in its state, this one included.
-        context: What guards and actions get.
-    """
-
-    def __init__(
-        self, schedule: Schedule, chart: Any, agent: Any, ticks: int, context: Any
-    ) -> None:
-        self._schedule, self._chart = schedule, chart
-        self._agent, self._ticks, self._context = agent, ticks, context
-        self._memory: dict[str, Any] = {"entered": {}}
-        if schedule.timed:
-            self._memory = memory_of(chart.definition, agent)
-            timed = [state for state in self._active() if state in schedule.timed]
-            count(self._memory, timed, self._active)
+    schedule: Schedule
+    chart: Any
+    agent: Any
+    ticks: int
+    context: Any
+    memory: dict[str, Any]
 
     def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
         """Yield what makes each transition that may be due, in turn."""
-        active = self._active()
-        if TIMEOUT in self._chart._triggers:
+        schedule, active = self.schedule, self._active()
+        if schedule.timed:
+            timed = [state for state in active if state in schedule.timed]
+            count(self.memory, timed, self._active)
+        if TIMEOUT in self.chart._triggers:
             yield from self._time_outs(active)
         for state in active:
-            for key in self._schedule.after.get(state, ()):
+            for key in schedule.after.get(state, ()):
                 yield partial(self._make_in_time, state, key)
         for state in active if by_chance else ():
-            if state in self._schedule.rates and state in self._active():
-                yield partial(self._make_by_chance, self._schedule.rates[state])
-        if self._schedule.settles:
-            yield partial(self._chart._steps.run, self._agent, None, self._context)
+            if state in schedule.rates and state in self._active():
+                yield partial(self._make_by_chance, schedule.rates[state])
+        if schedule.settles:
+            yield partial(self.chart._steps.run, self.agent, None, self.context)
 
-    def _time_outs(self, active: list[str]) -> Iterator[Callable[[], Any]]:
-        fire = partial(self._chart.fire, self._agent, TIMEOUT, self._context)
-        limits = self._schedule.limits
+    def _time_outs(self, active: Iterable[str]) -> Iterator[Callable[[], Any]]:
+        fire = partial(self.chart.fire, self.agent, TIMEOUT, self.context)
+        limits = self.schedule.limits
         limited = [state for state in active if state in limits]
-        threshold = getattr(self._agent, "timeout_threshold", None)
+        threshold = getattr(self.agent, "timeout_threshold", None)
         # the agent's own limit is for states that the chart sets none for
-        if not limited and threshold is not None and self._ticks > threshold:
+        if not limited and threshold is not None and self.ticks > threshold:
             yield fire
         for state in limited:
             if self._time_in(state) > limits[state]:
@@ -185,16 +181,16 @@ class _Tick:
         time = self._time_in(state)
         if time < 0:
             return None
-        schedule, chart, agent = self._schedule, self._chart, self._agent
-        limit = schedule.limit_of(chart, agent, state, key, self._context)
-        kept = self._memory["after"][state]
-        if time < limit or kept.get(key) == -limit:
+        timers = self.schedule.after[state]
+        delays = delays_of(self.chart, self.agent, state, timers, self.context)
+        after: Any = timers[key].written.after
+        limit = abs(delays[key]) if callable(after) else after
+        if time < limit or delays.get(key) == -limit:
             return None
 
-        since = self._memory["entered"][state]
-        made = chart._steps.alone(agent, schedule.after[state][key], self._context)
-        if self._memory["entered"].get(state) == since:
-            kept[key] = -limit
+        made = self.chart._steps.alone(self.agent, timers[key], self.context)
+        if self._time_in(state) == time:
+            delays[key] = -limit
         return made
 
     def _make_by_chance(self, arcs: list[Arc]) -> Any:
@@ -203,21 +199,19 @@ class _Tick:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = (rate_of(self._chart, self._agent, arc, self._context) for arc in arcs)
+        rates = (rate_of(self.chart, self.agent, arc, self.context) for arc in arcs)
         sums = [*accumulate(rates)]
         chance = -expm1(-sums[-1])
         # no number is drawn where nothing can happen
-        if chance <= 0:
-            return None
-        number = random_of(self._chart.definition.name, self._agent).random()
+        number = random_of(self.agent).random() if chance > 0 else 1
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self._chart._steps.alone(self._agent, arcs[happening], self._context)
+        return self.chart._steps.alone(self.agent, arcs[happening], self.context)
 
     def _active(self, state: Any = None) -> list[str]:
         """Return the texts of the active states, outermost first: now, or in another state."""
-        rows, state = self._chart._nested, state or self._agent.state
+        rows, state = self.chart._nested, state or self.agent.state
         active = rows.place(state).active if state in rows else ()
         return [rows.tree.texts[number] for number in sorted(active)]
 
@@ -225,5 +219,5 @@ class _Tick:
         """Return the ticks for which a state has been active; -1 if it is not."""
         if state not in self._active():
             return -1
-        since = self._memory["entered"].get(state)
-        return self._ticks if since is None else int(self._memory["ticks"] - since)
+        ticks: int = self.memory.get("ticks", {}).get(state, self.ticks)
+        return ticks

@@ -61,29 +61,28 @@ class Hierarchy:
     def tree(self) -> Tree:
         """The states by number."""
         final = frozenset(self.final_states)
-        nodes = [Node(None, CHART, CHART, "composite")]
+        nodes: list[Node] = []
+        written: list[State[Any]] = []
 
-        def add(state: Any, parent: int) -> int:
-            kind: Any = "final" if member_of(state) in final else "leaf"
-            node = Node(member_of(state), len(nodes), parent, kind)
+        def add(item: Any, parent: int) -> int:
+            state = item if isinstance(item, State) else State(item)
+            node = Node(state.state, len(nodes), parent, "leaf", state.entry, state.exit)
             nodes.append(node)
-            if isinstance(state, State) and state.states:
-                node.kind = "parallel" if state.parallel else "composite"
-                node.children = [add(each, node.number) for each in state.states]
-            if isinstance(state, State):
-                node.entry, node.exit = state.entry, state.exit
+            written.append(state)
+            node.children = [add(each, node.number) for each in state.states]
             node.last = len(nodes) - 1
+            if node.children:
+                node.kind = "parallel" if state.parallel else "composite"
+            elif node.state in final:
+                node.kind = "final"
             return node.number
 
-        nodes[CHART].children = [add(state, CHART) for state in self.states]
-        nodes[CHART].last = len(nodes) - 1
+        chart: Any = None
+        add(State(chart, self.states, initial=self.initial), CHART)
         tree = Tree(nodes)
-        nodes[CHART].initial = tuple(tree.numbers[state_text(x)] for x in as_tuple(self.initial))
-        for node, state in zip(nodes[1:], with_insides(self.states), strict=True):
-            targets = state.initial if isinstance(state, State) else ()
-            node.initial = tuple(self._target(each, tree) for each in targets)
-            if node.children and not targets:
-                node.initial = (node.children[0],)
+        for node, state in zip(nodes, written, strict=True):
+            targets = tuple(self._target(each, tree) for each in state.initial)
+            node.initial = targets or tuple(node.children[:1])
         return tree
 
     @staticmethod
@@ -103,13 +102,14 @@ class Hierarchy:
     def arcs(self) -> tuple[Arc, ...]:
         """The transitions in numbers; a wildcard gives one for every state at the top."""
         arcs: list[Arc] = []
+        nodes = self.tree.nodes
         for place, item in enumerate(self.transitions):
             targets = () if item.target is None else as_tuple(item.target)
             numbers = tuple(self._target(each, self.tree) for each in targets)
             for source in self._sources(item):
-                state = self.tree.nodes[source].state
-                functions = (told(each, item, state) for each in (self._guard(item), item.action))
-                arcs.append(Arc(len(arcs), place, source, numbers, item, *functions))
+                functions = (self._guard(item), item.action)
+                guard, action = (told(each, item, nodes[source].state) for each in functions)
+                arcs.append(Arc(len(arcs), place, source, numbers, item, guard, action))
         return tuple(arcs)
 
     def _sources(self, item: Transition[Any]) -> list[int]:
@@ -132,20 +132,16 @@ class Hierarchy:
 
     # What agents need besides their state
 
-    @cached_property
-    def kept(self) -> frozenset[int]:
-        """The composites that a history refers to."""
-        targets = [target for arc in self.arcs for target in arc.targets]
+    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
+        """Return the composites whose histories may decide what transitions enter."""
+        targets = [target for arc in arcs for target in arc.targets]
         targets += [each for node in self.tree.nodes for each in node.initial]
         return frozenset(each.composite for each in targets if isinstance(each, HistoryAt))
 
-    def ask_history(self, arcs: Iterable[Arc]) -> bool:
-        """Return whether a history may decide what some transitions enter."""
-        begins = any(
-            isinstance(each, HistoryAt) for node in self.tree.nodes for each in node.initial
-        )
-        targets = [target for arc in arcs for target in arc.targets]
-        return any(begins or isinstance(each, HistoryAt) for each in targets)
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """The composites that a history refers to."""
+        return self.histories(self.arcs)
 
     @cached_property
     def timed(self) -> frozenset[int]:
@@ -272,11 +268,11 @@ class Hierarchy:
     @property
     def expanded(self) -> tuple[Transition[Any], ...]:
         """The transitions of a chart without composites, wildcards replaced."""
-        nodes = self.tree.nodes
         return tuple(
-            replace(item, source=nodes[source].state) if is_any_state(item.source) else item
-            for item in self.transitions
-            for source in self._sources(item)
+            replace(arc.written, source=self.tree.nodes[arc.source].state)
+            if is_any_state(arc.written.source)
+            else arc.written
+            for arc in self.arcs
         )
 
     @cached_property

@@ -1,5 +1,12 @@
 """A chart as a document: JSON, SCXML, Mermaid, DOT and SVG."""
 
-from prism.statechart.formats._scxml_names import scxml_guards, scxml_name
+from typing import TYPE_CHECKING
 
-__all__ = ["scxml_guards", "scxml_name"]
+from prism._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from prism.statechart.formats._export import label_of, to_outline
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+
+__all__ = ["label_of", "to_outline"]

@@ -1,128 +1,244 @@
-"""A chart as plain data, and back: the JSON form.
+"""A chart's plain data as a declared document, and read.
 
-The form holds what defines a chart and nothing that runs: guards and actions stand in it by name,
-and the loader gets the functions for them. Nothing in a file is imported or evaluated. Flat charts
-are written as schema 1, charts with composites as schema 2. ``docs/charts.md`` describes both.
+pydantic checks the document and makes the parts of the chart. Each text that names a state or a
+function becomes what it names.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from reprlib import repr as brief
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition
+from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
+from prism.files._source import Where, key_of
+from prism.statechart._definition import DEFAULT_NAME, Definition
 from prism.statechart._nesting import EventDescriptor, In, State
-from prism.statechart._tree.problems import joined
-from prism.statechart.formats._names import Functions, Names
-from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMING, History, Transition
+from prism.statechart.formats._data import Functions
+from prism.statechart.states import joined, state_enum, state_text
+from prism.statechart.transitions import ANY_STATE, History, Transition
 
-Namer = Callable[[Any, object], str]
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+MOST_LEVELS = 100
+"""Levels of states inside states that a document may have."""
 
+_DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 
-def to_data(
-    chart: Definition[Any], guards: Functions | None, actions: Functions | None
-) -> dict[str, Any]:
-    """Write a chart as plain data: see `Statechart.to_dict`."""
-    guard_names, action_names = Names("guard", guards), Names("action", actions)
-    data = data_of(chart, guard_names.of, action_names.of, guard_names.of)
-    problems = guard_names.problems + action_names.problems
-    if problems:
-        raise DefinitionError(
-            f"chart {chart.name!r} cannot be written as data: {joined(problems, '; ')}"
-        )
-
-    return data
+# What names stand for
 
 
-def data_of(chart: Definition[Any], guard: Namer, action: Namer, timing: Namer) -> dict[str, Any]:
-    """Return a chart as plain data.
+@dataclass(frozen=True)
+class _Named:
+    """The states and functions by their names: the context of the validators."""
+
+    states: Mapping[str, Any]
+    owner: str
+    guards: Functions
+    actions: Functions
+
+
+def _state(name: str, info: Any) -> Any:
+    named: _Named = info.context
+    if name not in named.states:
+        raise ValueError(f"names {brief(name)}, which is not among {named.owner}")
+    return named.states[name]
+
+
+def _source(name: str, info: Any) -> Any:
+    is_any = name == ANY_STATE and ANY_STATE not in info.context.states
+    return ANY_STATE if is_any else _state(name, info)
+
+
+def _targets(given: Any, info: Any) -> Any:
+    if isinstance(given, list):
+        return tuple(_targets(each, info) for each in given)
+    return _state(given, info) if isinstance(given, str) else given
+
+
+def _function(kind: str, name: Any, info: Any) -> Any:
+    if isinstance(name, list):
+        return [_function(kind, each, info) for each in name]
+    if not isinstance(name, str):
+        return name
+    functions: Functions = getattr(info.context, kind)
+    try:
+        # an empty mapping may still find what it is asked
+        return functions[name]
+    except KeyError:
+        known = joined([*map(brief, functions)])
+        has = f"which has {known}" if known else "which is empty"
+        raise ValueError(f"unknown {kind[:-1]} {brief(name)}: pass it in {kind}=, {has}") from None
+
+
+def _descriptor(text: str) -> EventDescriptor:
+    for each in text.split():
+        if not _DESCRIPTOR.fullmatch(each):
+            raise ValueError(
+                f"{brief(each)} is not an event descriptor: write a name, a prefix of whole parts "
+                "such as 'error.*', or '*' for any event"
+            )
+    return EventDescriptor(" ".join(text.split()))
+
+
+def _state_part(given: Any, info: Any) -> Any:
+    return State(**dict(given)) if isinstance(given, StateDocument) else _state(given, info)
+
+
+StateName = Annotated[AnyText, AfterValidator(_state)]
+Guarding = AfterValidator(partial(_function, "guards"))
+
+# The document
+
+
+class DescriptorDocument(Declaration):
+    """A trigger of a chart from SCXML, which matches events by their beginnings."""
+
+    descriptor: Annotated[AnyText, AfterValidator(_descriptor)]
+
+
+class InDocument(Declaration):
+    """A guard: a state is active."""
+
+    state: StateName = Field(alias="in")
+
+
+class HistoryDocument(Declaration):
+    """A history as a target."""
+
+    history: StateName
+    deep: bool = False
+    default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
+
+
+Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
+InState = Annotated[InDocument, AfterValidator(lambda it: In(it.state))]
+HistoryPart = Annotated[
+    HistoryDocument, AfterValidator(lambda it: History(it.history, it.deep, it.default))
+]
+Targets = Annotated[
+    AnyText | HistoryPart | list[AnyText | HistoryPart] | None, AfterValidator(_targets)
+]
+Actions = Annotated[AnyText | list[AnyText] | None, AfterValidator(partial(_function, "actions"))]
+StatePart = Annotated["AnyText | StateDocument", AfterValidator(_state_part)]
+
+
+class StateDocument(Declaration):
+    """A state with others inside, or with actions."""
+
+    state: StateName
+    states: list[StatePart] = Field(default_factory=list)
+    initial: Targets = None
+    parallel: bool = False
+    entry: Actions = None
+    exit: Actions = None
+
+
+class TransitionDocument(Declaration):
+    """One entry of ``transitions``."""
+
+    trigger: AnyText | Descriptor | None
+    source: Annotated[AnyText, AfterValidator(_source)]
+    target: Targets
+    guard: Annotated[AnyText | InState | None, Guarding] = None
+    action: Actions = None
+    internal: bool = False
+    after: Annotated[WholeNumber | AnyText | None, Guarding] = None
+    rate: Annotated[float | AnyText | None, Guarding] = None
+    probability: float | None = None
+
+
+TransitionPart = Annotated[TransitionDocument, AfterValidator(lambda it: Transition(**dict(it)))]
+
+
+class ChartDocument(Declaration):
+    """The document: ``docs/charts.md`` describes it."""
+
+    version: Literal[2] = Field(alias="schema")
+    states: list[StatePart] = Field(min_length=1)
+    transitions: list[TransitionPart]
+    initial: Targets
+    name: AnyText = DEFAULT_NAME
+    decision_states: list[StateName] = Field(default_factory=list)
+    timeouts: dict[StateName, int] = Field(default_factory=dict)
+    strict: bool = False
+    final_states: list[StateName] = Field(default_factory=list)
+    needs: list[AnyText] = Field(default_factory=list)
+    description: AnyText = ""
+
+
+# Reading
+
+
+def read_chart(
+    data: Any,
+    line_of: Callable[[Where], int],
+    guards: Functions | None,
+    actions: Functions | None,
+    enum: type[Enum] | None,
+) -> Definition[Any]:
+    """Read a chart: see `Statechart.from_dict`.
 
     Args:
-        chart: The chart.
-        guard: Names a guard; gets the function and the transition.
-        action: Names an action.
-        timing: Names a function that returns a rate or a number of ticks.
+        data: The document.
+        line_of: Returns the line of a place in it; 0 if it has no lines.
+        guards: The functions for the names of guards.
+        actions: The functions for the names of actions.
+        enum: The class of the states; None for one made from the texts.
+
+    Raises:
+        DefinitionError: Listing what is wrong with the document, or else with the chart.
     """
-    told = chart.hierarchy
-    return {
-        "schema": 2,
-        "name": chart.name,
-        **({"description": chart.description} if chart.description else {}),
-        "states": [_state_data(state, action) for state in told.states],
-        "initial": _places(told.initial),
-        "decision_states": [*map(state_text, told.decision_states)],
-        "timeouts": {state_text(state): ticks for state, ticks in told.timeouts.items()},
-        "strict": chart.strict,
-        "final_states": [*map(state_text, told.final_states)],
-        "needs": list(chart.needs),
-        "transitions": [_transition_data(item, guard, action, timing) for item in told.transitions],
-    }
+    data = dict(data) if isinstance(data, Mapping) else data
+    name = data.get("name", DEFAULT_NAME) if isinstance(data, dict) else DEFAULT_NAME
+    try:
+        texts = [*_texts(data)]
+        members: Iterable[Any] = enum or (state_enum("State", texts) if texts else ())
+    except DefinitionError as error:
+        raise refusal(name, [(line_of(("states",)), "states", str(error))]) from None
+
+    named = _Named(
+        {state_text(member): member for member in members},
+        "the states" if enum is None else f"the members of {enum.__name__}",
+        {} if guards is None else guards,
+        {} if actions is None else actions,
+    )
+    try:
+        document = adapter(ChartDocument).validate_python(data, context=named)
+    except ValidationError as error:
+        found = shape_problems(ChartDocument, data, error)
+        problems = ((line_of(where), key_of(where), text) for where, text, _ in found)
+        raise refusal(name, problems) from None
+    arguments = dict(document)
+    del arguments["version"]
+    return Definition(**arguments)
 
 
-def _state_data(state: Any, action: Namer) -> Any:
-    if not isinstance(state, State):
-        return state_text(state)
-
-    data: dict[str, Any] = {"state": state_text(state.state)}
-    if state.states:
-        data["states"] = [_state_data(inside, action) for inside in state.states]
-    if state.initial:
-        data["initial"] = _places(state.initial)
-    if state.parallel:
-        data["parallel"] = True
-    for key, functions in (("entry", state.entry), ("exit", state.exit)):
-        names = [action(each, f"{key} of {state_text(state.state)!r}") for each in functions]
-        if names:
-            data[key] = names[0] if len(names) == 1 else names
-
-    return data
+def _texts(inside: Any, level: int = 0) -> Iterator[str]:
+    """Yield the texts of the states inside, in document order; what is misshapen is passed over."""
+    if level > MOST_LEVELS:
+        raise DefinitionError(f"are nested more than {MOST_LEVELS} levels deep: split the chart")
+    states = inside.get("states") if isinstance(inside, Mapping) else ()
+    for each in states if isinstance(states, (list, tuple)) else ():
+        text = each.get("state") if isinstance(each, Mapping) else each
+        if isinstance(text, str):
+            yield text
+        yield from _texts(each, level + 1)
 
 
-def _transition_data(
-    item: Transition[Any], guard: Namer, action: Namer, timing: Namer
-) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "trigger": item.trigger,
-        "source": state_text(item.source),
-        "target": _places(item.target),
-    }
-    if isinstance(item.trigger, EventDescriptor):
-        data |= {"trigger": str(item.trigger), "descriptor": True}
-    if isinstance(item.guard, In):
-        data["guard"] = {"in": state_text(item.guard.state)}
-    elif item.guard is not None:
-        data["guard"] = guard(item.guard, item)
-    if item.action is not None:
-        data["action"] = action(item.action, item)
-    if item.internal:
-        data["internal"] = True
-    for key in TIMING:
-        value = getattr(item, key)
-        if value is not None:
-            data[key] = timing(value, item) if callable(value) else value
-    return data
-
-
-def _places(target: Any) -> Any:
-    if target is None:
-        return None
-    if isinstance(target, tuple):
-        places = [_places(each) for each in target]
-        return places[0] if len(places) == 1 else places
-    if not isinstance(target, History):
-        return state_text(target)
-
-    data = {"history": state_text(target.state), "deep": target.deep}
-    return data if target.default is None else {**data, "default": _places(target.default)}
-
-
-def to_text(data: Mapping[str, Any]) -> str:
-    """Write plain data as JSON that people can read."""
-    text = json.dumps(data, indent=2, ensure_ascii=False)
-    # half a surrogate pair cannot be encoded in a file
-    return _HALF_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
+    """Return the error that lists what is wrong with a document, by line, key and problem."""
+    told = []
+    for line, key, problem in sorted(problems):
+        place = ", ".join(filter(None, (f"line {line}" if line else "", key)))
+        told.append(f"{place}: {problem}" if place else problem)
+    if len(told) == 1:
+        return DefinitionError(f"chart {brief(name)}: {told[0]}")
+    return DefinitionError(
+        f"chart {brief(name)} has {len(told)} problems:\n  " + joined(told, "\n  ")
+    )

@@ -2,172 +2,210 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain, takewhile
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.checks import cannot_drive, is_foreign
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.memory import histories
 from prism.statechart._engine.rows import NestedRows, Reaction
-from prism.statechart._identity import agent_name
-from prism.statechart.inspection._explanation import Candidate, Explanation, FireOutcome
+from prism.statechart._identity import agent_name, shown_name
+from prism.statechart._nesting import leaf_texts
+from prism.statechart._tree.numbers import Arc
+from prism.statechart.states import joined, state_text
+from prism.statechart.transitions import Transition, target_text
+from prism.telemetry.loggers import describe
 
-Groups = Sequence[Sequence[Any]]
-"""The transitions that may react, for each region the inner ones first."""
+CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
+FireOutcome = Literal["moves", "stays", "draws", "refused", "raises", "no reaction"]
+
+_SUMMARIES: dict[FireOutcome, str] = {
+    "moves": "fire moves the agent to {target!r}",
+    "stays": "fire runs the action; the agent stays in {state!r}, and nothing is recorded",
+    "draws": "fire draws one of those that passed, weighted by probability",
+    "refused": "fire does nothing: no guard passes",
+    "raises": "fire raises the guard's exception: the chart is strict",
+    "no reaction": "fire {does}: {state!r} reacts to {events}",
+}
 
 
-class _ChanceError(Exception):
-    """Several transitions share an event, weighted by probability."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A transition that an event could cause, and the outcome of its guard.
+
+    Args:
+        transition: The transition.
+        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
+            an earlier candidate was chosen.
+        error: The exception that the guard raised.
+    """
+
+    transition: Transition[Any]
+    outcome: CandidateOutcome
+    error: Exception | None = None
+
+    def __str__(self) -> str:
+        """Return outcome, transition and guard on one line."""
+        plain = self.to_dict()
+        guard = f" [{plain['guard']}]" if plain["guard"] else ""
+        error = f": {plain['error']}" if plain["error"] else ""
+        return f"{self.outcome:<9}  {self.transition}{guard}{error}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the candidate as plain data, ready for JSON."""
+        return {
+            "target": target_text(self.transition.target),
+            "guard": shown_name(self.transition.guard, "guard"),
+            "outcome": self.outcome,
+            "error": None if self.error is None else describe(self.error),
+        }
 
 
-class _Reacting:
-    """A state of a chart: what reacts there, and where that leads."""
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an event would do to an agent, and why; ``str`` shows it as a block of lines.
 
-    def __init__(self, chart: Definition[Any], state: Any, trigger: str) -> None:
-        hierarchy = chart.hierarchy
-        self._rows = NestedRows(hierarchy)
-        self._place = self._rows.place(state)
-        self.state = self._place.state
-        self.leaves = tuple(self._rows.tree.nodes[each].state for each in self._place.leaves)
-        self.reactions = self._rows.groups(self._place.leaves, trigger)
-        self.triggers = tuple(hierarchy.triggers)
-        self.reacts_to = tuple(
-            each for each in self.triggers if self._rows.groups(self._place.leaves, each)
+    Args:
+        chart: Name of the chart.
+        agent: Name of the agent.
+        state: State it is in.
+        trigger: The event.
+        candidates: The transitions that the event could cause in that state, in definition order.
+        outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a
+            self-transition only runs its actions; it ``draws`` one of several transitions weighted
+            by probability; it is ``refused`` by all guards; a guard of a strict chart ``raises``;
+            the state has ``no reaction`` to the event.
+        summary: The same as a sentence.
+        target: Where ``fire`` would lead; None if nowhere.
+        options: The targets from which `Statechart.afire` would have a reasoner choose; empty if it
+            would not ask.
+        reacts_to: The events that the state reacts to, in definition order.
+    """
+
+    chart: str
+    agent: str
+    state: Any
+    trigger: str
+    candidates: tuple[Candidate, ...]
+    outcome: FireOutcome
+    summary: str
+    target: Any
+    options: tuple[Any, ...]
+    reacts_to: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the block: who and where, a line for each candidate, and the outcome."""
+        where = f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}"
+        asked = ", ".join(map(state_text, self.options))
+        lines = [f"{where}, chart {self.chart!r}:", *map(str, self.candidates), self.summary]
+        return "\n  ".join(
+            lines + [f"afire asks the reasoner to choose from {asked}"] * bool(asked)
         )
-        self.knows = hierarchy.reacts_to
 
-    def targets(self, groups: Groups, passes: Callable[[Any], bool], agent: Any) -> list[Any]:
-        """Return where the transitions that pass lead, that of a fire first."""
-        reaction = Reaction(self._rows, self._place, "", [*map(tuple, groups)])
-
-        def draw() -> float:
-            raise _ChanceError
-
-        def remembered() -> dict[int, tuple[int, ...]]:
-            return histories(getattr(agent, "state_memory", None) or {}, self._rows.tree)
-
-        first = reaction.first(passes, draw, remembered)
-        found = () if first is None else (first, *reaction.enabled(passes, remembered))
-        return [each.to_state for each in found]
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain data, ready for JSON."""
+        return {
+            "chart": self.chart,
+            "agent": self.agent,
+            "state": state_text(self.state),
+            "trigger": self.trigger,
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "outcome": self.outcome,
+            "target": None if self.target is None else state_text(self.target),
+            "options": [state_text(option) for option in self.options],
+            "reacts_to": list(self.reacts_to),
+        }
 
 
 def explain(
-    chart: Definition[Any], agent: Any, trigger: str, context: Any = None, *, state: Any = None
+    chart: Definition[Any], agent: Any, trigger: str, context: Any, state: Any
 ) -> Explanation:
     """Explain what an event would do to an agent: see `Statechart.explain`.
 
     Args:
         chart: The chart's definition.
-        agent: Anything with a ``state``.
+        agent: The agent, which guards see as it is.
         trigger: Name of the event.
         context: What the event is about.
-        state: Explain for this state instead of the agent's own; guards see the agent as it is.
-
-    Raises:
-        AgentError: If the object has no ``state``.
-        TypeError: If the arguments are in another order.
+        state: The state to explain for.
     """
-    where, name = _state_of(chart, agent, state), agent_name(agent)
-    found = None if is_foreign(where, chart) else _found(chart, where, trigger)
-    if found is None:
-        return Explanation(
-            chart.name, name, where, trigger, (), "unknown state", known=chart.states
-        )
-
-    groups = found.reactions
-    decides = not chart.decision_states.isdisjoint(found.leaves)
-    tried = _tried(groups, agent, context, strict=chart.strict, all_of_them=decides)
-
-    outcome, targets = _fired(found, groups, tried, agent, decides=decides, strict=chart.strict)
-    is_known = found.knows(trigger)
-    is_stopped = chart.strict and any(each.outcome == "raised" for each in tried.values())
-    options = tuple(dict.fromkeys(targets)) if decides and not is_stopped else ()
+    rows = NestedRows(chart.hierarchy)
+    state, reaction = rows.place(state).state, rows.reaction(state, trigger)
+    trial = _Trial(chart, agent, context)
+    outcome, target = trial.fire(reaction, state)
+    options = trial.options(reaction, state)
+    reacts_to = tuple(each for each in chart.hierarchy.triggers if rows.reaction(state, each))
+    summary = _SUMMARIES[outcome].format(
+        state=state_text(state),
+        target=state_text(target),
+        does="raises an error" if chart.strict else "does nothing",
+        events=joined(reacts_to) or "no event",
+    )
+    arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+    candidates = (trial.tried.get(arc, Candidate(arc.written, "not asked")) for arc in arcs)
     return Explanation(
         chart.name,
-        name,
-        found.state,
+        agent_name(agent),
+        state,
         trigger,
-        tuple(tried.values()),
-        outcome if is_known else "unknown event",
-        targets[0] if targets else None,
-        options if len(options) > 1 else (),
-        found.reacts_to,
-        chart.states if is_known else found.triggers,
-        where in chart.final_states,
-        chart.strict,
+        tuple(candidates),
+        outcome,
+        summary,
+        target,
+        options,
+        reacts_to,
     )
 
 
-def _state_of(chart: Definition[Any], agent: Any, given: Any) -> Any:
-    if given is not None:
-        return given
-    try:
-        return agent.state
-    except AttributeError as error:
-        raise cannot_drive(chart.name, agent, error) from None
+class _StoppedError(Exception):
+    """A fire would end here: by an exception of a guard, or by drawing a number."""
 
 
-def _found(chart: Definition[Any], state: Any, trigger: str) -> _Reacting | None:
-    """Return what is known of a state; None if no agent of the chart can be in it."""
-    try:
-        return _Reacting(chart, state, trigger)
-    except (KeyError, TypeError):
-        return None
+@dataclass
+class _Trial:
+    """Goes the way of a fire without making a transition, and notes the outcomes of guards."""
 
+    chart: Definition[Any]
+    agent: Any
+    context: Any
+    tried: dict[Arc, Candidate] = field(default_factory=dict)
 
-def _fired(
-    found: _Reacting,
-    groups: Groups,
-    tried: dict[int, Candidate],
-    agent: Any,
-    *,
-    decides: bool,
-    strict: bool,
-) -> tuple[FireOutcome, list[Any]]:
-    """Return what a fire would do, and where the transitions that pass lead."""
-    if not groups:
-        return "no reaction", []
+    def fire(self, reaction: Reaction | None, state: Any) -> tuple[FireOutcome, Any]:
+        """Return the outcome of a fire, and its target."""
+        if reaction is None:
+            return "no reaction", None
+        try:
+            edge = reaction.first(self._passes, self._draw, self._histories)
+        except _StoppedError as stopped:
+            return stopped.args[0], None
+        if edge is None:
+            return "refused", None
+        return "stays" if edge.to_state == state else "moves", edge.to_state
 
-    def passes(asked: Any) -> bool:
-        return tried[asked.number].outcome == "passed"
+    def options(self, reaction: Reaction | None, state: Any) -> tuple[Any, ...]:
+        """Return the targets of which a reasoner would have to choose one."""
+        if reaction is None or self.chart.decision_states.isdisjoint(leaf_texts(state)):
+            return ()
+        try:
+            edges = [*reaction.enabled(self._passes, self._histories)]
+        except _StoppedError:
+            return ()
+        targets = tuple(dict.fromkeys(edge.to_state for edge in edges))
+        return targets if len(targets) > 1 else ()
 
-    for group in groups if strict else ():
-        # a fire asks no further than the first that passes; the others are for a reasoner
-        asked = takewhile(lambda each: not passes(each), group) if decides else group
-        if any(tried[each.number].outcome == "raised" for each in asked):
-            return "raises", []
+    def _passes(self, arc: Arc) -> bool:
+        if arc not in self.tried:
+            verdict = evaluate(arc.guard, self.agent, self.context)
+            self.tried[arc] = Candidate(arc.written, *verdict)
+        outcome = self.tried[arc].outcome
+        if outcome == "raised" and self.chart.strict:
+            raise _StoppedError("raises")
+        return outcome == "passed"
 
-    try:
-        targets = found.targets(groups, passes, agent)
-    except _ChanceError:
-        return "draws", []
+    def _draw(self) -> float:
+        raise _StoppedError("draws")
 
-    if not targets:
-        return "refused", []
-    return ("stays" if targets[0] == found.state else "moves"), targets
-
-
-def _tried(
-    groups: Groups, agent: Any, context: Any, *, strict: bool, all_of_them: bool
-) -> dict[int, Candidate]:
-    """Evaluate guards as the engine does: each once, in each region up to the first that passes."""
-    found: dict[int, Candidate] = {}
-    for group in groups:
-        for each in group:
-            if each.number not in found:
-                verdict = evaluate(each.guard, agent, context)
-                found[each.number] = Candidate(each.written, *verdict)
-            outcome = found[each.number].outcome
-            is_last = outcome == "passed" and not all_of_them and not _is_shared(group, each)
-            if is_last or (outcome == "raised" and strict):
-                break
-
-    for each in chain(*groups):
-        found.setdefault(each.number, Candidate(each.written, "not asked"))
-    return found
-
-
-def _is_shared(group: Sequence[Any], asked: Any) -> bool:
-    return any(each.written.probability for each in group if each.source == asked.source)
+    def _histories(self) -> dict[int, tuple[int, ...]]:
+        memory = getattr(self.agent, "state_memory", None) or {}
+        return histories(memory, self.chart.hierarchy.tree)

@@ -123,7 +123,7 @@ def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
     chart.fire(agent, "again")
     assert agent.notes == ["lock@reading", "unlock@reading"]
     assert (agent.ticks_in_state, len(agent.state_history)) == (0, recorded)
-    assert agent.state_memory["entered"]["engaging"] == 1
+    assert agent.state_memory["ticks"] == {"engaging": 0}
 
 
 # History
