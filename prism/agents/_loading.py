@@ -7,33 +7,24 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
 from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
-from prism.agents.tables import (
-    attributes_of,
-    note,
-    note_left_out,
-    read_table,
-    told_apart,
-    unique_names,
-)
+from prism.agents.tables import attributes_of, ids_of, note_left_out, read_table, unique_names
 from prism.errors import InputError
 from prism.files import Record, read_json_lines, reading
 
 _SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
-_PRISM = (
-    *("agent_id", "name", "interests", "personality", "archetype", "following"),
-    *_SETTINGS,
+_COLUMNS = (
+    *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
+    # of OASIS, Reddit and Twitter
+    *("username", "realname", "interested_topics", "persona", "bio"),
+    *("user_char", "description", "following_agentid_list", "previous_tweets"),
 )
-_REDDIT = ("username", "realname", "interested_topics", "persona", "bio")
-_TWITTER_NEEDS = ("username", "following_agentid_list", "previous_tweets", "user_char")
-_TWITTER = (*_TWITTER_NEEDS, "name", "description")
 _POST = ("post_id", "author_id", "text", "topics")
 
 _MOST_KEYWORDS = 5
@@ -47,8 +38,6 @@ through today tweets twitter under until users usually where which while whose w
 world would years yourself
 """
 _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
-
-_KindOf = Callable[[str], Archetype]
 
 
 def load_population(
@@ -92,21 +81,47 @@ def load_population(
     with reading(path):
         records = read_table(path, kept)
 
-    suffix = path.suffix.lower()
-    kind_of = partial(archetype_for, seed=seed, archetypes=archetypes)
-    if suffix == ".jsonl":
-        population = Population(_prism_agents(records, kept, kind_of, archetypes))
-    elif suffix == ".json":
-        note_left_out(records, (*_REDDIT, *kept))
-        population = Population(_reddit_agents(records, kind_of))
+    if path.suffix.lower() == ".jsonl":
+        for record in records:
+            record.require_known((*_COLUMNS, *kept))
     else:
-        note_left_out(records, (*_TWITTER, *kept))
-        population = _twitter_population(records, kind_of)
+        note_left_out(records, (*_COLUMNS, *kept))
 
-    for agent, own in zip(population.agents, attributes_of(records, kept), strict=True):
-        agent.attributes = own
+    ids = ids_of(records)
+    known = frozenset(ids)
+    agents: list[SocialAgent] = []
+    posts: list[SeedPost] = []
+    for record, agent_id, own in zip(records, ids, attributes_of(records, kept), strict=True):
+        kind = record.text("archetype", "")
+        with record.at("archetype"):
+            archetype = archetype_named(kind, archetypes) if kind else None
 
-    return population
+        tweets = _list_in(record, "previous_tweets", str)
+        following = [*record.texts("following"), *_followed(record, ids)]
+        for name in following:
+            if name not in known:
+                raise record.wrong("following", f"no agent of this file is called {name!r}")
+        agent = SocialAgent(
+            agent_id,
+            name=_text(record, "name", "realname"),
+            interests=_interests(record, tweets),
+            personality=_text(
+                record, *("personality", "persona", "bio", "user_char", "description")
+            ),
+            archetype=archetype or archetype_for(agent_id, seed, archetypes),
+            following=[name for name in dict.fromkeys(following) if name != agent_id],
+            attributes=own,
+        )
+        for setting in _SETTINGS:
+            if record.fields.get(setting) is not None:
+                with record.at(setting):
+                    setattr(agent, setting, record.fields[setting])
+
+        agents.append(agent)
+        topics = tuple(agent.interests)
+        posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
+
+    return Population(agents, posts)
 
 
 def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost]:
@@ -141,102 +156,26 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
     return posts
 
 
-def _prism_agents(
-    records: Sequence[Record],
-    keep: Sequence[str],
-    kind_of: _KindOf,
-    archetypes: Mapping[str, Archetype],
-) -> list[SocialAgent]:
-    """Return the agents of a file in prism's own format."""
-    agents = []
-    ids = unique_names(records, "agent_id")
-    known = frozenset(ids)
-    for record, agent_id in zip(records, ids, strict=True):
-        record.require_known((*_PRISM, *keep))
-        following = record.texts("following")
-        for followed in following:
-            if followed not in known:
-                raise record.wrong("following", f"no agent of this file is called {followed!r}")
-
-        kind = record.text("archetype", "")
-        with record.at("archetype"):
-            archetype = archetype_named(kind, archetypes) if kind else kind_of(agent_id)
-
-        agent = SocialAgent(
-            agent_id,
-            name=record.text("name", ""),
-            interests=record.texts("interests", least=1),
-            personality=record.text("personality", ""),
-            archetype=archetype,
-            following=_others(agent_id, following),
-        )
-        for setting in _SETTINGS:
-            if record.fields.get(setting) is not None:
-                with record.at(setting):
-                    setattr(agent, setting, record.fields[setting])
-        agents.append(agent)
-
-    return agents
+def _text(record: Record, *columns: str) -> str:
+    """Return the first text of some columns that is not empty, if there is one."""
+    return next(filter(None, (record.text(column, "") for column in columns)), "")
 
 
-def _reddit_agents(records: Sequence[Record], kind_of: _KindOf) -> list[SocialAgent]:
-    """Return the Reddit personas of a JSON array."""
-    return [
-        SocialAgent(
-            agent_id,
-            name=record.text("realname", ""),
-            interests=record.texts("interested_topics", least=1),
-            personality=record.text("persona", "") or record.text("bio", ""),
-            archetype=kind_of(agent_id),
-        )
-        for record, agent_id in zip(records, _user_names(records), strict=True)
-    ]
+def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
+    """Return an agent's interests; of a Twitter file its most frequent words, as it has none."""
+    if "user_char" not in record.fields:
+        column = "interests" if "agent_id" in record.fields else "interested_topics"
+        return record.texts(column, least=1)
 
-
-def _twitter_population(records: Sequence[Record], kind_of: _KindOf) -> Population:
-    """Return a Twitter population, in which rows follow other rows."""
-    for column in _TWITTER_NEEDS:
-        if column not in records[0].fields:
-            problem = "this column is missing from the header"
-            raise InputError(problem, path=records[0].path, line=1, field=column)
-
-    ids = _user_names(records)
-    agents: list[SocialAgent] = []
-    posts: list[SeedPost] = []
-    for record, agent_id in zip(records, ids, strict=True):
-        tweets = [text for text in _cell(record, "previous_tweets", str) if text.strip()]
-        record.require_writable("previous_tweets", tweets)
-        agent = SocialAgent(
-            agent_id,
-            name=record.text("name", ""),
-            interests=_keywords(record, tweets),
-            personality=record.text("user_char", "") or record.text("description", ""),
-            archetype=kind_of(agent_id),
-            following=_others(agent_id, _followed(record, ids)),
-        )
-        agents.append(agent)
-        posts += [SeedPost(agent_id, text, tuple(agent.interests)) for text in tweets]
-
-    return Population(agents, posts)
-
-
-def _user_names(records: Sequence[Record]) -> list[str]:
-    """Return a unique name for every record, since several may have the same user name."""
-    names = [record.text("username") for record in records]
-    ids = told_apart(names)
-    if renamed := [told for told, name in zip(ids, names, strict=True) if told != name]:
-        note(records, "repeated user names are told apart by their row", renamed)
-
-    return ids
-
-
-def _others(agent_id: str, following: Iterable[str]) -> list[str]:
-    """Return whom an agent follows, each once and not itself."""
-    return [name for name in dict.fromkeys(following) if name != agent_id]
+    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
+    words = _KEYWORD.findall(said.casefold())
+    counts = Counter(word for word in words if word not in _COMMON_WORDS)
+    return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
 
 
 def _followed(record: Record, ids: Sequence[str]) -> list[str]:
-    rows = _cell(record, "following_agentid_list", int)
+    """Return the ids of the rows that an agent of a Twitter file follows."""
+    rows = _list_in(record, "following_agentid_list", int)
     for row in rows:
         if not 0 <= row < len(ids):
             problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
@@ -245,13 +184,15 @@ def _followed(record: Record, ids: Sequence[str]) -> list[str]:
     return [ids[row] for row in rows]
 
 
-def _cell(record: Record, column: str, kind: type) -> list[Any]:
+def _list_in(record: Record, column: str, kind: type) -> list[Any]:
     """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
     text = record.text(column, "").strip()
     items = _read_list(text) if text else []
     if not isinstance(items, list) or not all(type(item) is kind for item in items):
         example = "[1, 2]" if kind is int else "['one', 'two']"
         raise record.wrong(column, f"must be a list such as {example}, got {text[:60]!r}")
+    if kind is str:
+        record.require_writable(column, items)
 
     return items
 
@@ -271,11 +212,3 @@ def _read_list(text: str) -> Any:
             return ast.literal_eval(text)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return None
-
-
-def _keywords(record: Record, tweets: Sequence[str]) -> list[str]:
-    """Return an agent's most frequent words as its interests, since these files have none."""
-    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
-    words = _KEYWORD.findall(said.casefold())
-    counts = Counter(word for word in words if word not in _COMMON_WORDS)
-    return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]

@@ -26,12 +26,8 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 
 _WRITTEN_BY_ENGINE = (
-    "state",
-    "ticks_in_state",
-    "state_history",
-    "max_history_depth",
-    "timeout_threshold",
-    "transition_to",
+    *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
+    *("state_history", "max_history_depth"),
 )
 
 
@@ -48,12 +44,6 @@ def _checked(stored: str, check: Callable[[Any], Any]) -> property:
 def _whole_number(field: str, least: int, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
-    return value
-
-
-def _memory(value: Any) -> dict[str, Any] | None:
-    if value is not None and not isinstance(value, dict):
-        raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
     return value
 
 
@@ -163,7 +153,7 @@ class StatechartMixin:
         timeout_threshold: int
     else:
         state = property(attrgetter("_prism_state"), _set_state)
-        state_memory = _checked("_prism_memory", _memory)
+        state_memory = _checked("_prism_memory", lambda memory: memory)
         ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
         engagement_threshold = _checked(
             "_prism_engagement", partial(checked_relevance, "engagement_threshold")

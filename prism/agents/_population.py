@@ -32,9 +32,6 @@ class Communities:
         most_follows: Most draws; all numbers between the two are equally likely.
         hub_share: Probability that a draw is among the contributors and superusers of the
             community, rather than among all agents.
-
-    Raises:
-        FieldValueError: If a value is out of range.
     """
 
     size: int = 100
@@ -43,19 +40,6 @@ class Communities:
     least_follows: int = 2
     most_follows: int = 12
     hub_share: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse impossible communities."""
-        if not (
-            self.size >= 1
-            and 1 <= self.most_interests <= self.topics <= len(TOPICS)
-            and 0 <= self.least_follows <= self.most_follows
-            and 0 <= self.hub_share <= 1
-        ):
-            raise FieldValueError(
-                f"most_interests must be from 1 to topics, topics at most {len(TOPICS)}, "
-                f"least_follows at most most_follows, and hub_share from 0 to 1, got {self}"
-            )
 
 
 COMMUNITIES = Communities()

@@ -39,7 +39,8 @@ class SocialAgent(StatechartMixin):
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Maximum length of the history.
-        attributes: Further plain data about it, for guards, actions and analysis.
+        attributes: Further data about it, such as columns of a file, for guards, actions and
+            analysis: values that JSON gives back unchanged.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -89,7 +90,7 @@ class SocialAgent(StatechartMixin):
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
-        self._attributes = plain_attributes(attributes) if attributes else {}
+        self.attributes: dict[str, Any] = plain_attributes(attributes) if attributes else {}
         if self.archetype is not None:
             self.engagement_threshold = self.archetype.engagement_threshold
             self.timeout_threshold = self.archetype.timeout_threshold
@@ -114,15 +115,6 @@ class SocialAgent(StatechartMixin):
         # it again could change the run.
         self._weighed: object = None
         self._weight = 0.0
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Further data about the agent, such as columns of a file; values that JSON can hold."""
-        return self._attributes
-
-    @attributes.setter
-    def attributes(self, values: Mapping[str, Any]) -> None:
-        self._attributes = plain_attributes(values)
 
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.

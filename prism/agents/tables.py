@@ -131,15 +131,28 @@ def told_apart(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def note_left_out(records: Sequence[Record], used: Collection[str]) -> None:
-    """Note the columns that are not used, once for a file."""
-    if others := [name for name in columns_of(records) if name and name not in used]:
-        note(records, "ignored columns (to keep them as attributes, use 'keep')", others)
+def ids_of(records: Sequence[Record]) -> list[str]:
+    """Return the id of each agent: its ``agent_id``, or its ``username`` made unique by the row.
 
-
-def note(records: Sequence[Record], message: str, names: Sequence[str]) -> None:
-    """Warn of something in a file, with the first names that it concerns.
-
-    The warning goes to the standard library's logger ``prism.agents``.
+    Raises:
+        InputError: If it has none, or two agents have one ``agent_id``.
     """
+    if any("agent_id" in record.fields for record in records):
+        return unique_names(records, "agent_id")
+
+    names = [record.text("username") for record in records]
+    ids = told_apart(names)
+    if renamed := [told for told, name in zip(ids, names, strict=True) if told != name]:
+        _note(records, "repeated user names are told apart by their row", renamed)
+
+    return ids
+
+
+def note_left_out(records: Sequence[Record], used: Collection[str]) -> None:
+    """Note the columns that are not used, on the standard library's logger ``prism.agents``."""
+    if others := [name for name in columns_of(records) if name and name not in used]:
+        _note(records, "ignored columns (to keep them as attributes, use 'keep')", others)
+
+
+def _note(records: Sequence[Record], message: str, names: Sequence[str]) -> None:
     _logger.warning("%s: %s: %s", records[0].path, message, brief(names))

@@ -318,8 +318,6 @@ class Parameters(World[Any]):
 
         _check_curve(self)
         _check_shares(self)
-        # refuses impossible communities
-        communities_of(self)
 
 
 def refuse_hidden(cls: type[Parameters]) -> None:
@@ -349,6 +347,9 @@ def _check_shares(now: Parameters) -> None:
     shares = {f"{name}_share": kind.share for name, kind in archetypes_of(now).items()}
     if not any(shares.values()):
         raise FieldValueError(f"one of {', '.join(shares)} must be above 0")
+    for one, other in (("most_interests", "community_topics"), ("least_follows", "most_follows")):
+        if getattr(now, one) > getattr(now, other):
+            raise FieldValueError(f"{one} must be at most {other}, {getattr(now, other)}")
     for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
         given = getattr(now, one), getattr(now, other)
         if sum(given) > 1:

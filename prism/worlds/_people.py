@@ -9,10 +9,9 @@ from typing import Any
 from prism.agents.tables import (
     attributes_of,
     columns_of,
+    ids_of,
     note_left_out,
     read_table,
-    told_apart,
-    unique_names,
 )
 from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
@@ -53,8 +52,9 @@ class AgentTable:
         with reading(self.path):
             self._records = read_table(self.path, self.keep)
 
-        self._ids = _ids(self._records)
         self._columns = columns_of(self._records)
+        has_ids = any(name in self._columns for name in _IDS)
+        self._ids = ids_of(self._records) if has_ids else [""] * len(self._records)
         note_left_out(self._records, (*_IDS, *_NAMES, _KIND, *self.keep))
 
     def __len__(self) -> int:
@@ -104,16 +104,6 @@ class AgentTable:
             )
 
         return made
-
-
-def _ids(records: Sequence[Record]) -> list[str]:
-    """Return the id of each record, empty if it has none."""
-    if any("agent_id" in record.fields for record in records):
-        return unique_names(records, "agent_id")
-    if any("username" in record.fields for record in records):
-        return told_apart([record.text("username") for record in records])
-
-    return [""] * len(records)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

@@ -8,7 +8,6 @@ import pytest
 
 from prism.agents import (
     ARCHETYPES,
-    Communities,
     Population,
     SeedPost,
     SocialAgent,
@@ -63,21 +62,6 @@ def test_an_empty_population_is_refused(size: int) -> None:
     """A size below 1 raises an error that shows it."""
     with pytest.raises(FieldValueError, match=f"a population needs at least one agent, got {size}"):
         synthetic_population(size)
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"size": 0}, "size=0"),
-        ({"most_interests": 16}, "most_interests must be from 1 to topics"),
-        ({"least_follows": 13}, "least_follows at most most_follows"),
-        ({"hub_share": float("nan")}, "hub_share from 0 to 1, got .*hub_share=nan"),
-    ],
-)
-def test_communities_that_cannot_be_are_refused(given: dict[str, Any], problem: str) -> None:
-    """Where they are described."""
-    with pytest.raises(FieldValueError, match=problem):
-        Communities(**given)
 
 
 @pytest.mark.slow
