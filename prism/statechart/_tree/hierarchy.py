@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from prism.statechart._asking import told
 from prism.statechart._nesting import (
     Configuration,
     EventDescriptor,
@@ -20,7 +19,7 @@ from prism.statechart._nesting import (
 )
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import state_text
-from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
+from prism.statechart.transitions import History, Transition, as_tuple, is_any_state, told
 
 
 def member_of(state: Any) -> Any:
