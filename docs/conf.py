@@ -18,7 +18,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import prism
-import prism.statechart.formats
 import prism.testing
 from prism.runlog._events import PAGE
 from prism.runlog._schema import json_schema
@@ -82,12 +81,11 @@ ROOMS = sorted(
     {page.stem for page in _PAGES.glob("*.md")}
     - {"index", "command-line", "events", "feed-parameters"}
 )
-PARTS = ("statechart.formats", "statechart.inspection")
+PARTS = ("statechart.inspection", "statechart.outline")
 
 # these are imported when first used, so that autodoc would not see them
-for _module in (prism.testing, prism.statechart.formats):
-    for _name in _module.__all__:
-        getattr(_module, _name)
+for _name in prism.testing.__all__:
+    getattr(prism.testing, _name)
 
 
 def write_schema(app: Sphinx) -> None:

@@ -52,7 +52,7 @@ def show(chart: ChartArgument) -> None:
     prism chart show social_media
     """
     from prism.cli._chart_argument import chart_from
-    from prism.statechart.formats import to_outline
+    from prism.statechart.outline import to_outline
 
     found = chart_from(chart)
     outline, written = to_outline(found.definition), found.definition.written
@@ -189,7 +189,7 @@ def _print_states(states: Sequence[str], outline: Diagram) -> None:
 
 def _print_transitions(states: Sequence[str], written: Sequence[Transition[Any]]) -> None:
     """Print transitions as they were written, those of one source together."""
-    from prism.statechart.formats import label_of
+    from prism.statechart.outline import label_of
     from prism.statechart.states import state_text
     from prism.statechart.transitions import is_any_state, target_text
 

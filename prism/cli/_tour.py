@@ -84,7 +84,7 @@ def _draw(
     """Draw the curves of all runs, and the chart with the traffic of one."""
     from prism.drawing import draw_curves, draw_svg
     from prism.examples.rumour import Person
-    from prism.statechart.formats import to_outline
+    from prism.statechart.outline import to_outline
 
     made = [event for event in events if event["event"] == "statechart.transition"]
     asked = [event for event in events if event["event"] == "reasoner.decision"]

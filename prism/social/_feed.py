@@ -56,7 +56,7 @@ from prism.social._treatments import (
 )
 from prism.social._writing import PostTexts, writer_template
 from prism.statechart import AgentState, Guard, RandomStream, Statechart
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 from prism.statechart.social import SEES_POST
 from prism.telemetry.events import (
     AGENT_REMOVED,

@@ -4,16 +4,10 @@ Import public names from here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-<<<<<<< HEAD
-Two packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
-`Statechart.check` return, and `prism.statechart.reasoner` has everything about reasoners. Their
-names in this package are loaded on first use, since a chart alone needs none of them.
-=======
-Three packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
-`Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
-`prism.reasoner` has everything about reasoners. The names of reasoners in this package
-are loaded on first use, since a chart alone needs none of them.
->>>>>>> main
+Three modules have more: `prism.statechart.inspection` has what `Statechart.explain` and
+`Statechart.check` return, `prism.statechart.outline` has charts as they are drawn, and
+`prism.reasoner` has everything about reasoners, whose names in this package are loaded on first
+use, since a chart alone needs none of them.
 """
 
 from typing import TYPE_CHECKING

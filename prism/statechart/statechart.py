@@ -26,8 +26,8 @@ from prism.statechart.transitions import Action, Guard, StateT, StateTransition,
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
+    from prism.statechart._document import Functions
     from prism.statechart._extending import Others, TransitionName
-    from prism.statechart.formats._data import Functions
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
@@ -178,7 +178,7 @@ class Written(Described[StateT]):
         Raises:
             DefinitionError: If a function has no name, or two have the same; lists all of them.
         """
-        from prism.statechart.formats._data import to_data
+        from prism.statechart._document import to_data
 
         return to_data(self._as_it_runs, guards, actions)
 
@@ -224,16 +224,17 @@ class Written(Described[StateT]):
                 names that nothing has; and else what a chart itself refuses.
         """
         from prism.files._source import Source
-        from prism.statechart.formats._document import read_chart
+        from prism.statechart._document import read_chart
 
         make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        read = read_chart(source.value, source.line_of, guards, actions, states)
-        return _remade(make, read, logger, clock)
+        arguments = read_chart(source.value, source.line_of, guards, actions, states)
+        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
+        return chart
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
-        from prism.statechart.formats._data import to_text
+        from prism.statechart._document import to_text
 
         return to_text(self.to_dict(guards=guards, actions=actions))
 
@@ -273,7 +274,7 @@ class Written(Described[StateT]):
             guards: Guards by name, for those without a name of their own, such as lambdas.
             actions: Actions by name.
         """
-        from prism.statechart.formats._scxml import to_scxml
+        from prism.statechart._scxml import to_scxml
 
         return to_scxml(self.to_dict(guards=guards, actions=actions))
 
@@ -305,10 +306,12 @@ class Written(Described[StateT]):
             InputError: If the text is not well-formed XML; names the line.
             DefinitionError: Listing everything that is not read, each with its line.
         """
-        from prism.statechart.formats._scxml import read_scxml
+        from prism.statechart._scxml import read_scxml
 
         make: Any = cls
-        return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
+        arguments = read_scxml(text, guards, actions, states)
+        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
+        return chart
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
         """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
@@ -318,7 +321,7 @@ class Written(Described[StateT]):
                 arrow.
         """
         from prism.drawing import draw_svg
-        from prism.statechart.formats import to_outline
+        from prism.statechart.outline import to_outline
 
         return draw_svg(to_outline(self._as_it_runs), traffic)
 
@@ -330,7 +333,7 @@ class Written(Described[StateT]):
         """
         if not spec:
             return str(self)
-        from prism.statechart.formats._export import as_text
+        from prism.statechart.outline import as_text
 
         return as_text(self._as_it_runs, spec)
 
@@ -544,7 +547,7 @@ class Statechart(Written[StateT]):
         way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
         or without an event count as time-outs. A chart that has no time-outs at all needs none.
         """
-        from prism.statechart.inspection._lint import find_flaws
+        from prism.statechart.inspection import find_flaws
 
         return find_flaws(self._as_it_runs)
 
@@ -562,7 +565,7 @@ class Statechart(Written[StateT]):
         Raises:
             AgentError: If it is a class.
         """
-        from prism.statechart.inspection._lint import missing
+        from prism.statechart.inspection import missing
 
         return missing(agent, self._definition)
 
@@ -585,7 +588,7 @@ class Statechart(Written[StateT]):
             AgentError: If the object has no ``state``.
             UnknownStateError: If this chart does not define its state.
         """
-        from prism.statechart.inspection._explain import explain
+        from prism.statechart.inspection import explain
 
         state = self._require_known_state(agent)
         return explain(self._as_it_runs, agent, trigger, context, state)
@@ -637,7 +640,7 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent: see `Statechart.explain`."""
-        from prism.statechart.inspection._explain import explain
+        from prism.statechart.inspection import explain
 
         self._require_flat("explanation", also_async=True)
         definition, machine = self._as_it_runs, self._machine

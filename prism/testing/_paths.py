@@ -12,7 +12,7 @@ from prism.errors import AgentError, FieldValueError
 from prism.statechart import Statechart
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart._identity import agent_name
-from prism.statechart.inspection._explain import explain
+from prism.statechart.inspection import explain
 from prism.statechart.states import state_text
 
 CUT = "..."

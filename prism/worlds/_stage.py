@@ -25,7 +25,7 @@ from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import append_record, make_record
 from prism.statechart._identity import SCALARS, given_name, identify
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge, trigger_text
 from prism.telemetry.events import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Box, Diagram, showable, to_dot, to_mermaid
 from prism.statechart import social_media_chart
-from prism.statechart.formats import to_outline
+from prism.statechart.outline import to_outline
 
 QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")

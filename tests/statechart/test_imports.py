@@ -9,12 +9,13 @@ import prism.statechart
 from prism.statechart import reasoner
 
 LOADED = """
-    prism prism._lazy prism._version prism.errors prism.statechart prism.statechart._asking
+    prism prism._lazy prism._version prism.errors prism.statechart
     prism.statechart._definition prism.statechart._engine prism.statechart._engine.adopted
     prism.statechart._engine.checks prism.statechart._engine.deciding
     prism.statechart._engine.firing prism.statechart._engine.machine
     prism.statechart._engine.memory prism.statechart._engine.pending
-    prism.statechart._engine.writing prism.statechart._identity prism.statechart._nesting
+    prism.statechart._engine.reporting prism.statechart._engine.writing
+    prism.statechart._identity prism.statechart._nesting
     prism.statechart._tree prism.statechart._tree.hierarchy prism.statechart._tree.numbers
     prism.statechart._tree.problems
     prism.statechart.queries prism.statechart.social prism.statechart.statechart

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.formats import label_of, to_outline
+from prism.statechart.outline import label_of, to_outline
 
 Mood = state_enum("Mood", ["calm", "angry", "sad", "gone"])
 CALM, ANGRY, SAD, GONE = Mood

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError
 from prism.statechart import AgentState, Finding, Statechart, Transition, social_media_chart
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 
 if TYPE_CHECKING:
     pass

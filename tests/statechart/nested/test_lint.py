@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import AgentError
 from prism.statechart import History, State, Statechart, Transition, done
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 from tests.statechart.nested.phone import BASE, USED, Day, Owner, Phone, day, phone, whole_phone
 
 PLAIN = [Phone.POCKET, USED]

@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import History, In, State, Statechart, Transition, done
-from tests.statechart.nested.phone import Day, Owner, Phone, phone
+from tests.statechart.nested.phone import Day, Owner, Phone, day, phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -50,6 +50,10 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
             Transition("x", Phone.READING, Day.IDLE),
             "target <Day.IDLE: 'idle'> is not among the states",
         ),
+        (
+            Transition("x", Phone.POCKET, (Phone.SENT, Phone.ENGAGING)),
+            "'engaging' and 'sent' do not lie in different regions",
+        ),
         ("x", "transition 5 must be a Transition, got 'x'"),
         (Transition("x", "*", Phone.POCKET, internal=True), "it is internal, so its source"),
         (
@@ -61,6 +65,15 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
 def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None:
     """At definition, with its number and what to do."""
     assert message in misused(item)
+
+
+@pytest.mark.parametrize(
+    "targets", [(Day.FEED, Day.TIRED, Day.WRITING), (Day.AWAKE, Day.FEED), (Day.FEED, Day.FEED)]
+)
+def test_targets_that_are_never_active_together_are_refused(targets: Any) -> None:
+    """Be they in one region, or one inside the other."""
+    with pytest.raises(DefinitionError, match="do not lie in different regions"):
+        day(Transition("x", Day.ASLEEP, targets))
 
 
 def test_a_tree_that_cannot_be_is_refused() -> None:

@@ -1,14 +1,15 @@
-"""A chart's plain data as a declared document, and read.
+"""A chart as plain data, and back: the JSON form, which ``docs/charts.md`` describes.
 
-pydantic checks the document and makes the parts of the chart. Each text that names a state or a
-function becomes what it names.
+The data are the arguments of the chart's parts by their names. States stand in them as texts, and
+functions by names, for which whoever reads the data has the functions.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from functools import partial
 from reprlib import repr as brief
@@ -19,18 +20,118 @@ from pydantic import AfterValidator, Field, ValidationError
 from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.files._source import Where, key_of
-from prism.statechart._definition import DEFAULT_NAME, Definition
+from prism.statechart._definition import DEFAULT_NAME, Definition, arguments_of
+from prism.statechart._identity import own_name
 from prism.statechart._nesting import EventDescriptor, In, State
-from prism.statechart.formats._data import Functions
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, History, Transition
+
+Functions = Mapping[str, Callable[[Any, Any], object]]
+"""Guards or actions by the names under which charts are written and read."""
 
 MOST_LEVELS = 100
 """Levels of states inside states that a document may have."""
 
 _DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 
-# What names stand for
+_REQUIRED = ("state", "trigger", "source", "target")
+
+
+# Writing
+
+
+def to_data(
+    chart: Definition[Any], guards: Functions | None, actions: Functions | None
+) -> dict[str, Any]:
+    """Write a chart as plain data: see `Statechart.to_dict`."""
+    writer = _Writer(guards or {}, actions or {})
+    parts = arguments_of(chart).items()
+    data = {"schema": 2, **{key: writer.plain(value, key, chart.name) for key, value in parts}}
+    if writer.problems:
+        raise DefinitionError(
+            f"chart {chart.name!r} cannot be written as data: {joined(writer.problems, '; ')}"
+        )
+    return data
+
+
+def to_text(data: Mapping[str, Any]) -> str:
+    """Write plain data as JSON that people can read."""
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+class _Writer:
+    """Writes the parts of one chart, and collects the functions that cannot be named.
+
+    Args:
+        guards: Guards, rates and delays by name.
+        actions: Actions by name.
+    """
+
+    def __init__(self, guards: Functions, actions: Functions) -> None:
+        self.problems: list[str] = []
+        self._registered = {"guard": guards, "action": actions}
+        self._named: dict[tuple[str, str], object] = {}
+
+    def plain(self, value: Any, key: str, owner: object) -> Any:
+        """Return a value as plain data.
+
+        Args:
+            value: The value.
+            key: The key under which it stands.
+            owner: What it belongs to, for messages.
+        """
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case EventDescriptor():
+                return {"descriptor": str(value)}
+            case str():
+                return state_text(value)
+            case tuple() | list():
+                return [self.plain(each, key, owner) for each in value]
+            case Mapping():
+                return {state_text(each): ticks for each, ticks in value.items()}
+            case In():
+                return {"in": state_text(value.state)}
+            case History():
+                data = self._part(value, f"history of {state_text(value.state)!r}")
+                return {"history": data.pop("state"), **data}
+            case State():
+                return self._part(value, f"state {state_text(value.state)!r}")
+            case Transition():
+                return self._part(value, value)
+        return self._name(value, key, owner)
+
+    def _part(self, part: Any, owner: object) -> dict[str, Any]:
+        """Return the fields of a part of the chart that are required, or say something."""
+        values = ((field.name, getattr(part, field.name)) for field in fields(part))
+        return {
+            key: self.plain(value, key, owner)
+            for key, value in values
+            if key in _REQUIRED or value not in (None, False, ())
+        }
+
+    def _name(self, function: Any, key: str, owner: object) -> str | None:
+        kind = "action" if key in ("action", "entry", "exit") else "guard"
+        registered = self._registered[kind]
+        names = (name for name, known in registered.items() if known == function)
+        name = next(names, None) or own_name(function)
+        advice = f"register it, {kind}s={{'some_name': function}}"
+        if name is None:
+            self.problems.append(
+                f"the {key} of {owner} has no name of its own ({brief(function)}): {advice}"
+            )
+        elif (
+            registered.get(name, function) != function
+            or self._named.setdefault((kind, name), function) != function
+        ):
+            self.problems.append(
+                f"two {kind}s are called {name!r}, one of them in {owner}; for that one, {advice}"
+            )
+        return name
+
+
+# Reading: pydantic checks a document, and each text that names something becomes what it names
 
 
 @dataclass(frozen=True)
@@ -172,17 +273,14 @@ class ChartDocument(Declaration):
     description: AnyText = ""
 
 
-# Reading
-
-
 def read_chart(
     data: Any,
     line_of: Callable[[Where], int],
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
-) -> Definition[Any]:
-    """Read a chart: see `Statechart.from_dict`.
+) -> dict[str, Any]:
+    """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
     Args:
         data: The document.
@@ -192,7 +290,7 @@ def read_chart(
         enum: The class of the states; None for one made from the texts.
 
     Raises:
-        DefinitionError: Listing what is wrong with the document, or else with the chart.
+        DefinitionError: Listing what is wrong with the document.
     """
     data = dict(data) if isinstance(data, Mapping) else data
     name = data.get("name", DEFAULT_NAME) if isinstance(data, dict) else DEFAULT_NAME
@@ -216,7 +314,7 @@ def read_chart(
         raise refusal(name, problems) from None
     arguments = dict(document)
     del arguments["version"]
-    return Definition(**arguments)
+    return arguments
 
 
 def _texts(inside: Any, level: int = 0) -> Iterator[str]:

@@ -18,9 +18,8 @@ from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
-from prism.statechart._definition import DEFAULT_NAME, Definition
-from prism.statechart.formats._data import Functions
-from prism.statechart.formats._document import MOST_LEVELS, read_chart, refusal
+from prism.statechart._definition import DEFAULT_NAME
+from prism.statechart._document import MOST_LEVELS, Functions, read_chart, refusal
 from prism.statechart.transitions import ANY_STATE, TIMING
 from prism.telemetry.loggers import warn_standard
 
@@ -99,14 +98,16 @@ class _Writer:
         _set_own(element, data, "entry", "exit")
 
     def _write_transition(self, data: dict[str, Any]) -> None:
-        trigger, guard, sources = data["trigger"], data.get("guard"), [self.root]
+        trigger, guard = data["trigger"], data.get("guard")
+        source = self._states.get(data["source"])
         data["exact"] = isinstance(trigger, str)
-        if data["source"] in self._states:
-            sources, data["source"] = [self._states[data["source"]]], None
-        else:
+        if source is None:
             sources = [each for each in self.root if each.tag != "final"]
-        for source in sources:
-            element = SubElement(source, "transition")
+        else:
+            sources = [source]
+            del data["source"]
+        for each in sources:
+            element = SubElement(each, "transition")
             _set(
                 element,
                 event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
@@ -161,19 +162,19 @@ def _set_own(element: Element, data: Mapping[str, Any], *keys: str) -> None:
 
 def read_scxml(
     text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
-) -> Definition[Any]:
-    """Read a chart: see `Statechart.from_scxml`."""
+) -> dict[str, Any]:
+    """Return the arguments of the chart that a document describes: see `Statechart.from_scxml`."""
     reader = _Reader(_parse(text))
     data = reader.data()
     ignored: dict[str, int] = {}
     if problems := [*reader.unread(reader.root, ignored)]:
         raise refusal(data["name"], problems)
-    definition = read_chart(data, reader.line_of, guards, actions, enum)
+    arguments = read_chart(data, reader.line_of, guards, actions, enum)
     for namespace, line in ignored.items():
         warn_standard(
             f"SCXML document, line {line}: everything of the namespace {namespace!r} is ignored"
         )
-    return definition
+    return arguments
 
 
 def _parse(text: str) -> dict[Element, int]:
