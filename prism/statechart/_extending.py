@@ -79,22 +79,17 @@ def extended(
         former = [replace(x, source=every) if is_any_state(x.source) else x for x in former]
 
     members = _members(base, [member_of(each) for each in with_insides(added)])
-    limits = {_translated(state, members): ticks for state, ticks in base.timeouts.items()}
-    limits |= {_translated(state, members): ticks for state, ticks in timeouts.items()}
+    # a state is equal to its text, and to a member with the same one
+    limits = {**base.timeouts, **timeouts}
     naming = {
         "states": tree,
         "transitions": (*former, *transitions),
         "initial": replaced.get("initial", written["initial"]),
+        "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
         **{name: (*written[name], *listed(more)) for name, more in further.items()},
     }
-    return Definition(
-        **{
-            **written,
-            **replaced,
-            **{name: _translated(value, members) for name, value in naming.items()},
-            "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-        }
-    )
+    translated = {name: _translated(value, members) for name, value in naming.items()}
+    return Definition(**{**written, **replaced, **translated})
 
 
 # States
@@ -157,6 +152,8 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
     """Return a value with the members of the derived chart's enum as its states."""
     if isinstance(value, tuple):
         return tuple(_translated(each, members) for each in value)
+    if isinstance(value, dict):
+        return {_translated(state, members): ticks for state, ticks in value.items()}
     if isinstance(value, str):
         return members.get(state_text(value), value)
     if not isinstance(value, (Transition, State, History, OtherThan, In)):

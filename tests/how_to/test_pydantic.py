@@ -113,7 +113,7 @@ def test_a_field_of_records_is_written_and_read(guide: ModuleType) -> None:
     assert [record.to_dict() for record in again.state_history] == [
         record.to_dict() for record in agent.state_history
     ]
-    with pytest.raises(ValidationError, match="a record of a transition must have"):
+    with pytest.raises(ValidationError, match="a record of a transition cannot be read"):
         Walker(state_history=[{}])
 
 

@@ -282,8 +282,8 @@ class Engine(Checks[StateT]):
             state = agent.state
             arcs, listed, known, source = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
-            return self._missed(agent, trigger, context)
-
+            # not `_missed` from here: errors of guards would have this one as their context
+            arcs, listed = (), None
         if arcs != listed:
             return self._missed(agent, trigger, context)
         if source.on_exit:

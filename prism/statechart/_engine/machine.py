@@ -19,11 +19,10 @@ from transitions import EventData, Machine, MachineError, State, Transition
 from transitions.core import Condition, Event
 
 from prism.errors import DefinitionError
-from prism.statechart._asking import told
 from prism.statechart._definition import Definition
 from prism.statechart._identity import own_name
 from prism.statechart.states import is_state, state_enum, state_text
-from prism.statechart.transitions import Guard
+from prism.statechart.transitions import Guard, told
 from prism.statechart.transitions import Transition as Written
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
