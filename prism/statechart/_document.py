@@ -279,6 +279,7 @@ def read_chart(
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
+    problems: Iterable[tuple[int, str, str]] = (),
 ) -> dict[str, Any]:
     """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
@@ -288,6 +289,7 @@ def read_chart(
         guards: The functions for the names of guards.
         actions: The functions for the names of actions.
         enum: The class of the states; None for one made from the texts.
+        problems: What is wrong with it already: line, key and problem.
 
     Raises:
         DefinitionError: Listing what is wrong with the document.
@@ -298,7 +300,7 @@ def read_chart(
         texts = [*_texts(data)]
         members: Iterable[Any] = enum or (state_enum("State", texts) if texts else ())
     except DefinitionError as error:
-        raise refusal(name, [(line_of(("states",)), "states", str(error))]) from None
+        raise _refusal(name, [*problems, (line_of(("states",)), "states", str(error))]) from None
 
     named = _Named(
         {state_text(member): member for member in members},
@@ -306,12 +308,14 @@ def read_chart(
         {} if guards is None else guards,
         {} if actions is None else actions,
     )
+    document, told = None, [*problems]
     try:
         document = adapter(ChartDocument).validate_python(data, context=named)
     except ValidationError as error:
         found = shape_problems(ChartDocument, data, error)
-        problems = ((line_of(where), key_of(where), text) for where, text, _ in found)
-        raise refusal(name, problems) from None
+        told += [(line_of(where), key_of(where), text) for where, text, _ in found]
+    if document is None or told:
+        raise _refusal(name, told)
     arguments = dict(document)
     del arguments["version"]
     return arguments
@@ -329,7 +333,7 @@ def _texts(inside: Any, level: int = 0) -> Iterator[str]:
         yield from _texts(each, level + 1)
 
 
-def refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
+def _refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
     """Return the error that lists what is wrong with a document, by line, key and problem."""
     told = []
     for line, key, problem in sorted(problems):
