@@ -187,6 +187,11 @@ def _descriptor(text: str) -> EventDescriptor:
     return EventDescriptor(" ".join(text.split()))
 
 
+def _making(kind: Callable[..., Any]) -> AfterValidator:
+    """Return what makes a part of the chart of a document that has its fields."""
+    return AfterValidator(lambda document: kind(**dict(document)))
+
+
 def _state_part(given: Any, info: Any) -> Any:
     return State(**dict(given)) if isinstance(given, StateDocument) else _state(given, info)
 
@@ -212,16 +217,14 @@ class InDocument(Declaration):
 class HistoryDocument(Declaration):
     """A history as a target."""
 
-    history: StateName
+    state: StateName = Field(alias="history")
     deep: bool = False
     default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
 
 
 Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
-InState = Annotated[InDocument, AfterValidator(lambda it: In(it.state))]
-HistoryPart = Annotated[
-    HistoryDocument, AfterValidator(lambda it: History(it.history, it.deep, it.default))
-]
+InState = Annotated[InDocument, _making(In)]
+HistoryPart = Annotated[HistoryDocument, _making(History)]
 Targets = Annotated[
     AnyText | HistoryPart | list[AnyText | HistoryPart] | None, AfterValidator(_targets)
 ]
@@ -254,7 +257,7 @@ class TransitionDocument(Declaration):
     probability: float | None = None
 
 
-TransitionPart = Annotated[TransitionDocument, AfterValidator(lambda it: Transition(**dict(it)))]
+TransitionPart = Annotated[TransitionDocument, _making(Transition)]
 
 
 class ChartDocument(Declaration):
