@@ -47,14 +47,16 @@ class Place(NamedTuple):
         state: The leaf's member, or the configuration.
         leaves: The numbers of the active leaves, in document order.
         active: The numbers of all active states.
+        texts: Their texts, outermost first.
     """
 
     state: Any
     leaves: tuple[int, ...]
     active: frozenset[int]
+    texts: tuple[str, ...]
 
 
-NOWHERE = Place(None, (), frozenset())
+NOWHERE = Place(None, (), frozenset(), ())
 """Where an agent is that has not begun."""
 
 
@@ -146,7 +148,9 @@ class NestedRows:
         # one object for each state, so that a fire can compare by identity
         if type(state) is str:
             return self.place(self._state_at(leaves))
-        return Place(self._state_at(leaves), leaves, self.tree.active(leaves))
+        active = self.tree.active(leaves)
+        around = tuple(self.tree.texts[number] for number in sorted(active))
+        return Place(self._state_at(leaves), leaves, active, around)
 
     def _state_at(self, leaves: Iterable[int]) -> Any:
         members = [self.tree.nodes[number].state for number in leaves]

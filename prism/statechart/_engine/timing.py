@@ -206,11 +206,10 @@ class _Tick:
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
         return self.chart._steps.alone(self.agent, arcs[happening], self.context)
 
-    def _active(self, state: Any = None) -> list[str]:
+    def _active(self, state: Any = None) -> tuple[str, ...]:
         """Return the texts of the active states, outermost first: now, or in another state."""
         rows, state = self.chart._nested, state or self.agent.state
-        active = rows.place(state).active if state in rows else ()
-        return [rows.tree.texts[number] for number in sorted(active)]
+        return rows.place(state).texts if state in rows else ()
 
     def _time_in(self, state: str) -> int:
         """Return the ticks for which a state has been active; -1 if it is not."""
