@@ -81,7 +81,7 @@ ROOMS = sorted(
     {page.stem for page in _PAGES.glob("*.md")}
     - {"index", "command-line", "events", "feed-parameters"}
 )
-PARTS = ("statechart.formats", "statechart.inspection")
+PARTS = ("statechart.inspection", "statechart.outline")
 
 # these are imported when first used, so that autodoc would not see them
 for _name in prism.testing.__all__:

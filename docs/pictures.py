@@ -55,14 +55,22 @@ DOCS = Path(__file__).parent
 
 
 def tour(folder: Path) -> str:
-    """Draw what ``prism tour`` draws."""
+    """Draw the two pictures that ``prism tour`` draws, side by side."""
     command = [sys.executable, "-c", "from prism.cli import main; main()", "tour"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+    width, height, placed = 0, 0, []
+    for name in ("chart.svg", "curves.svg"):
+        picture = (folder / "tour" / name).read_text(encoding="utf-8")
+        placed.append(f'<g transform="translate({width} 0)">{picture}</g>')
+        own_width, own_height = map(int, re.findall(r'="(\d+)"', picture)[:2])
+        width, height = width + own_width, max(height, own_height)
+
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>\n'
 
 
 def part_of_tour(place: int) -> Callable[[Path], str]:
-    """Return what draws one of the two pictures that the tour shows side by side."""
+    """Return what draws one of the two."""
 
     def draw(_folder: Path) -> str:
         both = (DOCS / "pictures/tour.svg").read_text(encoding="utf-8")

@@ -32,29 +32,16 @@ class Archetype:
     inclinations: Mapping[str, float] = field(default_factory=dict)
 
 
-LURKER = Archetype(
-    "lurker",
-    engagement_threshold=0.7,
-    timeout_threshold=8,
-    share=0.90,
-    inclinations={"scrolling": 2.5, "engaging_like": 0.0, "composing": -1.0},
-)
-CONTRIBUTOR = Archetype(
-    "contributor",
-    engagement_threshold=0.5,
-    timeout_threshold=5,
-    share=0.09,
-    inclinations={"scrolling": 1.5, "engaging_like": 0.5, "composing": 1.0},
-)
-SUPERUSER = Archetype(
-    "superuser",
-    engagement_threshold=0.3,
-    timeout_threshold=3,
-    share=0.01,
-    inclinations={"scrolling": 0.5, "engaging_like": 0.5, "composing": 2.0},
-)
+def _inclined(scrolling: float, liking: float, composing: float) -> Mapping[str, float]:
+    return {"scrolling": scrolling, "engaging_like": liking, "composing": composing}
 
-ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONTRIBUTOR, SUPERUSER)}
+
+_ALL = (
+    Archetype("lurker", 0.7, 8, 0.90, _inclined(2.5, 0.0, -1.0)),
+    Archetype("contributor", 0.5, 5, 0.09, _inclined(1.5, 0.5, 1.0)),
+    Archetype("superuser", 0.3, 3, 0.01, _inclined(0.5, 0.5, 2.0)),
+)
+ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in _ALL}
 """The archetypes that a population file can name."""
 
 

@@ -6,15 +6,18 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from copy import copy, deepcopy
 from enum import Enum
+from functools import partial
 from operator import attrgetter
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
+from prism.agents.relevance import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
 from prism.statechart._engine.memory import assigned
 from prism.statechart._engine.writing import (
-    FIELD_DEFAULTS,
+    DEFAULT_MAX_HISTORY_DEPTH,
+    DEFAULT_TIMEOUT_THRESHOLD,
     append_record,
     is_pydantic,
     make_record,
@@ -22,22 +25,26 @@ from prism.statechart._engine.writing import (
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 
-_STORED = (
-    "_prism_state",
-    "_prism_ticks",
-    "_prism_history",
-    "_prism_engagement",
-    "_prism_timeout",
-    "_prism_memory",
-)
 _WRITTEN_BY_ENGINE = (
-    "state",
-    "ticks_in_state",
-    "state_history",
-    "max_history_depth",
-    "timeout_threshold",
-    "transition_to",
+    *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
+    *("state_history", "max_history_depth"),
 )
+
+
+def _checked(stored: str, check: Callable[[Any], Any]) -> property:
+    """Return a property for a stored value that is checked when it is assigned."""
+
+    def assign(agent: Any, value: Any) -> None:
+        setattr(agent, stored, check(value))
+
+    # attrgetter runs in C: every fire reads some of these
+    return property(attrgetter(stored), assign)
+
+
+def _whole_number(field: str, least: int, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
+    return value
 
 
 class StatechartMixin:
@@ -48,8 +55,8 @@ class StatechartMixin:
     agents start in its first member.
 
     Equality, hash, repr and serialisation do not change for a class that names its fields, such as
-    a dataclass. Code that lists ``vars(self)`` finds five more names there, each with a leading
-    underscore. Copies and pickles include the fields, unless the class defines ``__reduce__``,
+    a dataclass. Code that lists ``vars(self)`` finds more names there, each beginning with
+    ``_prism_``. Copies and pickles include the fields, unless the class defines ``__reduce_ex__``,
     ``__copy__`` or ``__deepcopy__`` and leaves them out.
 
     Attributes:
@@ -73,6 +80,12 @@ class StatechartMixin:
     # faster. A class that overrides one of the properties turns this off (`__new__`).
     _prism_kept: ClassVar[bool] = True
 
+    # until an agent gets values of its own
+    _prism_ticks = 0
+    _prism_engagement = 0.5
+    _prism_timeout = DEFAULT_TIMEOUT_THRESHOLD
+    _prism_memory: dict[str, Any] | None = None
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create the object with its fields set."""
         # with the first object, since Django adds a model's fields when the class has been made
@@ -84,24 +97,19 @@ class StatechartMixin:
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
         agent: Any = made
-
         try:
             agent._prism_state = next(iter(cls.state_type))
+            agent._prism_history = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
         except AttributeError as error:
             raise AgentError(
                 f"{cls.__name__} is frozen ({error}): put the frozen value into a field of an "
                 "agent with StatechartMixin"
             ) from error
 
-        agent._prism_ticks = FIELD_DEFAULTS["ticks_in_state"]
-        agent._prism_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
-        agent._prism_engagement = FIELD_DEFAULTS["engagement_threshold"]
-        agent._prism_timeout = FIELD_DEFAULTS["timeout_threshold"]
-
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse a pydantic model."""
+        """Refuse a pydantic model, which would lose the fields without a word."""
         super().__init_subclass__(**kwargs)
         if is_pydantic(cls):
             raise AgentError(
@@ -111,78 +119,48 @@ class StatechartMixin:
             )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Include the fields in copies and pickles."""
+        """Include the fields in copies and pickles, even if a ``__getstate__`` omits them."""
         reduced: Any = super().__reduce_ex__(protocol)
         if isinstance(reduced, str):
             return reduced
 
         make, args, *rest = reduced
-        if rest:
-            rest[0] = _with_own_records(rest[0])
-        has_fields = bool(rest) and isinstance(rest[0], dict) and "_prism_state" in rest[0]
-        if has_fields or type(self).__reduce__ is not object.__reduce__:
-            return make, args, *rest
+        fields = {name: value for name, value in vars(self).items() if name.startswith("_prism_")}
+        if rest and isinstance(rest[0], dict):
+            rest[0] = {name: value for name, value in rest[0].items() if name not in fields}
 
-        # A ``__getstate__`` of the class, such as that of attrs with slots, may omit them.
-        fields = {name: value for name, value in vars(self).items() if name in _STORED}
-
-        return _restore, (make, args, _with_own_records(fields)), *rest
+        # a copy shares neither history nor memory
+        fields["_prism_history"] = copy(self._prism_history)
+        if self._prism_memory is not None:
+            fields["_prism_memory"] = deepcopy(self._prism_memory)
+        return _restore, (make, args, fields), *rest
 
     def _set_state(self, value: Any) -> None:
         if not _is_state_of(value, self.state_type):
-            members = ", ".join(
-                f"{self.state_type.__name__}.{member.name}" for member in self.state_type
-            )
-            raise FieldTypeError(
-                f"state must be a member of {self.state_type.__name__}, got {value!r}: "
-                f"use one of {members}"
-            )
+            name = self.state_type.__name__
+            members = ", ".join(f"{name}.{member.name}" for member in self.state_type)
+            problem = f"state must be a member of {name}, got {value!r}"
+            raise FieldTypeError(f"{problem}: use one of {members}")
 
         assigned(self.state_memory or {}, self.state, value)
         self._prism_state, self._prism_ticks = value, 0
 
     if TYPE_CHECKING:
-
-        @property
-        def state(self) -> Any:
-            """Current behavioural state."""
-
-        @state.setter
-        def state(self, value: Any) -> None: ...
-
+        state: Any
+        state_memory: dict[str, Any] | None
+        ticks_in_state: int
+        engagement_threshold: float
+        timeout_threshold: int
     else:
-        # attrgetter runs in C: every fire reads the state
-        state = property(attrgetter("_prism_state"), _set_state, doc="Current behavioural state.")
-
-    @property
-    def state_memory(self) -> dict[str, Any] | None:
-        """What a chart with histories or timers remembers about the agent, or None."""
-        # past a ``__getattr__`` of the class, which might find another object's memory
-        try:
-            memory: dict[str, Any] | None = object.__getattribute__(self, "_prism_memory")
-        except AttributeError:
-            return None
-
-        return memory
-
-    @state_memory.setter
-    def state_memory(self, value: dict[str, Any] | None) -> None:
-        if value is not None and not isinstance(value, dict):
-            raise FieldTypeError(f"state_memory must be a dict or None, got {value!r}")
-        # so that other agents have no such name in their ``vars``
-        if value is not None:
-            self._prism_memory = value
-        elif self.state_memory is not None:
-            del self._prism_memory
-
-    @property
-    def ticks_in_state(self) -> int:
-        """Ticks since the last transition."""
-        return self._prism_ticks
-
-    @ticks_in_state.setter
-    def ticks_in_state(self, value: int) -> None:
-        self._prism_ticks = _whole_number("ticks_in_state", value, least=0)
+        state = property(attrgetter("_prism_state"), _set_state)
+        state_memory = _checked("_prism_memory", lambda memory: memory)
+        ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
+        engagement_threshold = _checked(
+            "_prism_engagement", partial(checked_relevance, "engagement_threshold")
+        )
+        timeout_threshold = _checked(
+            "_prism_timeout", partial(_whole_number, "timeout_threshold", 1)
+        )
 
     @property
     def state_history(self) -> deque[StateTransition]:
@@ -205,45 +183,8 @@ class StatechartMixin:
 
     @max_history_depth.setter
     def max_history_depth(self, value: int) -> None:
-        self._prism_history = deque(
-            self._prism_history, maxlen=_whole_number("max_history_depth", value, least=1)
-        )
-
-    @property
-    def engagement_threshold(self) -> float:
-        """Relevance from which the agent engages."""
-        return self._prism_engagement
-
-    @engagement_threshold.setter
-    def engagement_threshold(self, value: float) -> None:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not 0.0 <= value <= 1.0
-        ):
-            raise FieldValueError(
-                f"engagement_threshold must be a number from 0.0 to 1.0, got {value!r}"
-            )
-
-        self._prism_engagement = float(value)
-
-    @property
-    def timeout_threshold(self) -> int:
-        """Longest dwell time in one state, in ticks."""
-        return self._prism_timeout
-
-    @timeout_threshold.setter
-    def timeout_threshold(self, value: int) -> None:
-        self._prism_timeout = _whole_number("timeout_threshold", value, least=1)
-
-    def tick(self) -> int:
-        """Count one tick, without checking for a time-out; `Statechart.tick` does both.
-
-        Returns:
-            The dwell time in ticks.
-        """
-        self.ticks_in_state += 1
-        return self.ticks_in_state
+        depth = _whole_number("max_history_depth", 1, value)
+        self._prism_history = deque(self._prism_history, maxlen=depth)
 
     def is_timed_out(self) -> bool:
         """Return True if the agent has dwelt longer than its ``timeout_threshold``."""
@@ -279,23 +220,7 @@ def _is_state_of(value: object, state_type: type[Enum]) -> bool:
     return all(isinstance(leaf, state_type) for leaf in leaves)
 
 
-def _with_own_records(saved: Any) -> Any:
-    """Return what a copy is made of, so that it shares neither history nor memory."""
-    if not isinstance(saved, dict) or "_prism_history" not in saved:
-        return saved
-    own = {**saved, "_prism_history": copy(saved["_prism_history"])}
-    if "_prism_memory" in own:
-        own["_prism_memory"] = deepcopy(own["_prism_memory"])
-    return own
-
-
 def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
     agent = make(*args)
     vars(agent).update(fields)
     return agent
-
-
-def _whole_number(field: str, value: Any, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
-    return value

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prism.agents._archetypes import ARCHETYPES, LURKER, Archetype
+from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents.social_agent import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import RandomStream
@@ -18,52 +18,10 @@ TOPICS = (
 """Interests of synthetic agents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Communities:
-    """The communities of a synthetic population.
-
-    Args:
-        size: Agents in a community, from 1 on.
-        topics: Topics of a community, from which its agents have their interests, 1 to 15.
-        most_interests: Most interests of an agent, from 1 on; all numbers up to it are equally
-            likely.
-        least_follows: Fewest draws of agents to follow; repeated draws and the agent itself are
-            left out.
-        most_follows: Most draws; all numbers between the two are equally likely.
-        hub_share: Probability that a draw is among the contributors and superusers of the
-            community, rather than among all agents.
-
-    Raises:
-        FieldValueError: If a value is out of range.
-    """
-
-    size: int = 100
-    topics: int = len(TOPICS)
-    most_interests: int = 3
-    least_follows: int = 2
-    most_follows: int = 12
-    hub_share: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Refuse impossible communities."""
-        if self.size < 1:
-            raise FieldValueError(f"a community needs at least one agent, got {self.size}")
-        if not 1 <= self.most_interests <= self.topics <= len(TOPICS):
-            raise FieldValueError(
-                f"a community has 1 to {len(TOPICS)} topics and an agent at most as many "
-                f"interests, got {self.topics} topics and {self.most_interests} interests"
-            )
-        if not 0 <= self.least_follows <= self.most_follows:
-            raise FieldValueError(
-                f"least_follows must be from 0 to most_follows, got {self.least_follows} and "
-                f"{self.most_follows}"
-            )
-        if not 0 <= self.hub_share <= 1:
-            raise FieldValueError(f"hub_share must be from 0 to 1, got {self.hub_share}")
-
-
-COMMUNITIES = Communities()
-"""The default communities of a population."""
+_COMMUNITY = 100
+_MOST_INTERESTS = 3
+_FEWEST_FOLLOWS, _MOST_FOLLOWS = 2, 12
+_HUB_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +59,6 @@ def synthetic_population(
     *,
     seed: int = 0,
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
-    communities: Communities = COMMUNITIES,
 ) -> Population:
     """Generate a population with communities, archetypes, interests and a follow graph.
 
@@ -114,7 +71,6 @@ def synthetic_population(
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
         archetypes: The kinds of agents by name, with their shares.
-        communities: Communities that replace the default ones.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -124,12 +80,35 @@ def synthetic_population(
 
     width = max(4, len(str(size)))
     ids = [f"agent_{number:0{width}}" for number in range(1, size + 1)]
-    making = _Making(random.Random(f"population {seed}"), seed, ids, archetypes, communities)
-    agents = [
-        agent for start in range(0, size, communities.size) for agent in _community(making, start)
-    ]
+    draw = random.Random(f"population {seed}")
+    agents: list[SocialAgent] = []
+    for start in range(0, size, _COMMUNITY):
+        members = ids[start : start + _COMMUNITY]
+        kinds = {agent_id: archetype_for(agent_id, seed, archetypes) for agent_id in members}
+        hubs = [each for each, kind in kinds.items() if kind.name != "lurker"] or members
+        suffix = f" {start // _COMMUNITY + 1}" if start else ""
+        topics = [topic + suffix for topic in TOPICS]
+
+        agents += [
+            SocialAgent(
+                agent_id,
+                interests=draw.sample(topics, draw.randint(1, _MOST_INTERESTS)),
+                personality=f"A typical {kind.name}.",
+                archetype=kind,
+                following=sorted(_follows(draw, hubs, ids) - {agent_id}),
+            )
+            for agent_id, kind in kinds.items()
+        ]
 
     return Population(agents, opening_posts(agents, seed=seed))
+
+
+def _follows(draw: random.Random, hubs: Sequence[str], ids: Sequence[str]) -> set[str]:
+    """Draw whom an agent follows, perhaps itself."""
+    return {
+        draw.choice(hubs if draw.random() < _HUB_SHARE else ids)
+        for _ in range(draw.randint(_FEWEST_FOLLOWS, _MOST_FOLLOWS))
+    }
 
 
 def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedPost]:
@@ -139,66 +118,15 @@ def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedP
         agents: The authors, in order; an agent without interests has no post.
         seed: The same seed gives the same posts.
     """
-    return [
-        _seed_post(RandomStream(seed, agent.agent_id, "post"), agent)
-        for agent in agents
-        if agent.interests
-    ]
+    posts = []
+    for agent in agents:
+        if agent.interests:
+            stream = RandomStream(seed, agent.agent_id, "post")
+            topic = agent.interests[stream.index(len(agent.interests))]
+            text = f"What I have been thinking about {topic} lately."
+            posts.append(SeedPost(agent.agent_id, text, (topic,)))
 
-
-@dataclass(frozen=True, slots=True)
-class _Making:
-    """A population that is being made.
-
-    Args:
-        draw: Random numbers for interests and follows.
-        seed: Seed of the archetypes.
-        ids: The ids of all agents.
-        archetypes: The kinds of agents.
-        like: Settings of the communities.
-    """
-
-    draw: random.Random
-    seed: int
-    ids: list[str]
-    archetypes: Mapping[str, Archetype]
-    like: Communities
-
-
-def _community(making: _Making, start: int) -> list[SocialAgent]:
-    draw, like = making.draw, making.like
-    members = making.ids[start : start + like.size]
-    names = TOPICS[: like.topics]
-    topics = [topic if start == 0 else f"{topic} {start // like.size + 1}" for topic in names]
-    kinds = [archetype_for(agent_id, making.seed, making.archetypes) for agent_id in members]
-    hubs = [
-        agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind.name != LURKER.name
-    ] or members
-
-    return [
-        SocialAgent(
-            agent_id,
-            interests=draw.sample(topics, draw.randint(1, like.most_interests)),
-            personality=f"A typical {kind.name}.",
-            archetype=kind,
-            following=_follow(making, agent_id, hubs),
-        )
-        for agent_id, kind in zip(members, kinds, strict=True)
-    ]
-
-
-def _follow(making: _Making, agent_id: str, hubs: list[str]) -> list[str]:
-    draw, like = making.draw, making.like
-    chosen = {
-        draw.choice(hubs if draw.random() < like.hub_share else making.ids)
-        for _ in range(draw.randint(like.least_follows, like.most_follows))
-    }
-    return sorted(chosen - {agent_id})
-
-
-def _seed_post(stream: RandomStream, author: SocialAgent) -> SeedPost:
-    topic = author.interests[stream.index(len(author.interests))]
-    return SeedPost(author.agent_id, f"What I have been thinking about {topic} lately.", (topic,))
+    return posts
 
 
 def archetype_for(

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import orjson
 
 from prism.agents._archetypes import Archetype, archetype_named
 from prism.agents._mixin import StatechartMixin
-from prism.agents._relevance import Terms, overlap, relevance, terms_of
+from prism.agents.relevance import relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart.social import DECIDES
-from prism.statechart.states import state_text
+
+_THRESHOLDS = ("engagement_threshold", "timeout_threshold")
 
 PendingAction = Literal["reply", "reshare", "post"]
-
-_KEYS = ("agent_id", "current_state", "ticks_in_state", "state_history")
-_RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
 
 
 class SocialAgent(StatechartMixin):
@@ -43,7 +41,8 @@ class SocialAgent(StatechartMixin):
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Maximum length of the history.
-        attributes: Further plain data about it, for guards, actions and analysis.
+        attributes: Further data about it, such as columns of a file, for guards, actions and
+            analysis: values that JSON gives back unchanged.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -93,15 +92,12 @@ class SocialAgent(StatechartMixin):
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
-        self._attributes = plain_attributes(attributes) if attributes else {}
-        given = {
-            "engagement_threshold": engagement_threshold,
-            "timeout_threshold": timeout_threshold,
-        }
-        for field, value in given.items():
-            chosen = getattr(self.archetype, field, None) if value is None else value
-            if chosen is not None:
-                setattr(self, field, chosen)
+        self.attributes: dict[str, Any] = plain_attributes(attributes) if attributes else {}
+        thresholds = (engagement_threshold, timeout_threshold)
+        for field, given in zip(_THRESHOLDS, thresholds, strict=True):
+            value = getattr(self.archetype, field, None) if given is None else given
+            if value is not None:
+                setattr(self, field, value)
 
     @property
     def interests(self) -> list[str]:
@@ -112,25 +108,13 @@ class SocialAgent(StatechartMixin):
     def interests(self, topics: Iterable[str]) -> None:
         self._interests = _texts("interests", topics)
 
-        # Relevance is rated for every post of a feed, so its terms are computed once, and the last
-        # rating is kept: a guard and the reasoner ask for the same post in turn.
+        # relevance is rated for every post of a feed, so its terms are computed once
         self._terms = terms_of(self._interests)
-        self._rated: object = None
-        self._rating = 0.0
 
-        # The guard's rating is kept separately: a class may rate posts in its own way, and calling
-        # it again for the log could change the run.
+        # The guard's rating is kept for the log: a class may rate posts in its own way, and calling
+        # it again could change the run.
         self._weighed: object = None
         self._weight = 0.0
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Further data about the agent, such as columns of a file; values that JSON can hold."""
-        return self._attributes
-
-    @attributes.setter
-    def attributes(self, values: Mapping[str, Any]) -> None:
-        self._attributes = plain_attributes(values)
 
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
@@ -138,15 +122,7 @@ class SocialAgent(StatechartMixin):
         Args:
             context: A relevance number, a mapping, or a post.
         """
-        if context is self._rated:
-            return self._rating
-
-        terms = getattr(context, "terms", None)
-        if not isinstance(terms, Terms):
-            return relevance(self._terms, context)
-
-        self._rated, self._rating = context, overlap(self._terms, terms)
-        return self._rating
+        return relevance(self._terms, context)
 
     def should_engage(self, context: Any) -> bool:
         """Return True if an event's context is relevant enough to engage with.
@@ -211,65 +187,9 @@ class SocialAgent(StatechartMixin):
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], **fields: Any) -> Self:
-        """Return an agent with the state and history that `to_dict` returned.
-
-        Args:
-            data: State and history.
-            fields: Further arguments of the constructor, such as the persona. The default of
-                ``max_history_depth`` is large enough for the whole history.
-
-        Raises:
-            FieldValueError: If a key is missing or unknown, or its value is not valid.
-        """
-        _require_keys("agent", data, _KEYS, optional=("attributes",))
-        history = data["state_history"]
-        if not isinstance(history, list):
-            raise FieldValueError(f"state_history must be a list of transitions, got {history!r}")
-
-        fields.setdefault("max_history_depth", max(DEFAULT_MAX_HISTORY_DEPTH, len(history)))
-        if "attributes" in data:
-            fields.setdefault("attributes", plain_attributes(data["attributes"]))
-
-        return cls(
-            data["agent_id"],
-            state=_state(cls.state_type, data["current_state"]),
-            ticks_in_state=data["ticks_in_state"],
-            state_history=[_record(cls.state_type, entry) for entry in history],
-            **fields,
-        )
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the data that a world keeps about the agent; a subclass adds its own fields."""
-        return {
-            **self.to_dict(),
-            "interests": list(self.interests),
-            "personality": self.personality,
-            "following": list(self.following),
-            "pending_action": self.pending_action,
-            "thresholds": [self.engagement_threshold, self.timeout_threshold],
-        }
-
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Restore the agent to what it was when `snapshot` returned the data.
-
-        Raises:
-            FieldValueError: If a value is not valid.
-        """
-        self.state = cast(Any, _state(self.state_type, data["current_state"]))
-        self.ticks_in_state = data["ticks_in_state"]
-        self.state_history = [_record(self.state_type, entry) for entry in data["state_history"]]
-        self.attributes = data.get("attributes", {})
-        self.interests = data["interests"]
-        self.personality = data["personality"]
-        self.following = tuple(data["following"])
-        self.pending_action = data["pending_action"]
-        self.engagement_threshold, self.timeout_threshold = data["thresholds"]
-
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the last rated posts, so that a copy does not include their whole cascades."""
-        return {**self.__dict__, "_rated": None, "_weighed": None}
+        """Leave out the last rated post, so that a copy does not include its whole cascade."""
+        return {**self.__dict__, "_weighed": None}
 
     def __repr__(self) -> str:
         """Show id and state."""
@@ -277,84 +197,30 @@ class SocialAgent(StatechartMixin):
 
 
 def _texts(field: str, values: Iterable[str]) -> list[str]:
+    # a string is iterable, too
     if isinstance(values, str):
         raise FieldValueError(
             f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]"
         )
 
-    texts = list(values)
-    wrong = [text for text in texts if not isinstance(text, str) or not text.strip()]
-    if wrong:
-        raise FieldValueError(
-            f"{field} must be non-empty strings, got {', '.join(map(repr, wrong))}"
-        )
-
-    return texts
-
-
-def _require_keys(
-    what: str, data: Any, keys: tuple[str, ...], *, optional: tuple[str, ...] = ()
-) -> None:
-    if not isinstance(data, Mapping):
-        raise FieldValueError(
-            f"{what} must be an object with the keys {', '.join(keys)}, got {data!r}"
-        )
-
-    missing = [key for key in keys if key not in data]
-    unknown = [str(key) for key in data if key not in (*keys, *optional)]
-    if missing or unknown:
-        found = "; ".join(
-            f"{label} {', '.join(names)}"
-            for label, names in (("missing", missing), ("unknown", unknown))
-            if names
-        )
-        raise FieldValueError(f"{what}: {found}: its keys are {', '.join(keys)}")
-
-
-def _state(states: type[Enum], text: Any) -> Enum:
-    try:
-        return states(text)
-    except ValueError:
-        known = ", ".join(map(state_text, states))
-        raise FieldValueError(f"{text!r} is not a state: use one of {known}") from None
-
-
-def _record(states: type[Enum], entry: Any) -> StateTransition:
-    _require_keys("state_history entry", entry, _RECORD_KEYS)
-    trigger, context = entry["trigger"], entry["context"]
-    if not isinstance(trigger, str) or not trigger:
-        raise FieldValueError(f"trigger must be a non-empty string, got {trigger!r}")
-    if context is not None and not isinstance(context, Mapping):
-        raise FieldValueError(f"context must be an object or null, got {context!r}")
-
-    return StateTransition.from_dict(entry, lambda text: _state(states, text))
+    return list(values)
 
 
 def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes as a dict, if JSON gives them back unchanged.
 
     Raises:
-        FieldValueError: If they are not a mapping, or a value is not plain. The message names the
-            attribute.
+        FieldValueError: If it would change or refuse a value.
     """
-    if not isinstance(values, Mapping):
-        raise FieldValueError(f"attributes must be a mapping of names to values, got {values!r}")
-
-    for name, value in values.items():
-        if not isinstance(name, str) or not _survives(name, value):
-            raise FieldValueError(
-                f"attribute {name!r} must have a text as its name, and a value that JSON gives "
-                f"back unchanged, got {value!r}"
-            )
-
-    return dict(values)
-
-
-def _survives(name: str, value: Any) -> bool:
+    attributes = dict(values)
     # JSON would turn NaN into null, a tuple into a list, and an enum member into its value
     try:
-        pair = orjson.loads(orjson.dumps([name, value]))
-    except orjson.JSONEncodeError:  # a TypeError, also for integers beyond 64 bits
-        return False
+        is_plain = orjson.loads(orjson.dumps(attributes)) == attributes
+    except orjson.JSONEncodeError:
+        is_plain = False
+    if not is_plain:
+        raise FieldValueError(
+            f"attributes must be values that JSON gives back unchanged, got {attributes!r}"
+        )
 
-    return bool(pair == [name, value])
+    return attributes

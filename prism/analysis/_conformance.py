@@ -56,7 +56,7 @@ def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
         KeyError: If no agent of the chart can be in one of the two.
     """
     place, leaves = rows.place(source), rows.place(target).leaves
-    entered = {number: rows.tree.inside(leaves, number) for number in rows.planner.kept}
+    entered = {number: rows.tree.inside(leaves, number) for number in rows.hierarchy.kept}
     memory = {number: inside for number, inside in entered.items() if inside}
     triggers = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
     found = chain.from_iterable(rows.groups(place.leaves, each) for each in triggers)

@@ -52,7 +52,7 @@ def show(chart: ChartArgument) -> None:
     prism chart show social_media
     """
     from prism.cli._chart_argument import chart_from
-    from prism.statechart.formats._export import to_outline
+    from prism.statechart.outline import to_outline
 
     found = chart_from(chart)
     outline, written = to_outline(found.definition), found.definition.written
@@ -177,24 +177,19 @@ def _print_states(states: Sequence[str], outline: Diagram) -> None:
         "final": outline.final_states,
     }
 
-    def row(name: str) -> tuple[str, str, str]:
+    def row(name: str) -> tuple[str, str]:
         depth, box = 0, name
         while box in around:
             depth, box = depth + 1, around[box]
         notes = [kind for kind, names in kinds.items() if name in names]
-        limit = outline.timeouts.get(name)
-        return (
-            "  " * depth + name,
-            ", ".join([*notes, *outline.notes.get(name, ())]),
-            "" if limit is None else f"{limit} ticks",
-        )
+        return "  " * depth + name, ", ".join([*notes, *outline.notes.get(name, ())])
 
-    print_table(map(row, states), "state", "", "time-out after")
+    print_table(map(row, states), "state", "")
 
 
 def _print_transitions(states: Sequence[str], written: Sequence[Transition[Any]]) -> None:
     """Print transitions as they were written, those of one source together."""
-    from prism.statechart.formats._export import label_of
+    from prism.statechart.outline import label_of
     from prism.statechart.states import state_text
     from prism.statechart.transitions import is_any_state, target_text
 

@@ -30,10 +30,10 @@ def tour(
     """Answer a question in seconds: does a warning stop a rumour? Needs no model.
 
     Run the rumour with and without a warning, once each for every seed. The output has the
-    difference with its interval, one figure, and what one agent did and why.
+    difference with its interval, two pictures, and what one agent did and why.
 
     Options:
-        out: New folder for the figure and for two of the runs.
+        out: New folder for the pictures and for two of the runs.
         seeds: Number of runs in each arm.
 
     [bold]Example[/bold]
@@ -54,8 +54,7 @@ def tour(
             curves[arm].append([100 * (known or 0) for known in results.series("reached")])
 
     events = _events(out / _FOLDERS["no warning"])
-    figure = out / "rumour.svg"
-    figure.write_text(_drawn(curves, events), encoding="utf-8")
+    _draw(out, curves, events)
 
     question = "[bold]Does a warning stop a rumour?[/bold]"
     asked = f"{question} {_AGENTS} people, {seeds} seeds, each run with and without it."
@@ -63,7 +62,7 @@ def tour(
     warned = _events(out / _FOLDERS["a warning in round 10"])
     _print_part(f"{asked}\n", _answer(curves))
     _print_part(f"\n{told}\n", _story(events, warned))
-    _print_part("\n[bold]What to try next[/bold]\n", _next_lines(out, figure))
+    _print_part("\n[bold]What to try next[/bold]\n", _next_lines(out))
 
 
 def _print_part(heading: str, lines: Iterator[str]) -> None:
@@ -79,11 +78,13 @@ def _events(folder: Path) -> list[Event]:
     return [parse_json(line) for line in text.splitlines()]
 
 
-def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]) -> str:
-    """Draw the chart with its traffic beside the curves of all runs."""
-    from prism.drawing import beside, draw_curves, draw_svg
+def _draw(
+    out: Path, curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Event]
+) -> None:
+    """Draw the curves of all runs, and the chart with the traffic of one."""
+    from prism.drawing import draw_curves, draw_svg
     from prism.examples.rumour import Person
-    from prism.statechart.formats._export import to_outline
+    from prism.statechart.outline import to_outline
 
     made = [event for event in events if event["event"] == "statechart.transition"]
     asked = [event for event in events if event["event"] == "reasoner.decision"]
@@ -91,7 +92,9 @@ def _drawn(curves: Mapping[str, Sequence[Sequence[float]]], events: Sequence[Eve
     # a decision to stay is no transition
     traffic.update((each["state"],) * 2 for each in asked if each["chosen"] == each["state"])
     chart = draw_svg(to_outline(Person.chart.definition), traffic, caption=_CAPTION)
-    return beside([chart, draw_curves(curves, title=_TITLE, across="round", up="%")])
+    (out / "chart.svg").write_text(chart, encoding="utf-8")
+    drawn = draw_curves(curves, title=_TITLE, across="round", up="%")
+    (out / "curves.svg").write_text(drawn, encoding="utf-8")
 
 
 def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
@@ -177,10 +180,11 @@ def _told(event: Event) -> str | None:
     return f"heard it from {friend}, {did} (chance {event['probabilities'][chosen]:.0%})"
 
 
-def _next_lines(out: Path, figure: Path) -> Iterator[str]:
+def _next_lines(out: Path) -> Iterator[str]:
     unwarned = quote(str(out / _FOLDERS["no warning"]))
     lines = {
-        f"open {quote(str(figure))}": "the chart with its traffic, beside all curves",
+        f"open {quote(str(out / 'curves.svg'))}": "the curves of all runs",
+        f"open {quote(str(out / 'chart.svg'))}": "the chart, with its traffic in one of them",
         f"prism log decision {unwarned}": "every decision, with its chances",
         "prism world show rumour": "what this world consists of",
         f"prism run rumour --agents {_AGENTS} --set friends=4 --out runs/four": (

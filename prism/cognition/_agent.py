@@ -23,7 +23,7 @@ from prism.reasoner._tokens import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 _MOST_NEWS = 50
 

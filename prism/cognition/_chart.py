@@ -9,7 +9,7 @@ from typing import Any
 
 from prism.cognition._settings import MEMORY_ACTIONS
 from prism.statechart import Statechart, Transition
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 CHART_NAME = "cognition"
 

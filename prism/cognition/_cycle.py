@@ -17,7 +17,7 @@ from prism.cognition._replies import AgentReply, AskedAction, read_reply
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.telemetry import events
-from prism.telemetry._loggers import active_logger, describe, report_anyhow
+from prism.telemetry.loggers import active_logger, describe, report
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
@@ -486,7 +486,7 @@ class CycleUnderWay:
         """Announce what happened; a warning is shown in any case."""
         about = {"agent_id": self._agent.agent_id, "cycle": self.told.number}
         if is_warning:
-            report_anyhow(self._agent._lent.logger, "warning", event, **about, **keys)
+            report(self._agent._lent.logger, "warning", event, **about, **keys)
         elif (logger := active_logger(self._agent._lent.logger)) is not None:
             logger.info(event, **about, **keys)
 

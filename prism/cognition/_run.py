@@ -33,7 +33,7 @@ from prism.runs._lent import Lent
 from prism.runs._makers import make_writer
 from prism.runs._options import ReplayOptions, recorded_log
 from prism.telemetry import events
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
+from prism.telemetry.loggers import EventLogger, describe, report
 from prism.worlds._addresses import address_of, file_of, found_at, function_at
 from prism.worlds._alone import Alone, AloneRun, Event, told_by
 from prism.worlds._loop import Loop
@@ -149,7 +149,7 @@ class Cycles(Alone):
     def _warn(self, event: str, **keys: Any) -> None:
         agent = self.agent
         about = {"agent_id": agent.agent_id, "cycle": agent.memory.cycle}
-        report_anyhow(agent._lent.logger, "warning", event, **about, **keys)
+        report(agent._lent.logger, "warning", event, **about, **keys)
 
     # Going on
 

@@ -9,32 +9,17 @@ from prism.drawing._frame import framed
 from prism.drawing._text import Text
 from prism.errors import DefinitionError
 
-Curve = Sequence[float]
-
-_MOST = 3
-"""How many groups have a colour."""
-_STYLE = """
-.prism-chart .one, .prism-chart .mean, .prism-chart .grid { fill: none; }
-.prism-chart .one { stroke-width: 1; opacity: 0.3; }
-.prism-chart .mean { stroke-width: 3; }
-.prism-chart .grid { opacity: 0.25; }
-.prism-chart .c0 { stroke: #8250df; }
-.prism-chart .c1 { stroke: #bf5b04; }
-.prism-chart .c2 { stroke: #0a7d6c; }
-@media (prefers-color-scheme: dark) {
-.prism-chart .c0 { stroke: #b58cff; }
-.prism-chart .c1 { stroke: #f0a35e; }
-.prism-chart .c2 { stroke: #4fd1b8; }
-}
-"""
-
+_LIGHT, _DARK = ("#8250df", "#bf5b04", "#0a7d6c"), ("#b58cff", "#f0a35e", "#4fd1b8")
+"""The colours of the groups."""
 _WIDTH, _HEIGHT = 460.0, 300.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 62.0, 44.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 446.0, 62.0, 256.0
 _LINES = 4
 """About how many lines a scale has."""
 
 
-def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: str, up: str) -> str:
+def draw_curves(
+    groups: Mapping[str, Sequence[Sequence[float]]], *, title: str, across: str, up: str
+) -> str:
     """Draw the curves of every group thin, and the mean of each group thick.
 
     Args:
@@ -52,50 +37,56 @@ def draw_curves(groups: Mapping[str, Sequence[Curve]], *, title: str, across: st
     """
     curves = [curve for group in groups.values() for curve in group]
     lengths = {len(curve) for curve in curves}
-    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= _MOST:
+    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_LIGHT):
         problem = "needs one to three groups of curves, all of the same length, 2 or more"
         raise DefinitionError(f"a picture of curves {problem}")
 
     length, most = lengths.pop(), max(map(max, curves)) or 1.0
     step = _round_step(most / _LINES)
     top = step * ceil(most / step)
-    right, below = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 
     def x(place: float) -> float:
-        return _LEFT + place / (length - 1) * (right - _LEFT)
+        return _LEFT + place / (length - 1) * (_RIGHT - _LEFT)
 
     def y(value: float) -> float:
-        return below - value / top * (below - _TOP)
+        return _BOTTOM - value / top * (_BOTTOM - _TOP)
 
-    def path(kind: str, curve: Curve) -> str:
+    def path(kind: str, curve: Sequence[float], look: str) -> str:
         points = (f"{x(place):.1f} {y(value):.1f}" for place, value in enumerate(curve))
-        return f'<path class="{kind}" d="M{" L".join(points)}"/>'
+        return f'<path class="{kind}" d="M{" L".join(points)}" fill="none" {look}/>'
 
     parts = [_text(_LEFT, 19, title, "start", "name")]
-    x_legend = right
+    x_legend = _RIGHT
     for place, name in reversed([*enumerate(groups)]):
         x_legend -= 7.0 * len(name)
         parts.append(_text(x_legend, 38, name, "start"))
-        parts.append(f'<path class="mean c{place}" d="M{x_legend - 24:.1f} 38 h18"/>')
+        parts.append(f'<path class="c{place}" d="M{x_legend - 24:.1f} 38 h18" stroke-width="3"/>')
         x_legend -= 40.0
     for number in range(round(top / step) + 1):
         height = y(number * step)
-        parts.append(f'<path class="line grid" d="M{_LEFT:.1f} {height:.1f} H{right:.1f}"/>')
+        parts.append(f'<path class="line" opacity="0.25" d="M{_LEFT} {height:.1f} H{_RIGHT}"/>')
         parts.append(_text(_LEFT - 6, height, f"{number * step:g}", "end"))
 
     every = max(1, round(_round_step(length / _LINES)))
     numbers = sorted({1, *range(every, length + 1, every)})
-    parts += [_text(x(number - 1), below + 12, str(number)) for number in numbers]
-    parts.append(_text((_LEFT + right) / 2, _HEIGHT - 14, across))
+    parts += [_text(x(number - 1), _BOTTOM + 12, str(number)) for number in numbers]
+    parts.append(_text((_LEFT + _RIGHT) / 2, _HEIGHT - 14, across))
     parts.append(_text(_LEFT, _TOP - 12, up, "start"))
 
+    means = []
     for place, group in enumerate(groups.values()):
-        parts += [path(f"one c{place}", curve) for curve in group]
-    for place, group in enumerate(groups.values()):
+        parts += [path(f"one c{place}", curve, 'opacity="0.3"') for curve in group]
         mean = [sum(values) / len(values) for values in zip(*group, strict=True)]
-        parts.append(path(f"mean c{place}", mean))
+        means.append(path(f"mean c{place}", mean, 'stroke-width="3"'))
 
-    return framed(title, _WIDTH, _HEIGHT, parts, _STYLE)
+    style = f"{_rules(_LIGHT)}@media (prefers-color-scheme: dark) {{{_rules(_DARK)}}}\n"
+    return framed(title, _WIDTH, _HEIGHT, [*parts, *means], style)
+
+
+def _rules(colours: Sequence[str]) -> str:
+    return "".join(
+        f"\n.prism-chart .c{place} {{ stroke: {each}; }}" for place, each in enumerate(colours)
+    )
 
 
 def _round_step(about: float) -> float:

@@ -8,7 +8,7 @@ DOT is Graphviz's (https://graphviz.org/doc/info/lang.html), Mermaid's is a ``st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 
 from prism.drawing._diagram import Diagram
 from prism.drawing._levels import Levels
@@ -39,35 +39,31 @@ def to_mermaid(diagram: Diagram) -> str:
     return "\n".join(_Mermaid(diagram).lines()) + "\n"
 
 
-class _Language:
-    """What the languages have in common."""
+class _Language(Levels):
+    """What the languages have in common: an id for each state."""
 
     def __init__(self, diagram: Diagram) -> None:
-        self.diagram = diagram
-        self.levels = Levels(diagram)
-        self.ids: dict[str | None, str] = {
-            None: "any",
-            **{state: f"s{number}" for number, state in enumerate(diagram.states)},
-        }
-        self.has_rest = any(arrow.source is None for arrow in diagram.arrows)
+        super().__init__(diagram)
+        self.ids: dict[str | None, str] = {None: "any"}
+        self.ids |= {state: f"s{number}" for number, state in enumerate(diagram.states)}
 
-    def nodes(self, states: Set[str], level: str | None) -> list[str]:
-        """Return the ids of the states of a level that are among some."""
-        return [self.ids[state] for state in self.levels.states(level) if state in states]
+    def has_rest(self) -> bool:
+        """Return True if an arrow leads from every other state."""
+        return any(arrow.source is None for arrow in self.diagram.arrows)
 
 
 class _Dot(_Language):
     def lines(self) -> Iterator[str]:
         """Yield the lines of the graph."""
-        diagram = self.diagram
+        diagram, ids = self.diagram, self.ids
         yield f"digraph {_quoted([diagram.name])} {{"
         if diagram.boxes:
             yield "    compound=true; newrank=true;"
         yield '    node [shape=box, style=rounded, fontname="Helvetica"];'
         yield '    edge [fontname="Helvetica", fontsize=10];'
-        for state in self.levels.states(None):
+        for state in self.states(None):
             yield from self._state(state, "    ")
-        if self.has_rest:
+        if self.has_rest():
             yield '    any [label="every other state", style="rounded,dashed"];'
         yield from self._starts("start", 0.12, None, "    ")
         for arrow in diagram.arrows:
@@ -76,10 +72,10 @@ class _Dot(_Language):
             attributes = [f"label={_quoted(arrow.labels)}", *leaving, *entering]
             yield f"    {tail} -> {head} [{', '.join(attributes)}];"
 
-        if final := self.nodes(diagram.final_states, None):
+        if final := [state for state in self.states(None) if state in diagram.final_states]:
             circle = "shape=doublecircle, width=0.1, style=filled, fillcolor=black"
             yield f'    end [{circle}, label=""];'
-            yield from (f"    {node} -> end;" for node in final)
+            yield from (f"    {ids[state]} -> end;" for state in final)
         yield "}"
 
     def _state(self, state: str, indent: str) -> Iterator[str]:
@@ -89,10 +85,8 @@ class _Dot(_Language):
             yield f"{indent}{node} [shape=circle, label={_quoted([diagram.marks[state]])}];"
             return
 
-        limit = diagram.timeouts.get(state)
-        label = [state, *([] if limit is None else [f"time-out after {limit} ticks"])]
-        text = _quoted([*label, *diagram.notes.get(state, ())])
-        around = self.levels.level_of(state)
+        text = _quoted([state, *diagram.notes.get(state, ())])
+        around = self.level_of(state)
         if state not in diagram.boxes:
             border = ", peripheries=2" if state in diagram.decision_states else ""
             # inside another state, a final state means that the enclosing state is done
@@ -100,34 +94,38 @@ class _Dot(_Language):
             yield f"{indent}{node} [label={text}{border}];"
             return
 
-        style = "rounded,dashed" if self.levels.is_parallel(around) else "rounded"
+        style = "rounded,dashed" if self.is_parallel(around) else "rounded"
         yield f"{indent}subgraph cluster_{node} {{"
         yield f'{indent}    label={text}; style="{style}"; fontname="Helvetica";'
         for inside in diagram.boxes[state].inside:
             yield from self._state(inside, indent + "    ")
-        ends = [(arrow.source, arrow.target) for arrow in diagram.arrows]
-        if any(state in pair and self._are_within(pair, state) for pair in ends):
+        ends = [{arrow.source, arrow.target} for arrow in diagram.arrows]
+        if any(
+            state in both and all(self._is_within(each, state) for each in both) for both in ends
+        ):
             yield f'{indent}    {node}_self [label={_quoted([state])}, style="rounded,dashed"];'
         yield from self._starts(f"{node}_start", 0.08, state, indent + "    ")
         yield f"{indent}}}"
 
-    def _are_within(self, states: Sequence[str | None], around: str | None) -> bool:
-        return all(each is not None and around in self.levels.active(each) for each in states)
+    def _is_within(self, state: str | None, around: str) -> bool:
+        return state is not None and around in self.active(state)
 
     def _end(self, state: str | None, other: str | None, side: str) -> list[str]:
         """Return one end of an arrow: a node and, for a cluster, the attribute that names it."""
-        if state is None or state not in self.diagram.boxes:
+        boxes = self.diagram.boxes
+        if state is None or state not in boxes:
             return [self.ids[state]]
-        if self._are_within([other], state):
+        if self._is_within(other, state):
             return [f"{self.ids[state]}_self"]
+
         inner = state
-        while inner in self.diagram.boxes:
-            inner = self.diagram.boxes[inner].inside[0]
+        while inner in boxes:
+            inner = boxes[inner].inside[0]
         return [self.ids[inner], f"{side}=cluster_{self.ids[state]}"]
 
     def _starts(self, name: str, size: float, level: str | None, indent: str) -> Iterator[str]:
         """Yield a dot for each state that is entered first, with an arrow from it."""
-        for number, initial in enumerate(self.levels.initial(level)):
+        for number, initial in enumerate(self.initial(level)):
             dot = f"{name}{number or ''}"
             head, *cluster = self._end(initial, None, "lhead")
             yield f'{indent}{dot} [shape=point, width={size}, label=""];'
@@ -153,9 +151,7 @@ class _Mermaid(_Language):
         diagram, ids = self.diagram, self.ids
         yield "stateDiagram-v2"
         yield from self._level(None, "    ")
-        for state, ticks in diagram.timeouts.items():
-            yield f"    note right of {ids[state]} : time-out after {ticks} ticks"
-        if self.has_rest:
+        if self.has_rest():
             yield '    state "every other state" as any'
 
         # Mermaid draws no arrow to or from a region that is written inside a state.
@@ -164,36 +160,34 @@ class _Mermaid(_Language):
             text = f" : {label}" if label else ""
             yield f"    {ids[arrow.source]} --> {ids[arrow.target]}{text}"
 
-        if decisions := [
-            ids[state] for state in diagram.states if state in diagram.decision_states
-        ]:
+        if asking := [ids[state] for state in diagram.states if state in diagram.decision_states]:
             yield "    classDef decision stroke-width:3px"
-            yield f"    class {','.join(decisions)} decision"
+            yield f"    class {','.join(asking)} decision"
 
     def _level(self, level: str | None, indent: str) -> Iterator[str]:
         """Yield what lies inside a state, or the outermost states."""
         diagram, ids = self.diagram, self.ids
-        for number, state in enumerate(self.levels.states(level)):
-            if self.levels.is_parallel(level) and number and state not in diagram.marks:
+        states = self.states(level)
+        for number, state in enumerate(states):
+            if self.is_parallel(level) and number and state not in diagram.marks:
                 yield f"{indent}--"
-            described = (
-                f'{indent}state "{_escaped(diagram.marks.get(state, state))}" as {ids[state]}'
-            )
-            if state in diagram.boxes:
-                yield described + " {"
+            text = _escaped(diagram.marks.get(state, state))
+            is_box = state in diagram.boxes
+            yield f'{indent}state "{text}" as {ids[state]}{" {" if is_box else ""}'
+            if is_box:
                 yield from self._level(state, indent + "    ")
                 yield indent + "}"
-            else:
-                yield described
             for note in diagram.notes.get(state, ()):
                 yield f"{indent}note left of {ids[state]} : {_escaped(note)}"
 
-        for initial in self.levels.initial(level):
+        for initial in self.initial(level):
             first: str | None = initial
-            while self.levels.is_parallel(around := self.levels.level_of(first)):
+            while self.is_parallel(around := self.level_of(first)):
                 first = around
             yield f"{indent}[*] --> {ids[first]}"
-        yield from (f"{indent}{node} --> [*]" for node in self.nodes(diagram.final_states, level))
+        for state in states:
+            if state in diagram.final_states:
+                yield f"{indent}{ids[state]} --> [*]"
 
 
 def _escaped(text: str) -> str:

@@ -346,12 +346,13 @@ def _side_by_side(parts: Sequence[Sequence[_Row]]) -> list[_Row]:
     """Place every part to the right of those before it; return the layers of all together."""
     rows: list[_Row] = [[] for _ in range(max(map(len, parts)))]
     for part in parts:
-        # Layer by layer, not as a whole: a part may reach below its neighbour if that is narrow.
-        meeting = [(row[-1], added[0]) for row, added in zip(rows, part, strict=False) if row]
-        shift = max(
-            (left.x + left.right + SPACING - (right.x - right.left) for left, right in meeting),
-            default=0.0,
-        )
+        # layer by layer, not as a whole: a part may reach below its neighbour if that is narrow
+        beside = [
+            row[-1].x + row[-1].right + SPACING - (added[0].x - added[0].left)
+            for row, added in zip(rows, part, strict=False)
+            if row
+        ]
+        shift = max(beside, default=0.0)
         for row, added in zip(rows, part, strict=False):
             row += added
             for node in added:

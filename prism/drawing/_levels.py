@@ -69,13 +69,7 @@ class Levels:
 
     def states(self, level: str | None) -> list[str]:
         """Return the states of a level."""
-        within = self.diagram.states if level is None else self.diagram.boxes[level].inside
-        return [each for each in within if self.level_of(each) == level]
-
-    def histories_of(self, state: str | None) -> list[str]:
-        """Return the histories of a state with regions, which lie outside its regions."""
-        marks = self.diagram.marks if self.is_parallel(state) else ()
-        return [each for each in marks if self.level_of(each) == state]
+        return [each for each in self.diagram.states if self.level_of(each) == level]
 
     def initial(self, level: str | None) -> tuple[str, ...]:
         """Return what is entered first inside a state, or in the whole diagram."""
@@ -160,8 +154,7 @@ class Levels:
         """
         found = Counter[tuple[str, str]]()
         for (source, target), count in counts.items():
-            for ends in self.used(source, target):
-                found[ends] += count
+            found.update(dict.fromkeys(self.used(source, target), count))
 
         return found
 
@@ -173,7 +166,6 @@ class Levels:
         """
         found = Counter[str]()
         for state, count in counts.items():
-            for each in self.active(state):
-                found[each] += count
+            found.update(dict.fromkeys(self.active(state), count))
 
         return found

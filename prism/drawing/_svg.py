@@ -12,23 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from math import hypot, sqrt
+from math import sqrt
 
 from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._frame import framed, title
 from prism.drawing._layout import SPACING, Box, Layout, Link, Node, Point, Route, lay_out
 from prism.drawing._levels import Counts, Ends, Levels
 from prism.drawing._text import Text, label_text, showable, state_text
-from prism.errors import DefinitionError
 
 _MARGIN, _PADDING = 14.0, 12.0
 _MIN_BOX_WIDTH = 64.0
-_BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
-_MARK_SHIFT = 4.0
-"""How far a mark moves the name to the right."""
+_BOX_PADDING = 26.0
 _RADIUS = 13.0
-_BESIDE = 2 * _RADIUS + _PADDING
-"""The space of a history beside a name."""
 _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
@@ -73,19 +68,16 @@ class _Line:
             parts.append(
                 f"V{y1:.1f} C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
             )
-        return self.drawn(" ".join([*parts, f"V{end:.1f}"]), tip, (0.0, down))
+        return self.drawn(" ".join([*parts, f"V{end:.1f}"]), tip, 90 * down)
 
-    def drawn(self, path: str, tip: Point, direction: Point) -> str:
-        """Draw its line and its head."""
+    def drawn(self, path: str, tip: Point, turn: float) -> str:
+        """Draw its line, and its head turned clockwise from the right by some degrees."""
         length, half = _head_length(self.width), 2.6 + 0.8 * self.width
-        size = hypot(*direction)
-        dx, dy = direction[0] / size, direction[1] / size
-        x, y = tip[0] - dx * length, tip[1] - dy * length
-        corners = [tip, (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)]
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
         return (
             f'<path class="line{self.idle}" stroke-width="{self.width:.1f}" d="{path}"/>'
-            f'<polygon class="head{self.idle}" points="{points}"/>'
+            f'<polygon class="head{self.idle}" points="0,0 {-length:.1f},{half:.1f} '
+            f'{-length:.1f},{-half:.1f}" '
+            f'transform="translate({tip[0]:.1f} {tip[1]:.1f}) rotate({turn:.0f})"/>'
         )
 
     def labelled(self, drawn: str) -> str:
@@ -118,11 +110,6 @@ class _Picture(Levels):
         every = [each for counts in self._counts for each in counts.items()]
         self._most = max((count for _, count in every), default=0) or 1
 
-        named = {end for ends, _ in every for end in ends if end is not None}
-        if unknown := sorted(named.difference(diagram.states)):
-            names = ", ".join(map(repr, unknown))
-            raise DefinitionError(f"the traffic names {names}, not among the states: add them")
-
         # each of several pictures is to draw them in the same order
         for source, target in sorted({ends for ends, count in every if count}, key=str):
             is_inside = not self.is_parallel(self.level_of(source))
@@ -144,8 +131,8 @@ class _Picture(Levels):
         if state in diagram.marks:
             return Text((("name", diagram.marks[state]),), state)
         agents = None if self._agents is None else self._agents[state]
-        notes = diagram.notes.get(state, ())
-        return state_text(state, diagram.timeouts.get(state), agents, notes)
+        sign = "◆ " * (state in diagram.decision_states) + "◉ " * (state in diagram.final_states)
+        return state_text(sign, state, agents, diagram.notes.get(state, ()))
 
     def attributes(self, **names: str | None) -> str:
         """Return what a page finds a state or an arrow by; empty if agents are not shown."""
@@ -198,8 +185,7 @@ class _Level:
         # the background behind labels, so that no line crosses them
         self._ground = 'class="paper"' if state is None else 'class="box" style="stroke: none"'
         self._are_regions = picture.is_parallel(state)
-        histories = picture.histories_of(state)
-        states = [each for each in picture.states(state) if each not in histories]
+        states = picture.states(state)
         boxes = self._diagram.boxes
         self._insides = {each: _Level(each, picture) for each in states if each in boxes}
         self._names = {each: picture.name(each) for each in states}
@@ -217,7 +203,7 @@ class _Level:
         boxes |= {state: self._box(state) for state in self._names}
         if self._are_regions:
             tallest = max(box.height for box in boxes.values())
-            boxes = {state: Box(box.width, tallest) for state, box in boxes.items()}
+            boxes = {state: box._replace(height=tallest) for state, box in boxes.items()}
 
         numbers = {key: number for number, key in enumerate(boxes)}
         links = []
@@ -234,13 +220,11 @@ class _Level:
         if state in self._diagram.marks:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
-        padding = _MARKED_BOX_PADDING if self._is_marked(state) else _BOX_PADDING
-        width = max(name.width + padding, _MIN_BOX_WIDTH)
+        width = max(name.width + _BOX_PADDING, _MIN_BOX_WIDTH)
         if not self._has_room(state):
             return Box(width, max(name.height + 14, label.height), right_margin)
 
-        width += 2 * _BESIDE * len(self._picture.histories_of(state))
-        height, around = name.height + _PADDING, 2 * self._padding()
+        height, around = name.height + _PADDING, 2 * _PADDING
         if inside := self._insides.get(state):
             width = max(width, inside.layout.width + around)
             height += inside.layout.height
@@ -249,12 +233,6 @@ class _Level:
     def _has_room(self, state: str) -> bool:
         """Return True if a state's name is at its top."""
         return state in self._insides or self._are_regions
-
-    def _padding(self) -> float:
-        return 0.0 if self._are_regions else _PADDING
-
-    def _is_marked(self, state: str) -> bool:
-        return state in self._diagram.decision_states | self._diagram.final_states
 
     def parts(self) -> Iterator[str]:
         """Yield everything but the frame."""
@@ -273,7 +251,7 @@ class _Level:
             yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
             box = self._places[state]
-            if self._are_regions and number:
+            if self._are_regions and number and state not in self._diagram.marks:
                 x = box.x - box.left - SPACING / 2
                 path = f"M{x:.1f} -6 V{self.layout.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{path}"/>'
@@ -284,29 +262,20 @@ class _Level:
     def _state(self, state: str, box: Node) -> Iterator[str]:
         name = self._names[state]
         if state in self._diagram.marks:
-            yield _history(name, box.x, box.y)
+            circle = f'<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" r="{_RADIUS:.0f}"/>'
+            yield f"<g>{title(name.full)}{circle}{name.at(box.x, box.y)}</g>"
             return
 
         is_decision = state in self._diagram.decision_states
         classes = f"box{' inner' * (state in self._insides)}{' decision' * is_decision}"
         shape = _rectangle(f'class="{classes}"', box.x, box.y, 2 * box.left, box.height, 7)
-        x, y = box.x + (_MARK_SHIFT if self._is_marked(state) else 0), box.y
+        y = box.y
         if self._has_room(state):
-            y += self._padding() + (name.height - box.height) / 2
+            y += _PADDING + (name.height - box.height) / 2
         yield (
             f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
-            f"{'' if self._are_regions else shape}{name.at(x, y)}</g>"
+            f"{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
         )
-        left = box.x - box.left
-        if is_decision:
-            start = f"M{left + 12:.1f} {y - 4.5:.1f}"
-            yield f'<path class="mark" d="{start} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"/>'
-        if state in self._diagram.final_states:
-            for kind, radius in (("ring", 5.5), ("mark", 3)):
-                yield f'<circle class="{kind}" cx="{left + 13:.1f}" cy="{y:.1f}" r="{radius}"/>'
-        for number, history in enumerate(self._picture.histories_of(state)):
-            beside = box.x + box.left - _PADDING - _RADIUS - number * _BESIDE
-            yield _history(self._picture.name(history), beside, y)
         if inside := self._insides.get(state):
             x, y = box.x - inside.layout.width / 2, y + name.height / 2 + _PADDING
             yield f'<g transform="translate({x:.1f} {y:.1f})">'
@@ -320,7 +289,7 @@ class _Level:
             f"C{far:.1f} {y - 16:.1f} {far:.1f} {y + 16:.1f} {x + 7:.1f} {y + 9:.1f}"
         )
         label = line.labelled(line.label.at(far + line.width / 2, y, "start"))
-        return line.drawn(path, (x, y + 7), (-1, -0.25)) + label
+        return line.drawn(path, (x, y + 7), 194) + label
 
 
 def _rectangle(
@@ -333,11 +302,6 @@ def _rectangle(
     )
 
 
-def _history(sign: Text, x: float, y: float) -> str:
-    circle = f'<circle class="box" cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:.0f}"/>'
-    return f"<g>{title(sign.full)}{circle}{sign.at(x, y)}</g>"
-
-
 def draw_svg(
     diagram: Diagram,
     traffic: Counts | None = None,
@@ -348,8 +312,8 @@ def draw_svg(
 ) -> str:
     """Draw a diagram of states and transitions.
 
-    Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
-    from a dot leads to the initial state. With traffic, an arrow's number and width show how often
+    Decision states have a thick border and a diamond, final states a dot in a circle. An arrow from
+    a dot leads to the initial state. With traffic, an arrow's number and width show how often
     its transitions happened; an arrow that was never used is faint. An arrow from a state to itself
     has no number where the traffic does not name it. Traffic without an arrow in the diagram gets
     an arrow without triggers.
@@ -374,9 +338,6 @@ def draw_svg(
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.
-
-    Raises:
-        DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
     picture = _Picture(diagram, [] if traffic is None else [traffic, *beside], agents)
     level = _Level(None, picture)

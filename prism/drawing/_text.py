@@ -75,26 +75,20 @@ class Text(NamedTuple):
         return "".join(parts)
 
 
-def state_text(
-    state: str, timeout: int | None, agents: int | None, notes: Sequence[str] = ()
-) -> Text:
+def state_text(sign: str, state: str, agents: int | None, notes: Sequence[str]) -> Text:
     """Return the name of a state, wrapped and cut to fit a box, and what stands below it.
 
     Args:
+        sign: What stands before the name.
         state: The state.
-        timeout: Its time-out in ticks; None if it has none.
         agents: The number of agents in it; None shows none.
         notes: More lines.
     """
-    name = " ".join(showable(state).split()) or state
-    wrapped = wrap(
-        name, _NAME_CHARACTERS, break_on_hyphens=False, max_lines=_NAME_LINES, placeholder=" …"
-    )
+    name, width = sign + showable(state), _NAME_CHARACTERS
+    wrapped = wrap(name, width, break_on_hyphens=False, max_lines=_NAME_LINES, placeholder=" …")
     lines = [("name", line) for line in wrapped or [" "]]
-    if timeout is not None:
-        lines.append(("small", f"time-out after {timeout} ticks"))
     if agents is not None:
-        lines.append(("count", f"{agents:,} {'agent' if agents == 1 else 'agents'}"))
+        lines.append(("count", f"{agents:,} agent{'s' * (agents != 1)}"))
     # room for a million keeps the box as wide in every round
     room = 0.0 if agents is None else text_width("999,999 agents") * _FONTS["count"][0]
     return Text((*lines, *(("small", note) for note in notes)), state, room)
@@ -109,7 +103,8 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
             width of the widest. One that is not known is left out.
         full: The text in full.
     """
-    lines = [("small", _shortened(showable(label))) for label in labels]
+    cut = (wrap(showable(each), _LABEL_CHARACTERS, max_lines=1, placeholder="…") for each in labels)
+    lines = [("small", line) for lines in cut for line in lines]
     if len(lines) > _LABEL_LINES:
         lines[_LABEL_LINES - 1 :] = [("small", f"and {len(lines) - _LABEL_LINES + 1} more")]
     if {*counts} <= {None}:
@@ -134,12 +129,7 @@ def _character_width(character: str) -> float:
         return 0.0
     if east_asian_width(character) in "WF":
         return 1.05
-    if character in "mwMW@%—":
+    if character in "mwMW@%—◆◉":
         return 0.86
 
     return 0.7 if character.isupper() else 0.6
-
-
-def _shortened(label: str) -> str:
-    flat = " ".join(label.split())
-    return flat if len(flat) <= _LABEL_CHARACTERS else flat[: _LABEL_CHARACTERS - 1] + "…"

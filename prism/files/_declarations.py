@@ -257,7 +257,7 @@ def _is_tag(part: str | int) -> bool:
 _NAMES_OF_TYPES = (
     *("int", "float", "str", "bool", "list", "dict", "tuple", "none", "literal", "constrained-int"),
     *("constrained-str", "constrained-float", "function-before", "function-after", "function-wrap"),
-    *("lax-or-strict", "nullable"),
+    *("lax-or-strict", "nullable", "json-or-python"),
 )
 
 _WORDS: Mapping[str, str] = {
@@ -276,7 +276,10 @@ _WORDS: Mapping[str, str] = {
 }
 
 # pydantic counts only the items that are valid
-_OTHER_TYPES = (*(name for name in _WORDS if name.endswith("_type")), "too_short")
+_OTHER_TYPES = (
+    *(name for name in _WORDS if name.endswith("_type")),
+    *("is_instance_of", "too_short"),
+)
 
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than_equal": ("at least", "ge"),

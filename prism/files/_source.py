@@ -140,6 +140,11 @@ class Source:
         found = nearest(self._places, where)
         return None if found is None else Place(*found)
 
+    def line_of(self, where: Where) -> int:
+        """Return the line of a key, or of the nearest enclosing part; 0 without a text."""
+        place = self.place(where)
+        return 0 if place is None else place.line
+
     @cached_property
     def _places(self) -> dict[Where, Mark]:
         if self._yaml is not None:
@@ -171,8 +176,7 @@ class Source:
             problem: The problem, and how to fix it.
             where: The place.
         """
-        place = self.place(where)
-        line = None if place is None else place.line
+        line = self.line_of(where) or None
         return InputError(problem, path=self.path, line=line, field=key_of(where) or None)
 
 
@@ -290,16 +294,10 @@ class Problems:
             self.counts[severity] += 1
             return
 
-        self.take(self.problem_at(where, message, kind, line, severity))
-
-    def problem_at(
-        self, where: Where, message: str, kind: str, line: int, severity: Severity
-    ) -> Problem:
-        """Return a problem with its place in the text; see `add`."""
         source = self.source
         place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
-        key = key_of(where)
-        return Problem(source.path or "", place.line, place.column, key, message, kind, severity)
+        path, key = source.path or "", key_of(where)
+        self.take(Problem(path, place.line, place.column, key, message, kind, severity))
 
     def take(self, problem: Problem) -> None:
         """Add a problem that was found elsewhere, once."""

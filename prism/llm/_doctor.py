@@ -21,7 +21,7 @@ from prism.errors import (
 from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
 from prism.llm._servers import ModelServer, OllamaServer
-from prism.reasoner._faults import is_permanent_refusal, is_refused, is_retryable
+from prism.reasoner._faults import is_refused, is_retryable
 from prism.reasoner._messages import Chat, Choices, Reply
 from prism.reasoner._prompts import PromptSettings
 from prism.reasoner._questions import Question
@@ -132,8 +132,8 @@ def _is_unclear(what: str, error: LLMError) -> bool:
     """Return whether a failure does not show that questions would fail, too."""
     if what in ("letter", "name", "decision"):
         return False
-    # gateways have few paths besides that of conversations
-    is_about_a_path = is_permanent_refusal(error) and error.status not in (401, 403)
+    # gateways have few paths besides that of conversations, and need not list their models
+    is_about_a_path = not is_retryable(error) and error.status != 401
     return what == "window" or (is_about_a_path and not isinstance(error, ModelMissingError))
 
 

@@ -20,7 +20,7 @@ from prism.reasoner._messages import ModelClient, Reply, has, of_kind, parameter
 from prism.reasoner._recording import AnswerStore, PromptRecord, ReplyCache
 from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Budget, Clock, Cost, loop_time, require_positive
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16

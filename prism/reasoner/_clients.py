@@ -46,7 +46,7 @@ from prism.reasoner._messages import (
 from prism.reasoner._replies._objects import what_is_said
 from prism.reasoner._slots import Pool, Server
 from prism.reasoner._spending import Cost
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 LOGGER = logging.getLogger("prism.llm")
 

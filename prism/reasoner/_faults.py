@@ -20,7 +20,7 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 BUSY = (429, 498, 503, 529)
 """Statuses of a server that works, and takes no more requests now (498 is Groq's)."""

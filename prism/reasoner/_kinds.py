@@ -12,8 +12,8 @@ from prism.reasoner._messages import ModelClient
 from prism.reasoner._requests import Kind, Mode
 from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import loop_time
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
 from prism.telemetry.events import MODE_UNKNOWN
+from prism.telemetry.loggers import EventLogger, describe, report
 
 _LOGGER = logging.getLogger("prism.llm")
 
@@ -78,7 +78,7 @@ class Kinds:
         self._next_look = ended + _REST_AFTER_LOOK * (ended - began)
         if "unknown" not in self._warned:
             self._warned.add("unknown")
-            report_anyhow(self._logger, "warning", MODE_UNKNOWN, error=describe(look.error))
+            report(self._logger, "warning", MODE_UNKNOWN, error=describe(look.error))
 
         return usual
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from prism.errors import FieldValueError, ReasonerError
 from prism.reasoner._questions import Question
-from prism.statechart._identity import identify, name_or_number
+from prism.statechart._identity import agent_name, identify
 from prism.statechart.states import state_text
 
 NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
@@ -161,7 +161,7 @@ class OwnPrompts:
         chart = question.chart
         if chart is None:
             raise ReasonerError(
-                f"agent {name_or_number(question.agent)!r} is asked without a chart, so its "
+                f"agent {agent_name(question.agent)!r} is asked without a chart, so its "
                 "chart's prompt cannot be found: give prompts by state, {Mood.CALM: '...'}"
             )
 
@@ -271,7 +271,7 @@ def attribute_of(agent: Any, name: str) -> str:
     Raises:
         ReasonerError: If there is none, or the value cannot be put in words.
     """
-    return _told(_sources_of(agent), name, f"agent {name_or_number(agent)!r}")
+    return _told(_sources_of(agent), name, f"agent {agent_name(agent)!r}")
 
 
 def key_of(context: Any, name: str) -> str:

@@ -17,9 +17,10 @@ from prism.reasoner._questions import (
     Question,
     made_of,
 )
-from prism.statechart._identity import announcer, given_name, is_heard, rounded
+from prism.statechart._engine.reporting import announce
+from prism.statechart._identity import given_name
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, active_logger
 
 
 class ToDraw(NamedTuple):
@@ -197,10 +198,12 @@ class PolicyReasoner(BaseReasoner):
         weights = [*map(self._weights, asked)]
         chosen = [*map(self._choice, asked, weights)]
         given = logger or self._logger
-        if is_heard(given):
-            tell = announcer(given)
-            for question, choice, its_weights in zip(asked, chosen, weights, strict=True):
-                tell(question, choice, "policy", its_weights)
+        for question, choice, its_weights in (
+            () if active_logger(given) is None else zip(asked, chosen, weights, strict=True)
+        ):
+            chances = _rounded([*map(state_text, question.options)], its_weights)
+            how = {"reason": None, "probabilities": chances}
+            announce(given, question, choice, "policy", how, _NEUTRAL)
 
         return chosen
 
@@ -210,8 +213,7 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
         chosen = self._choice(question, weights)
-        texts = [*map(state_text, question.options)]
-        probabilities = rounded(texts, weights)
+        probabilities = _rounded([*map(state_text, question.options)], weights)
         return made_of(Decision, chosen=chosen, source="policy", probabilities=probabilities)
 
     def _choice(self, question: Question, weights: Sequence[float]) -> Any:
@@ -246,3 +248,9 @@ class PolicyReasoner(BaseReasoner):
             utility + pulls.get(option, 0.0)
             for utility, option in zip(utilities, question.options, strict=True)
         ]
+
+
+def _rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+    """Return the probabilities of options for a log, rounded to six digits."""
+    total = total_of(weights)
+    return {text: round(part / total, 6) for text, part in zip(texts, weights, strict=True)}

@@ -33,7 +33,7 @@ from prism.reasoner._recollection import Recollection, things_in_history
 from prism.statechart._identity import agent_name, identify
 from prism.statechart._nesting import Configuration
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.IDLE: "Stop browsing, wait for next round",

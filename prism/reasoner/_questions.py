@@ -13,16 +13,12 @@ from typing import Any, Literal, Protocol, TypeVar
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart._definition import Definition
-from prism.statechart._identity import (
-    announcer,
-    chart_asking,
-    is_heard,
-    known,
-    name_or_number,
-)
+from prism.statechart._engine.pending import Options
+from prism.statechart._engine.reporting import announce
+from prism.statechart._identity import agent_name
 from prism.statechart._nesting import Configuration
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
 
@@ -107,7 +103,7 @@ class Question:
         """Refuse a question without options."""
         if not self.options:
             raise ReasonerError(
-                f"agent {name_or_number(self.agent)!r} was asked what to do on {self.trigger!r} "
+                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} "
                 "with no options: ask only when chart.enabled_targets() is not empty"
             )
 
@@ -267,9 +263,13 @@ class BaseReasoner(ABC):
         Raises:
             ReasonerError: (a ValueError) if there are no options.
         """
-        chart = chart_asking(agent, trigger)
-        question = Question(agent, current_state, trigger, tuple(options), context, chart=chart)
-        return (await self.decide_many([question]))[0].chosen
+        offered = options if isinstance(options, Options) else Options(options, None)
+        question = Question(
+            agent, current_state, trigger, tuple(options), context, chart=offered.chart
+        )
+        (decision,) = await self.decide_many([question])
+        offered.are_announced = True
+        return decision.chosen
 
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
@@ -282,11 +282,11 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
-        tell, tells_all = announcer(given), is_heard(given)
+        is_heard = active_logger(given) is not None
         for question, decision in zip(questions, decisions, strict=True):
-            if tells_all or decision.source == "fallback":
+            if is_heard or decision.source == "fallback":
                 how, more = _told_of(decision)
-                tell(question, decision.chosen, decision.source, None, how, more)
+                announce(given, question, decision.chosen, decision.source, how, more)
 
         return decisions
 
@@ -303,6 +303,11 @@ def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
         more = {**known(said=decision.said), **cost, **ids}
 
     return how, more
+
+
+def known(**values: Any) -> dict[str, Any]:
+    """Return what is not None: other logs have the keys they always had."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def hash_of(prompt: str) -> str:

@@ -53,7 +53,7 @@ from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 _STARTS_PER_TURN = 32
 

@@ -9,14 +9,14 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from prism.reasoner._messages import Reply
-from prism.reasoner._questions import Decision, Question
+from prism.reasoner._questions import Decision, Question, known
 from prism.reasoner._requests import Request
 from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
-from prism.statechart._identity import identified, known, name_or_number
+from prism.statechart._identity import agent_name, identify
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, describe, report_anyhow
 from prism.telemetry.events import CACHE_FAILED
+from prism.telemetry.loggers import EventLogger, describe, report
 
 
 class PromptRecord(Protocol):
@@ -53,7 +53,7 @@ class Recording:
         self._record = record
         self._questions = questions
         # before anything is awaited, so that ids do not depend on which answer comes first
-        self._ids = [record.new_id(name_or_number(question.agent)) for question in questions]
+        self._ids = [record.new_id(agent_name(question.agent)) for question in questions]
         self._id_of = dict(zip(map(id, questions), self._ids, strict=True))
         self._asked: dict[int, dict[str, Any]] = {}
         self._earlier: dict[int, list[Attempt]] = {}
@@ -130,11 +130,11 @@ def record_text(record: PromptRecord, text_id: str, call: TextCall, written: Wri
 
 def _question(question: Question) -> dict[str, Any]:
     return {
-        "agent_id": name_or_number(question.agent),
+        "agent_id": agent_name(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,
         "options": [state_text(option) for option in question.options],
-        "context": identified(question.context),
+        "context": identify(question.context),
     }
 
 
@@ -210,7 +210,7 @@ class ReplyCache:
 
     def _disable(self, error: Exception) -> None:
         self._store = None
-        report_anyhow(self._logger, "warning", CACHE_FAILED, error=describe(error))
+        report(self._logger, "warning", CACHE_FAILED, error=describe(error))
 
 
 def _read(stored: str) -> Reply | None:

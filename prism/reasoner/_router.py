@@ -14,8 +14,8 @@ from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooMa
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, TextCall, Written
-from prism.statechart._identity import name_or_number
-from prism.telemetry._loggers import EventLogger
+from prism.statechart._identity import agent_name
+from prism.telemetry.loggers import EventLogger
 
 Choose = Callable[[Any], str]
 """Returns the name of the part for an agent or an agent's id, always the same."""
@@ -187,7 +187,7 @@ class Router(BaseReasoner, BaseWriter):
             return name
 
         raise ReasonerError(
-            f"agent {name_or_number(agent)!r} was given to {name!r}, which is not one of "
+            f"agent {agent_name(agent)!r} was given to {name!r}, which is not one of "
             f"{', '.join(self.parts)}"
         )
 
@@ -211,7 +211,7 @@ class Router(BaseReasoner, BaseWriter):
         if not self._switched:
             return None
 
-        return self._switched.get(agent if isinstance(agent, str) else name_or_number(agent))
+        return self._switched.get(agent if isinstance(agent, str) else agent_name(agent))
 
     def _part_for(self, agent: Any) -> Any:
         return self.parts[self.name_for(agent)]

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from prism.errors import DeclinedError
 from prism.reasoner._questions import cost_told, hash_of
 from prism.reasoner._spending import Cost, require_positive
-from prism.statechart._identity import name_or_number
-from prism.telemetry._loggers import EventLogger, active_logger, describe, report_anyhow
+from prism.statechart._identity import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
+from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 
 TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
 
@@ -73,7 +73,7 @@ class TextCall:
     @property
     def agent_id(self) -> str:
         """Name of the agent, as in the log."""
-        return self.agent if isinstance(self.agent, str) else name_or_number(self.agent)
+        return self.agent if isinstance(self.agent, str) else agent_name(self.agent)
 
     @property
     def prompt_hash(self) -> str:
@@ -281,6 +281,6 @@ def _announce(
         keys["declined"] = True
 
     if written.source in _FAILURES:
-        report_anyhow(given, "warning", TEXT_WRITTEN, **keys)
+        report(given, "warning", TEXT_WRITTEN, **keys)
     elif active is not None:
         active.info(TEXT_WRITTEN, **keys)

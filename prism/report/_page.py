@@ -23,7 +23,7 @@ from prism.report._figures.timeline import are_many
 from prism.report._sections import make_sections
 from prism.runs._folder import read_summary
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 

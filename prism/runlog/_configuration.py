@@ -15,14 +15,6 @@ import structlog
 
 from prism.errors import InputError
 from prism.runlog._writer import RunLog
-from prism.telemetry._instrument import join_hooks
-from prism.telemetry._loggers import (
-    StandardLogger,
-    describe,
-    report,
-    report_anyhow,
-    structlog_is_configured,
-)
 from prism.telemetry.events import (
     AGENT_JOINED,
     EVENT_REFUSED,
@@ -30,6 +22,14 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
     TRANSITION,
+)
+from prism.telemetry.instruments import join_hooks
+from prism.telemetry.loggers import (
+    StandardLogger,
+    active_logger,
+    describe,
+    report,
+    structlog_is_configured,
 )
 
 Event = MutableMapping[str, Any]
@@ -140,7 +140,9 @@ class _ConfiguredLog(RunLog):
         return length + is_cut_off
 
     def _begin(self) -> None:
-        report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
+        # a processor that raises is told to whoever configures it
+        if logger := active_logger(None):
+            logger.info(RUN_STARTED, schema=SCHEMA_VERSION)
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
@@ -157,7 +159,7 @@ class _ConfiguredLog(RunLog):
     def _join(self, chart: str, agent_id: str, state: str) -> None:
         """Log an agent that is met for the first time."""
         if (chart, agent_id) not in self._states:
-            report_anyhow(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
+            report(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
             # also if structlog was configured again, and the event goes elsewhere
             self._states[chart, agent_id] = state
 

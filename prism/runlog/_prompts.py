@@ -6,6 +6,7 @@ import atexit
 import gzip
 import json
 import os
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import orjson
 
 from prism._version import __version__
 from prism.errors import InputError
+from prism.files._durable import lock
 from prism.reasoner._questions import ASKED_AT, Instant
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
@@ -39,6 +41,10 @@ Tell = Callable[[str], object]
 _VERSION = 1
 _BLOCK_BYTES = 1 << 18
 _LEVEL = 6
+_HEADER = b'{"prism":'
+"""How the first line of each run begins; those of records begin with their ids."""
+_GZIP = zlib.MAX_WBITS | 16
+_NO_PROMPTS = "is damaged, or no file of prompts, and nothing is added to it: name another file"
 _NOT_READ = "is cut off or damaged: not a JSON object"
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
@@ -51,15 +57,18 @@ class PromptLog:
     in blocks, each a gzip member, so a killed process loses at most the last block. Only the user
     who runs prism may read the file.
 
+    A program that starts again may give the same path: its records are appended as those of another
+    run, of which `read_prompts` reads the last.
+
     Args:
-        path: File to write; it must not exist yet, unless it is continued.
+        path: File to write.
         clock: The run's clock, for round and tick of each record; None for neither.
         go_on: What `save` returned: continue an existing file from there; the rest is cut off.
 
     Raises:
-        FileExistsError: If the file exists, since it is never overwritten.
         OSError: If it cannot be written; any method may also raise it later.
-        InputError: If the file to continue is shorter than it was.
+        InputError: If the file is something else or damaged, another process is writing to it, or
+            it is shorter than it was when it was saved.
 
     Attributes:
         path: The file.
@@ -77,7 +86,7 @@ class PromptLog:
         self._counts: Counter[str] = Counter(go_on["counts"] if go_on else {})
         self._asked_at: dict[str, tuple[int, int]] = {}
         self._lines = bytearray()
-        self._file = _opened(self.path, 0 if go_on is None else go_on["bytes"])
+        self._file = _opened(self.path, None if go_on is None else go_on["bytes"])
         self._failure: OSError | None = None
         # of a program that ends without closing it
         atexit.register(self.flush)
@@ -160,6 +169,8 @@ def read_prompts(
     run: PathLike[str] | str, *, on_fault: Tell | None = None
 ) -> Iterator[dict[str, Any]]:
     """Read the prompts and replies of a run, in the order of the answers.
+
+    Of several runs in one file, it is the last.
 
     Args:
         run: The folder of the run, or the file itself.
@@ -268,13 +279,22 @@ def _records(path: Path, on_fault: Tell | None) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
-    """Yield the lines that can be read, each with its number."""
+    """Yield the lines of the last run that can be read, each with its number."""
+    blocks = ((block.first_line, BytesIO(block.data)) for block in read_blocks(path))
+    headers = (
+        number
+        for first, lines in blocks
+        for number, line in enumerate(lines, start=first)
+        if line.startswith(_HEADER)
+    )
+    begins = max(headers, default=1)
     for block in read_blocks(path):
         if block.fault is not None:
             _tell(path, block.first_line, block.fault, on_fault)
 
         for number, line in enumerate(BytesIO(block.data), start=block.first_line):
-            yield line, number
+            if number >= begins:
+                yield line, number
 
 
 def _check_header(path: Path, header: Mapping[str, Any]) -> None:
@@ -312,24 +332,62 @@ def _line(record: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def _opened(path: Path, kept: int) -> FileIO:
-    """Open a file that only its owner may read, and truncate it after the kept part."""
+def _opened(path: Path, kept: int | None) -> FileIO:
+    """Open a file that only its owner may read, and truncate it after the kept part.
+
+    Args:
+        path: The file.
+        kept: The length of that part; None for all that can be read.
+    """
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags if kept else flags | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, flags if kept else flags | os.O_CREAT, 0o600)
     file = FileIO(descriptor, "r+b")
     try:
+        lock(file)
+        path.chmod(0o600)
         length = os.fstat(descriptor).st_size
+        if kept is None:
+            kept = _readable_length(path, file)
         if length < kept:
             problem = f"has {length} bytes, and had {kept}: put it back as it was"
             raise InputError(problem, path=path)
 
         file.truncate(kept)
         file.seek(kept)
+    except BlockingIOError:
+        file.close()
+        raise InputError("is being written by another process", path=path) from None
     except BaseException:
         file.close()
         raise
 
     return file
+
+
+def _readable_length(path: Path, file: FileIO) -> int:
+    """Return where the last whole block of a file of prompts ends.
+
+    Raises:
+        InputError: If it is something else, or damaged.
+    """
+    whole, begins = 0, b""
+    unpack = zlib.decompressobj(wbits=_GZIP)
+    while data := file.read(_BLOCK_BYTES):
+        while data:
+            try:
+                text = unpack.decompress(data)
+            except zlib.error:
+                raise InputError(_NO_PROMPTS, path=path) from None
+            begins = begins or text
+            data = unpack.unused_data
+            if unpack.eof:
+                whole = file.tell() - len(data)
+                unpack = zlib.decompressobj(wbits=_GZIP)
+
+    if not (begins or _HEADER).startswith(_HEADER):
+        raise InputError(_NO_PROMPTS, path=path)
+
+    return whole
 
 
 _ID_KEYS = {DECISION: "decision_id", TEXT_WRITTEN: "text_id"}

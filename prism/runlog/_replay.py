@@ -9,8 +9,8 @@ from typing import Any
 from prism.reasoner._router import CostsByModel
 from prism.runlog._recorded import RecordedAnswers
 from prism.statechart import BaseReasoner, BaseWriter, Decision, Question, TextCall, Written
-from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
+from prism.telemetry.loggers import EventLogger
 
 
 class _Replaying:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from prism.llm._assignments import BYS, ModelAssignment
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 
 ALL_OTHERS = "all others"
 """The title of agents that use the run's model."""
@@ -66,7 +66,7 @@ class Assigned:
 
     def _fits(self, each: ModelAssignment, agent: Any) -> bool:
         if each.by == "agent":
-            name = agent if isinstance(agent, str) else name_or_number(agent)
+            name = agent if isinstance(agent, str) else agent_name(agent)
             return fnmatchcase(name, each.name)
         if each.by == "archetype":
             archetype = getattr(agent, "archetype", None)

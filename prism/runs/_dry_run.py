@@ -25,7 +25,7 @@ from prism.statechart import (
     Question,
     Reasoner,
 )
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 ROUNDS = 3
 """Most rounds to try."""

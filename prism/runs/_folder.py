@@ -23,8 +23,8 @@ from prism.runlog._recorded import UnfinishedAnswers
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
 from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._runnable import Runnable
-from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
+from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
 ASIDE_NAME = f"damaged_{LOG_NAME}"

@@ -9,7 +9,7 @@ from typing import Any
 from prism.llm import Model
 from prism.reasoner._texts import BaseWriter, TextCall, Written
 from prism.reasoner._writer import Writer
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 
 @dataclass(frozen=True, slots=True)

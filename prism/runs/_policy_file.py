@@ -13,7 +13,7 @@ from prism.files import parse_json, write_durably
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.social import ACTS
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 
 @dataclass(frozen=True)

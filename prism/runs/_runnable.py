@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from prism.runlog import SimulatedClock
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 
 class RunResults(Protocol):

@@ -37,7 +37,7 @@ from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_c
 from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
-from prism.telemetry._loggers import LateLogger, describe
+from prism.telemetry.loggers import LateLogger, describe
 
 if TYPE_CHECKING:
     from prism.reasoner._recording import PromptRecord
@@ -328,7 +328,7 @@ def _begin_keeping(
         is_repeatable=options.is_repeatable,
         keeps_prompts=_records_prompts(config),
     )
-    logger.open(stack.enter_context(writing))
+    logger.opened = stack.enter_context(writing)
     _close_caches(run, stack, observer)
     # some keep files of their own there
     run.kept_in(folder.path)

@@ -24,7 +24,6 @@ from prism.social._parameters import (
     SETTLED,
     Parameters,
     archetypes_of,
-    communities_of,
     refuse_hidden,
 )
 from prism.social._population import (
@@ -57,7 +56,7 @@ from prism.social._treatments import (
 )
 from prism.social._writing import PostTexts, writer_template
 from prism.statechart import AgentState, Guard, RandomStream, Statechart
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 from prism.statechart.social import SEES_POST
 from prism.telemetry.events import (
     AGENT_REMOVED,
@@ -320,7 +319,6 @@ class Feed(FeedSteps):
             agents,
             seed=self._played().host.seed,
             archetypes=archetypes_of(self),
-            communities=communities_of(self),
         ).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:
@@ -333,7 +331,6 @@ class Feed(FeedSteps):
                 seed=seed,
                 keep=tuple(dict.fromkeys((*table.keep, *hours))),
                 archetypes=archetypes_of(self),
-                most_keywords=self.most_keywords,
             )
         except InputError as error:
             # the column was not requested by that option

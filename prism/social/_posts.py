@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from prism.agents._relevance import Terms, terms_of
+from prism.agents.relevance import Terms, terms_of
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart import Written
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._asking import RelayLogger
 
 PostKind = Literal["post", "reply", "reshare"]

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, islice
 from typing import Literal
 
 from prism.agents import SeedPost
-from prism.agents._relevance import terms_of
+from prism.agents.relevance import terms_of
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._parameters import CANDIDATES, FEED_LENGTH

@@ -40,8 +40,8 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import active_logger
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.loggers import active_logger
 from prism.worlds import during
 from prism.worlds._agent import Asked, Writing
 from prism.worlds._agent_set import AgentSet

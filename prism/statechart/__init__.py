@@ -4,10 +4,10 @@ Import public names from here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three packages have more: `prism.statechart.inspection` has the types that `Statechart.explain` and
-`Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
-`prism.reasoner` has everything about reasoners. The names of reasoners in this package
-are loaded on first use, since a chart alone needs none of them.
+Three modules have more: `prism.statechart.inspection` has what `Statechart.explain` and
+`Statechart.check` return, `prism.statechart.outline` has charts as they are drawn, and
+`prism.reasoner` has everything about reasoners, whose names in this package are loaded on first
+use, since a chart alone needs none of them.
 """
 
 from typing import TYPE_CHECKING
@@ -17,8 +17,6 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.pending import Decider
 from prism.statechart._identity import identify
 from prism.statechart._nesting import Configuration, In, State, done
-from prism.statechart.inspection._explanation import Explanation
-from prism.statechart.inspection._lint import Finding
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
         parse_reasoner_response,
     )
     from prism.statechart import reasoner as reasoner
+    from prism.statechart.inspection import Explanation, Finding
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import reduce
@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart._nesting import In, State
-from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
+from prism.statechart._tree.hierarchy import member_of, with_insides
 from prism.statechart.states import is_made, made_enum, state_text
 from prism.statechart.transitions import (
     History,
@@ -23,7 +23,7 @@ from prism.statechart.transitions import (
     target_text,
     trigger_text,
 )
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.
@@ -33,7 +33,7 @@ None stands for anything.
 
 _PREFIX = "Extended"
 
-_WITH_STATES = ("source", "target", "guard", "state", "states", "initial", "default")
+_NAME_STATES = ("source", "target", "guard", "state", "states", "initial", "default")
 """Attributes of the parts of a chart that name states."""
 
 
@@ -51,7 +51,7 @@ class Others(TypedDict, total=False):
 def extended(
     base: Definition[Any],
     states: Iterable[Any],
-    transitions: Iterable[Any],
+    transitions: Iterable[Transition[Any]],
     without: Iterable[Any],
     functions: Mapping[str, Mapping[TransitionName, Any]],
     timeouts: Mapping[Any, int | None],
@@ -71,31 +71,25 @@ def extended(
         replaced: Other arguments, by name.
     """
     written, added = arguments_of(base), listed(states)
-    members = _members(base, [member_of(each) for each in with_insides(added)])
-    tree: tuple[Any, ...] = reduce(_with, added, tuple(written["states"]))
-    kept = _kept(written["transitions"], base, list(without), functions)
+    tree: tuple[Any, ...] = reduce(_with, added, written["states"])
+    former = _changed(base, [*without], functions)
     if len(tree) > len(written["states"]):
-        kept = [_of_former_states(item, base.hierarchy) for item in kept]
-    former, given = (
-        {_member(state, members): ticks for state, ticks in limits.items()}
-        for limits in (base.timeouts, timeouts)
-    )
-    return Definition(
-        **{
-            **written,
-            **replaced,
-            "states": _translated(tree, members),
-            "transitions": _translated((*kept, *transitions), members),
-            "initial": _translated(replaced.get("initial", written["initial"]), members),
-            "timeouts": {
-                state: ticks for state, ticks in {**former, **given}.items() if ticks is not None
-            },
-            **{
-                name: _translated((*written[name], *listed(more)), members)
-                for name, more in further.items()
-            },
-        }
-    )
+        tops = map(member_of, written["states"])
+        every = tuple(each for each in tops if each not in base.hierarchy.final_states)
+        former = [replace(x, source=every) if is_any_state(x.source) else x for x in former]
+
+    members = _members(base, [member_of(each) for each in with_insides(added)])
+    # a state is equal to its text, and to a member with the same one
+    limits = {**base.timeouts, **timeouts}
+    naming = {
+        "states": tree,
+        "transitions": (*former, *transitions),
+        "initial": replaced.get("initial", written["initial"]),
+        "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
+        **{name: (*written[name], *listed(more)) for name, more in further.items()},
+    }
+    translated = {name: _translated(value, members) for name, value in naming.items()}
+    return Definition(**{**written, **replaced, **translated})
 
 
 # States
@@ -103,15 +97,15 @@ def extended(
 
 def _with(states: tuple[Any, ...], more: Any) -> tuple[Any, ...]:
     """Return states with one more; if one of them has its name, with what it adds to that one."""
-    text = _text_of(more)
-    if text not in map(_text_of, with_insides(states)):
+    text = state_text(member_of(more))
+    if all(text != state_text(member_of(each)) for each in with_insides(states)):
         return (*states, more)
     return tuple(_enlarged(each, text, more) for each in states)
 
 
 def _enlarged(state: Any, text: str, more: Any) -> Any:
-    if _text_of(state) == text and isinstance(more, State):
-        former = state if isinstance(state, State) else State(state)
+    former = state if isinstance(state, State) else State(state)
+    if state_text(former.state) == text and isinstance(more, State):
         return State(
             former.state,
             (*former.states, *more.states),
@@ -120,156 +114,93 @@ def _enlarged(state: Any, text: str, more: Any) -> Any:
             entry=(*former.entry, *more.entry),
             exit=(*former.exit, *more.exit),
         )
-    if not isinstance(state, State):
+    if not former.states:
         return state
     return replace(state, states=tuple(_enlarged(each, text, more) for each in state.states))
 
 
-def _text_of(state: Any) -> str:
-    return state_text(member_of(state))
-
-
 def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
     """Return the members that the derived chart's states may be, by text."""
-    wrong = [repr(state) for state in added if not isinstance(state, str) or not state_text(state)]
-    if wrong:
-        raise _refused(
-            base, [f"states must be members of a str-based Enum or texts, got {', '.join(wrong)}"]
-        )
-
-    return {state_text(member): member for member in _state_type(base, added)}
-
-
-def _state_type(base: Definition[Any], added: Sequence[Any]) -> type[Enum]:
-    """Return the enum that has all states: the former, the one given, or one made for them."""
-    texts = {state_text(state) for state in added}
-    if texts.issubset(state_text(member) for member in base.state_type):
-        return base.state_type
-
-    (given, *others) = {type(state) for state in added}
-    if not others and issubclass(given, Enum):
-        texts = {state_text(member) for member in given}
-        return given if texts.issuperset(base.hierarchy.texts) else _made(base, added)
-    return _made(base, added)
+    texts = {*base.hierarchy.texts, *map(state_text, added)}
+    enums: list[type[Enum]] = [type(state) for state in added if isinstance(state, Enum)]
+    complete = [
+        enum for enum in (base.state_type, *enums) if texts <= {state_text(x) for x in enum}
+    ]
+    enum = complete[0] if complete else _made(base.state_type, added)
+    return {state_text(member): member for member in enum}
 
 
-def _made(base: Definition[Any], added: Sequence[Any]) -> type[Enum]:
+def _made(former: type[Enum], added: Iterable[Any]) -> type[Enum]:
     """Make an enum of all former members and the new ones, under their names."""
-    texts = {member.name: state_text(member) for member in base.state_type}
+    names = {state_text(member): member.name for member in former}
     for state in added:
-        if (text := state_text(state)) in texts.values():
-            continue
-        name = _name_for(state, texts)
-        if name in texts:
-            both = f"{texts[name]}, {text}"
-            raise _refused(
-                base, [f"two states are members called {name!r} ({both}): rename one member"]
-            )
-        texts[name] = text
-
-    former = base.state_type.__name__
-    name = former if former.startswith(_PREFIX) else _PREFIX + former
-    return made_enum(name, tuple(texts.values()), tuple(texts))
+        # the definition refuses what is neither a member nor a text
+        if isinstance(state, str) and state_text(state):
+            names.setdefault(state_text(state), _name_for(state, names.values()))
+    name = former.__name__
+    return made_enum(_PREFIX + name.removeprefix(_PREFIX), tuple(names), tuple(names.values()))
 
 
 def _name_for(state: Any, taken: Collection[str]) -> str:
     """Return the name of a new member: its own if somebody gave it one, else a generated one."""
     if isinstance(state, Enum) and not (is_made(state) and state.name in taken):
         return state.name
-
     return next(name for n in count(len(taken)) if (name := f"S{n}") not in taken)
-
-
-def _member(state: Any, members: Mapping[str, Any]) -> Any:
-    """Return the member with a state's text; what is no state is left to the definition."""
-    return members.get(state_text(state), state) if isinstance(state, str) else state
 
 
 def _translated(value: Any, members: Mapping[str, Any]) -> Any:
     """Return a value with the members of the derived chart's enum as its states."""
     if isinstance(value, tuple):
         return tuple(_translated(each, members) for each in value)
-    if isinstance(value, In):
-        return In(_member(value.state, members))
-    if not isinstance(value, (Transition, State, History, OtherThan)):
-        return _member(value, members)
+    if isinstance(value, dict):
+        return {_translated(state, members): ticks for state, ticks in value.items()}
+    if isinstance(value, str):
+        return members.get(state_text(value), value)
+    if not isinstance(value, (Transition, State, History, OtherThan, In)):
+        return value
 
-    new = {
-        name: _translated(old, members)
-        for name in _WITH_STATES
-        if (old := getattr(value, name, None)) is not None and not is_any_state(old)
-    }
-    is_same = all(each is getattr(value, name) for name, each in new.items())
-    return value if is_same else replace(value, **new)
+    named = [name for name in _NAME_STATES if hasattr(value, name)]
+    parts = {name: getattr(value, name) for name in named}
+    return replace(
+        value,
+        **{name: _translated(x, members) for name, x in parts.items() if not is_any_state(x)},
+    )
 
 
 # Transitions
 
 
-def _kept(
-    items: Sequence[Transition[Any]],
+def _changed(
     base: Definition[Any],
     without: Sequence[Any],
     functions: Mapping[str, Mapping[TransitionName, Any]],
 ) -> list[Transition[Any]]:
     """Return the former transitions that stay, with their new guards and actions."""
-    named = {"without": without, **{f"{field}s": names for field, names in functions.items()}}
-    problems = [
-        problem
-        for argument, names in named.items()
-        for name in names
-        for problem in _name_problems(argument, name, items)
+    changes: list[tuple[str, Any, Any]] = [("without", name, None) for name in without]
+    changes += [
+        (f"{field}s", name, {field: function})
+        for field, by_name in functions.items()
+        for name, function in by_name.items()
     ]
-    if problems:
-        raise _refused(base, problems)
+    if problems := [
+        f"{argument}: {name!r} is not a transition of the chart: name one as (trigger, source, "
+        "target), with None for any"
+        for argument, name, _ in changes
+        if not any(_is_named(item, name) for item in base.written)
+    ]:
+        raise DefinitionError(f"chart {base.name!r} cannot be extended: " + "; ".join(problems))
 
     kept = []
-    for item in items:
-        changes = {
-            field: function
-            for field, changed in functions.items()
-            for name, function in changed.items()
-            if _is_named(item, name)
-        }
-        if not any(_is_named(item, name) for name in without):
-            kept.append(replace(item, **changes) if changes else item)
+    for item in base.written:
+        own = [change for _, name, change in changes if _is_named(item, name)]
+        if None not in own:
+            kept.append(reduce(lambda made, change: replace(made, **change), own, item))
     return kept
 
 
-def _of_former_states(item: Transition[Any], tree: Hierarchy) -> Transition[Any]:
-    """Return a transition that leaves any state as one that leaves any former one."""
-    if not is_any_state(item.source):
-        return item
-    tops = map(member_of, tree.states)
-    return replace(item, source=[each for each in tops if each not in tree.final_states])
-
-
-def _name_problems(argument: str, name: Any, items: Iterable[Transition[Any]]) -> Iterator[str]:
-    is_name = isinstance(name, tuple) and len(name) == 3
-    if not is_name and not isinstance(name, Transition):
-        yield (
-            f"{argument} must name transitions as (trigger, source, target), None for any, "
-            f"got {name!r}"
-        )
-    elif not any(_is_named(item, name) for item in items):
-        yield f"{argument}: {_shown(name)} is not a transition of the chart"
-
-
 def _is_named(item: Transition[Any], name: Any) -> bool:
-    if isinstance(name, Transition):
-        return item == name
-
+    if not isinstance(name, tuple) or len(name) != 3:
+        return bool(item == name)
     texts = trigger_text(item.trigger), source_text(item.source), target_text(item.target)
     pairs = zip(name, texts, strict=True)
-    return all(given is None or target_text(given) == text for given, text in pairs)
-
-
-def _shown(name: Any) -> str:
-    if isinstance(name, Transition):
-        return str(name)
-    trigger, source, target = ("any" if each is None else target_text(each) for each in name)
-    return f"{source} --{trigger}--> {target}"
-
-
-def _refused(base: Definition[Any], problems: Iterable[str]) -> DefinitionError:
-    return DefinitionError(f"chart {base.name!r} cannot be extended: " + "; ".join(problems))
+    return all(part is None or target_text(part) == text for part, text in pairs)

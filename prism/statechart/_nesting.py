@@ -6,12 +6,12 @@ One enum names all states, composites and leaves. A tree of `State` says what li
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, Self
 
 from prism.errors import DefinitionError
-from prism.statechart.states import is_state, state_text
+from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     Action,
     StateT_co,
@@ -37,14 +37,8 @@ class EventDescriptor(str):
 
     def matches(self, event: str) -> bool:
         """Return whether an event is meant."""
-        return any(
-            prefix in {"*", event} or event.startswith(prefix + ".")
-            for prefix in map(_without_asterisk, self.split())
-        )
-
-
-def _without_asterisk(descriptor: str) -> str:
-    return descriptor.removesuffix("*").removesuffix(".") or "*"
+        prefixes = (each.removesuffix("*").removesuffix(".") for each in self.split())
+        return any(not each or f"{event}.".startswith(f"{each}.") for each in prefixes)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -82,49 +76,31 @@ class State(Generic[StateT_co]):
         entry: Action | Iterable[Action] | None = None,
         exit: Action | Iterable[Action] | None = None,  # noqa: A002 - UML's and SCXML's word
     ) -> None:
-        put = object.__setattr__
-        put(self, "state", state)
         # a single text is not a list of characters
-        put(self, "states", (states,) if isinstance(states, str) else tuple(states))
-        put(self, "initial", () if initial is None else as_tuple(initial))
-        put(self, "parallel", parallel)
-        put(self, "entry", _functions(entry))
-        put(self, "exit", _functions(exit))
+        inside = (states,) if isinstance(states, str) else tuple(states)
+        targets = () if initial is None else as_tuple(initial)
+        entries, exits = _functions(entry), _functions(exit)
+        values = (state, inside, targets, parallel, entries, exits)
+        for name, value in zip(State.__match_args__, values, strict=True):
+            object.__setattr__(self, name, value)
 
-        problems = self._problems()
+        problems = [text for each in entries for text in callable_problems("entry", each)]
+        problems += [text for each in exits for text in callable_problems("exit", each)]
+        if not inside and (parallel or targets):
+            problems.append("has no substates: give it some, or leave out parallel and initial")
+        if parallel and targets:
+            problems.append("is parallel, so all its regions are entered: leave out initial")
         if problems:
             raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
 
-    def _problems(self) -> list[str]:
-        problems = (
-            [] if is_state(self.state) else [f"must be a member of an Enum, got {self.state!r}"]
-        )
-        problems += [
-            f"a state inside must be a member or a State, got {inside!r}"
-            for inside in self.states
-            if not isinstance(inside, State) and not is_state(inside)
-        ]
-        for kind, functions in (("entry", self.entry), ("exit", self.exit)):
-            problems += [text for each in functions for text in callable_problems(kind, each)]
 
-        return problems + self._nesting_problems()
-
-    def _nesting_problems(self) -> list[str]:
-        problems = []
-        if not self.states and (self.parallel or self.initial):
-            problems.append("has no substates: give it some, or leave out parallel and initial")
-        if self.parallel and self.initial:
-            problems.append("is parallel, so all its regions are entered: leave out initial")
-
-        return problems
-
-
-def _functions(given: Any) -> tuple[Any, ...]:
-    if given is None:
+def _functions(value: Any) -> tuple[Any, ...]:
+    if value is None:
         return ()
-    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
+@dataclass(frozen=True)
 class In:
     """A guard that passes while a state is active, which may be in another region.
 
@@ -132,16 +108,13 @@ class In:
         state: A leaf or a composite.
     """
 
-    __slots__ = ("_texts", "state")
-
-    def __init__(self, state: Enum) -> None:
-        self.state: Enum = state
-        self._texts: frozenset[str] | None = None
+    state: Enum
+    _leaves: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def within(self, leaves: Iterable[Enum]) -> Self:
         """Return the guard for a chart in which these leaves lie inside the state."""
         bound = type(self)(self.state)
-        bound._texts = frozenset(map(state_text, leaves))
+        object.__setattr__(bound, "_leaves", frozenset(map(state_text, leaves)))
         return bound
 
     @property
@@ -151,26 +124,13 @@ class In:
 
     def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002 - a guard takes both
         """Return whether the agent is in the state."""
-        if self._texts is None:
+        if self._leaves is None:
             raise DefinitionError(
                 f"{self.__name__} belongs to no chart: use it only as a guard, and "
                 "chart.is_in(agent, state) elsewhere"
             )
-        state = agent.state
         # a text may be a leaf with a sign that separates leaves elsewhere
-        return not self._texts.isdisjoint((state_text(state), *leaf_texts(state)))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare the states asked about."""
-        return self.state == other.state if isinstance(other, In) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Hash the state asked about."""
-        return hash((In, self.state))
-
-    def __repr__(self) -> str:
-        """Show the call that makes it."""
-        return f"In({self.state!r})"
+        return not self._leaves.isdisjoint((state_text(agent.state), *leaf_texts(agent.state)))
 
 
 def done(state: Enum) -> str:
@@ -208,10 +168,7 @@ class Configuration(str):
         """The text alone."""
         return str.__str__(self)
 
-    @property
-    def name(self) -> str:
-        """The text alone."""
-        return str.__str__(self)
+    name = value
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the leaves."""
@@ -227,12 +184,8 @@ def leaf_texts(state: Any) -> list[str]:
 
 def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
-    return any(isinstance(state, State) for state in states) or any(
-        isinstance(item, Transition)
-        and (
-            not item.is_plain
-            or isinstance(item.guard, In)
-            or isinstance(item.trigger, EventDescriptor)
-        )
+    return any(isinstance(state, State) for state in states) or not all(
+        item.is_plain and not isinstance(item.guard, In) and type(item.trigger) is str
         for item in transitions
+        if isinstance(item, Transition)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from math import inf
@@ -35,17 +34,17 @@ def agents_in_state(
 
 
 @overload
-def state_distribution(agents: Iterable[Any], states: None = None) -> dict[Any, int]: ...
+def state_distribution(
+    agents: Iterable[Any],
+    states: None = None,
+    *,
+    chart: Statechart[Any] | None = None,
+    depth: int | None = None,
+) -> dict[Any, int]: ...
 
 
 @overload
 def state_distribution(agents: Iterable[Any], states: Iterable[EnumT]) -> dict[EnumT, int]: ...
-
-
-@overload
-def state_distribution(
-    agents: Iterable[Any], *, chart: Statechart[EnumT], depth: int | None = None
-) -> dict[EnumT, int]: ...
 
 
 def state_distribution(
@@ -76,50 +75,31 @@ def state_distribution(
     """
     if depth is not None and (chart is None or depth < 1):
         raise FieldValueError(f"depth needs a chart, and is 1 or more, got {depth!r}")
-    if chart is not None:
-        return _at_level(agents, chart, inf if depth is None else depth)
-    return _by_state(agents, states)
-
-
-def _by_state(agents: Iterable[Any], states: Iterable[Enum] | None) -> dict[Any, int]:
     population = list(agents)
-    counts = dict.fromkeys(_enum_of(population) if states is None else states, 0)
-    found = Counter(agent.state for agent in population)
-    unknown = [state for state in found if state not in counts]
-    if unknown:
-        stray = next(agent for agent in population if agent.state == unknown[0])
-        raise UnknownStateError(
-            f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among the "
-            f"states counted ({', '.join(map(state_text, counts))}): name all states in 'states'"
-        )
+    reported: Iterable[Any] = AgentState if states is None else states
+    if chart is not None:
+        reported = _level(chart.tree, depth or inf)
+    elif states is None and population and isinstance(population[0].state, Enum):
+        reported = type(population[0].state)
 
-    for state, count in found.items():
-        counts[state] += count
-
-    return counts
-
-
-def _at_level(agents: Iterable[Any], chart: Statechart[Any], depth: float) -> dict[Any, int]:
-    """Count the agents in the states on one level of a chart."""
-    counts = dict.fromkeys(_level(chart.tree, depth), 0)
-    for agent in agents:
-        for state in {*chart.active(agent.state)} & counts.keys():
+    counts = dict.fromkeys(reported, 0)
+    for agent in population:
+        active = (agent.state,) if chart is None else chart.active(agent.state)
+        counted = counts.keys() & {*active}
+        if not counted:
+            raise UnknownStateError(
+                f"agent {agent_name(agent)!r} is in state {agent.state!r}, which is not among the "
+                f"states counted ({', '.join(map(state_text, counts))}): name all in 'states'"
+            )
+        for state in counted:
             counts[state] += 1
-
     return counts
 
 
 def _level(states: Iterable[Any], depth: float) -> Iterator[Any]:
     """Yield the states on a level of a tree, and those above it that have none inside."""
     for each in states:
-        inside = each.states if isinstance(each, State) else ()
-        if depth > 1 and inside:
-            yield from _level(inside, depth - 1)
+        if isinstance(each, State) and each.states and depth > 1:
+            yield from _level(each.states, depth - 1)
         else:
             yield each.state if isinstance(each, State) else each
-
-
-def _enum_of(population: list[Any]) -> Iterable[Enum]:
-    if population and isinstance(population[0].state, Enum):
-        return type(population[0].state)
-    return AgentState

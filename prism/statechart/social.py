@@ -12,7 +12,7 @@ from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Guard, Transition, callable_problems
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"
 SEES_POST = "sees_post"

@@ -8,25 +8,26 @@ that only runs charts needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.deciding import Deciding
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
+from prism.statechart._engine.deciding import Deciding, distinct
+from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
 from prism.statechart._engine.memory import FIELD
-from prism.statechart._engine.writing import Reporter, add_missing_fields, history_of
+from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
+    from prism.statechart._document import Functions
     from prism.statechart._extending import Others, TransitionName
-    from prism.statechart.formats._names import Functions
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
@@ -56,7 +57,12 @@ class Described(Deciding[StateT]):
         """The definition; after changes of the Machine, the Machine as a definition."""
         if self._machine is None or snapshot_of(self._machine) == self._built:
             return self._definition
-        return definition_of(self._machine, self.name, self._definition)
+        rest = arguments_of(self._definition)
+        limits = {state.name: ticks for state, ticks in rest["timeouts"].items()}
+        deciding = [state.name for state in rest["decision_states"]]
+        return definition_of(
+            self._machine, {**rest, "timeouts": limits, "decision_states": deciding}
+        )
 
     @property
     def description(self) -> str:
@@ -120,20 +126,26 @@ class Described(Deciding[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        row = self._row(state)
         if self._nested is not None:
-            return list(
-                dict.fromkeys(each.to_state for each in self._nested.outcomes(state, trigger))
-            )
-        known = row[trigger][2] if self._look_up(state, trigger) else ()
-        return list(dict.fromkeys(edge.to_state for _, _, _, edge in known))
+            self._row(state)
+            return distinct(each.to_state for each in self._nested.outcomes(state, trigger))
+        return distinct(
+            item.source if item.target is None else item.target
+            for item in self._leaving(state)
+            if item.trigger == trigger
+        )
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        row = self._row(state)
         if self._nested is not None:
-            return [trigger for trigger in self._triggers if row[trigger]]
-        return [trigger for trigger in self._triggers if self._look_up(state, trigger)]
+            self._row(state)
+            return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
+        leaving = {item.trigger for item in self._leaving(state)}
+        return [trigger for trigger in self._triggers if trigger in leaving]
+
+    def _leaving(self, state: Any) -> Iterator[Any]:
+        source = self.state_of(value_text(state))
+        return (item for item in self._as_it_runs.transitions if item.source == source)
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -166,7 +178,7 @@ class Written(Described[StateT]):
         Raises:
             DefinitionError: If a function has no name, or two have the same; lists all of them.
         """
-        from prism.statechart.formats._document import to_data
+        from prism.statechart._document import to_data
 
         return to_data(self._as_it_runs, guards, actions)
 
@@ -211,17 +223,18 @@ class Written(Described[StateT]):
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
                 names that nothing has; and else what a chart itself refuses.
         """
-        from prism.files._source import Problems, Source
-        from prism.statechart.formats._reading import read_chart
+        from prism.files._source import Source
+        from prism.statechart._document import read_chart
 
         make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        read = read_chart(source.value, Problems(source), guards, actions, states)
-        return _remade(make, read, logger, clock)
+        arguments = read_chart(source.value, source.line_of, guards, actions, states)
+        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
+        return chart
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
-        from prism.statechart.formats._document import to_text
+        from prism.statechart._document import to_text
 
         return to_text(self.to_dict(guards=guards, actions=actions))
 
@@ -261,9 +274,9 @@ class Written(Described[StateT]):
             guards: Guards by name, for those without a name of their own, such as lambdas.
             actions: Actions by name.
         """
-        from prism.statechart.formats._scxml import to_scxml
+        from prism.statechart._scxml import to_scxml
 
-        return to_scxml(self._as_it_runs, guards, actions)
+        return to_scxml(self.to_dict(guards=guards, actions=actions))
 
     @classmethod
     def from_scxml(
@@ -293,20 +306,22 @@ class Written(Described[StateT]):
             InputError: If the text is not well-formed XML; names the line.
             DefinitionError: Listing everything that is not read, each with its line.
         """
-        from prism.statechart.formats._scxml_reading import read_scxml
+        from prism.statechart._scxml import read_scxml
 
         make: Any = cls
-        return _remade(make, read_scxml(text, guards, actions, states), logger, clock)
+        arguments = read_scxml(text, guards, actions, states)
+        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
+        return chart
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
-        """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.
+        """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
 
         Args:
             traffic: How often agents moved from source to target; the more often, the wider the
                 arrow.
         """
-        from prism.drawing._svg import draw_svg
-        from prism.statechart.formats._export import to_outline
+        from prism.drawing import draw_svg
+        from prism.statechart.outline import to_outline
 
         return draw_svg(to_outline(self._as_it_runs), traffic)
 
@@ -318,7 +333,7 @@ class Written(Described[StateT]):
         """
         if not spec:
             return str(self)
-        from prism.statechart.formats._export import as_text
+        from prism.statechart.outline import as_text
 
         return as_text(self._as_it_runs, spec)
 
@@ -532,7 +547,7 @@ class Statechart(Written[StateT]):
         way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
         or without an event count as time-outs. A chart that has no time-outs at all needs none.
         """
-        from prism.statechart.inspection._lint import find_flaws
+        from prism.statechart.inspection import find_flaws
 
         return find_flaws(self._as_it_runs)
 
@@ -550,9 +565,9 @@ class Statechart(Written[StateT]):
         Raises:
             AgentError: If it is a class.
         """
-        from prism.statechart.inspection._lint import missing, needed
+        from prism.statechart.inspection import missing
 
-        return missing(agent, needed(self._definition))
+        return missing(agent, self._definition)
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.
@@ -571,10 +586,12 @@ class Statechart(Written[StateT]):
 
         Raises:
             AgentError: If the object has no ``state``.
+            UnknownStateError: If this chart does not define its state.
         """
-        from prism.statechart.inspection._explain import explain
+        from prism.statechart.inspection import explain
 
-        return explain(self._as_it_runs, agent, trigger, context)
+        state = self._require_known_state(agent)
+        return explain(self._as_it_runs, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
@@ -618,23 +635,18 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         return self._title
 
     @property
-    def triggers(self) -> tuple[str, ...]:
-        """The events of the Machine, in definition order."""
-        return tuple(self._machine.events)
-
-    @property
     def _as_it_runs(self) -> Definition[Any]:
         return self._definition
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent: see `Statechart.explain`."""
-        from prism.statechart.inspection._explain import explain
+        from prism.statechart.inspection import explain
 
         self._require_flat("explanation", also_async=True)
         definition, machine = self._as_it_runs, self._machine
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]
-        return explain(definition, agent, trigger, context, state=state)
+        return explain(definition, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
         """Compare as objects: each runs a Machine of its own."""

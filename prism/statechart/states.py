@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections import Counter
-from collections.abc import Iterable
-from enum import Enum, StrEnum
+from collections.abc import Iterable, Sequence
+from enum import Enum, EnumMeta, StrEnum
 from functools import lru_cache
-from operator import call
-from typing import Any, Self, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from prism.errors import DefinitionError
@@ -63,30 +63,16 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     return made_enum(name, tuple(texts))
 
 
-class _MadeState(StrEnum):
-    """A state of an enum made at run time; pickled by the texts that the enum was made from."""
-
-    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
-        return call, (_recipes[type(self)], self.value)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
+class _MadeEnum(EnumMeta):
+    """The class of enums made at run time, which no module holds."""
 
 
-class _Recipe:
-    """What an enum was made from: one object for each, so that a pickle contains it once."""
-
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return made_enum, self._arguments
+class _MadeState(StrEnum, metaclass=_MadeEnum):
+    """A state of an enum made at run time."""
 
 
-_recipes: WeakKeyDictionary[type[Enum], _Recipe] = WeakKeyDictionary()
+_recipes: WeakKeyDictionary[type[Enum], tuple[Any, ...]] = WeakKeyDictionary()
+"""What the enums were made from, which is how they are pickled."""
 
 _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDictionary()
 """The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
@@ -100,16 +86,18 @@ def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) ->
         texts: The members' texts.
         names: The members' names; by default made of their texts.
     """
-    names = names or _names_for(texts)
-    enum = _enums_made.get((name, texts, names))
+    recipe = name, texts, names or _names_for(texts)
+    enum = _enums_made.get(recipe)
     if enum is None:
-        members = list(zip(names, texts, strict=True))
+        members = list(zip(recipe[2], texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
-        _recipes[enum] = _Recipe(name, texts, names)
         # another thread may have been faster
-        enum = _enums_made.setdefault((name, texts, names), enum)
-
+        enum = _enums_made.setdefault(recipe, enum)
+        _recipes[enum] = recipe
     return enum
+
+
+copyreg.pickle(cast(Any, _MadeEnum), lambda enum: (made_enum, _recipes[enum]))
 
 
 def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -142,3 +130,13 @@ def state_text(state: object) -> str:
     """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
     # `value` is looked up by code of Python's own, which takes four times as long
     return str(state._value_) if isinstance(state, Enum) else str(state)
+
+
+MOST_NAMED = 20
+"""Names, or problems, that one message lists."""
+
+
+def joined(texts: Sequence[str], separator: str = ", ") -> str:
+    """Return several texts as one; of very many only the first."""
+    more = len(texts) - MOST_NAMED
+    return separator.join([*texts[:MOST_NAMED], f"and {more} more"] if more > 0 else texts)

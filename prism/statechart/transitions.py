@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
-from prism.statechart._asking import Asking, asked_of
 from prism.statechart._identity import Keys, pack, unpack
-from prism.statechart.states import is_state, state_text
+from prism.statechart.states import is_state, joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
 StateT_co = TypeVar("StateT_co", bound=Enum, covariant=True)
@@ -24,6 +23,9 @@ Guard = Callable[[Any, Any], object]
 
 Action = Callable[[Any, Any], object]
 """``action(agent, context)``: side effect that runs just before the transition commits."""
+
+Asking = Callable[Concatenate[Any, Any, ...], object]
+"""A guard or an action that also takes ``trigger``, ``source`` or ``target``."""
 
 Rate = Callable[[Any, Any], float]
 """``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
@@ -36,11 +38,10 @@ ANY_STATE: Literal["*"] = "*"
 ALWAYS = "always"
 """The name of an eventless transition's trigger in logs and pictures."""
 
-_PLAIN = ("trigger", "source", "target", "guard", "action")
 TIMING = ("after", "rate", "probability")
 """The fields that say when, or with which probability, a transition is made."""
 
-_RARE = ("internal", *TIMING)
+_FIELDS = ("trigger", "source", "target", "guard", "action", "internal", *TIMING)
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
@@ -74,7 +75,7 @@ class OtherThan(Generic[StateT_co]):
 
     def __str__(self) -> str:
         """Return the call that makes it."""
-        return f"other_than({', '.join(map(state_text, self.states))})"
+        return f"other_than({joined([*map(state_text, self.states)])})"
 
 
 def other_than(*states: StateT) -> OtherThan[StateT]:
@@ -86,7 +87,7 @@ def other_than(*states: StateT) -> OtherThan[StateT]:
     return OtherThan(states)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False)
 class Transition(Generic[StateT_co]):
     """One transition that a chart allows. Immutable, so one chart can serve every agent.
 
@@ -118,9 +119,9 @@ class Transition(Generic[StateT_co]):
     leaf to leaf. The transitions of the tree keep the values they were written with.
 
     Raises:
-        DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or
-            guard or action is not a plain function of two arguments (async and generator functions
-            are not). All offences are listed at once.
+        DefinitionError: (a ValueError) if the trigger is empty, or guard or action is not a plain
+            function of two arguments (async and generator functions are not). All offences are
+            listed at once.
     """
 
     trigger: str
@@ -150,23 +151,20 @@ class Transition(Generic[StateT_co]):
         if isinstance(target, tuple) and len(target) == 1:
             (target,) = target
         source = tuple(source) if isinstance(source, list) else source
-        rare = (internal, after, rate, probability)
-        self._put((trigger, source, target, guard, action, *rare))
-        self._require_sound()
+        timing = (after, rate, probability)
+        self._put((trigger, source, target, guard, action, internal, *timing))
 
-    def _require_sound(self) -> None:
-        """Refuse what could never work."""
-        any_source = is_any_state(self.source)
+        is_named = trigger is None or (isinstance(trigger, str) and trigger.strip())
         problems = [
-            *_trigger_problems(self.trigger),
-            *([] if any_source else _end_problems("source", self.source, self.target)),
-            *([] if self.target is None else _end_problems("target", self.target, self.source)),
-            *callable_problems("guard", self.guard),
-            *callable_problems("action", self.action),
+            *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
+            *(["source must name a state, got none"] if source == () else []),
+            *(["target must name a state, got none"] if target == () else []),
+            *callable_problems("guard", guard),
+            *callable_problems("action", action),
             *_timing_problems(self),
         ]
         if problems:
-            raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
+            raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
 
     def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
         """Return this transition between two leaves, without a new check."""
@@ -177,7 +175,7 @@ class Transition(Generic[StateT_co]):
 
     def _put(self, values: tuple[Any, ...]) -> None:
         # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip((*_PLAIN, *_RARE), values, strict=True):
+        for name, value in zip(_FIELDS, values, strict=True):
             object.__setattr__(self, name, value)
 
     @property
@@ -194,15 +192,6 @@ class Transition(Generic[StateT_co]):
         """Return ``source --trigger--> target``."""
         source, trigger = source_text(self.source), trigger_text(self.trigger)
         return f"{source} --{trigger}--> {target_text(self.target)}"
-
-    def __repr__(self) -> str:
-        """Show the call that makes it, without the defaults that most transitions have."""
-        shown = [
-            f"{name}={getattr(self, name)!r}"
-            for name in (*_PLAIN, *_RARE)
-            if name not in _RARE or getattr(self, name)
-        ]
-        return f"Transition({', '.join(shown)})"
 
 
 def is_any_state(source: object) -> bool:
@@ -224,84 +213,40 @@ def source_text(source: Any) -> str:
     """Return a source as messages show it."""
     if isinstance(source, OtherThan):
         return str(source)
-    return ", ".join(map(state_text, as_tuple(source)))
+    return joined([*map(state_text, as_tuple(source))])
 
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
     if target is None:
         return "(no target)"
-    return " + ".join(
-        str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)
+    return joined(
+        [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
+        " + ",
     )
 
 
-def _end_problems(field: str, end: Any, other_end: Any) -> list[str]:
-    states = _members_at(end)
-    if not states:
-        return [f"{field} must name a state, got none"]
-    return [problem for state in states for problem in _state_problems(field, state, other_end)]
-
-
-def _timing_problems(item: Any) -> list[str]:
-    problems = _amount_problems(item)
+def _timing_problems(item: Any) -> Iterator[str]:
     given = [name for name in TIMING if getattr(item, name) is not None]
     if len(given) > 1:
-        problems.append(f"{' and '.join(given)} cannot be combined")
-    if item.trigger is None and {"after", "rate"} & {*given}:
-        problems.append(f"{given[0]} needs a trigger, under which the log has it")
+        yield f"{' and '.join(given)} cannot be combined"
+    if item.trigger is None and given and "probability" not in given:
+        yield f"{given[0]} needs a trigger, under which the log has it"
 
-    return problems
-
-
-def _amount_problems(item: Any) -> list[str]:
-    problems = []
-    if callable(item.after):
-        problems += callable_problems("after", item.after)
-    elif item.after is not None and not _is_count(item.after):
-        problems.append(f"after must be a whole number of ticks, 1 or more, got {item.after!r}")
-    share = item.probability
-    if share is not None and not (_is_number(share) and share <= 1):
-        problems.append(f"probability must be above 0 and at most 1, got {item.probability!r}")
-    if callable(item.rate):
-        problems += callable_problems("rate", item.rate)
-    elif item.rate is not None and not _is_number(item.rate):
-        problems.append(f"rate must be a number above 0 or a function, got {item.rate!r}")
-
-    return problems
+    after, rate, share = item.after, item.rate, item.probability
+    if callable(after) or callable(rate):
+        yield from callable_problems(given[0], getattr(item, given[0]))
+    elif after is not None and not (type(after) is int and after >= 1):
+        yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
+    elif rate is not None and not _is_number(rate, inf):
+        yield f"rate must be a number above 0 or a function, got {rate!r}"
+    if share is not None and not _is_number(share, 1):
+        yield f"probability must be above 0 and at most 1, got {share!r}"
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any, most: float) -> bool:
     is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_real and 0 < value < inf
-
-
-def _trigger_problems(trigger: object) -> list[str]:
-    if trigger is None or (isinstance(trigger, str) and trigger.strip()):
-        return []
-    return [f"trigger must be a non-empty string, got {trigger!r}"]
-
-
-def _members_at(end: Any) -> list[Any]:
-    """Return what stands at one end of a transition, which should be states."""
-    states = end.states if isinstance(end, OtherThan) else as_tuple(end)
-    return [each.state if isinstance(each, History) else each for each in states]
-
-
-def _state_problems(field: str, value: object, other_end: Any) -> list[str]:
-    if is_state(value):
-        return []
-    if isinstance(value, Enum):
-        member = f"{type(value).__name__}.{value.name}"
-        return [f"{field} must be a member of a str-based Enum, such as a StrEnum, got {member}"]
-
-    known = next((type(each) for each in _members_at(other_end) if is_state(each)), None)
-    enum = "the enum of the chart's states" if known is None else known.__name__
-    return [f"{field} must be a member of {enum}, got {value!r}"]
+    return is_real and 0 < value <= most and value != inf
 
 
 class Edge:
@@ -419,18 +364,12 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values, in the form of the specification.
-
-        As ``default`` of ``json.dumps``, it also writes the time of a record of which
-        ``dataclasses.asdict`` has made a dict.
-        """
-        if isinstance(self, datetime):
-            return cast(Any, _iso(self))
+        """Return the record as JSON values, in the form of the specification."""
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),
             "trigger": self.trigger,
-            "timestamp": _iso(self.timestamp),
+            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
             "context": self.context,
         }
 
@@ -453,13 +392,10 @@ class StateTransition:
             time = datetime.fromisoformat(record["timestamp"])
             before, after = state_of(record["from_state"]), state_of(record["to_state"])
             return cls(before, after, record["trigger"], time, record["context"])
-        except KeyError as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise FieldValueError(
-                f"a record of a transition must have {error}, got {dict(record)!r}"
-            ) from None
-        except (TypeError, ValueError) as error:
-            raise FieldValueError(
-                f"a record of a transition cannot be read ({error}): {record!r}"
+                f"a record of a transition cannot be read ({type(error).__name__}: {error}): "
+                f"{record!r}"
             ) from None
 
     @classmethod
@@ -484,78 +420,83 @@ class StateTransition:
         return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
 
 
-def _iso(time: datetime) -> str:
-    return time.isoformat().replace("+00:00", "Z")
-
-
 # What a guard or an action must be: a plain function of agent and context
 
-_IS_ASYNC = "is async, but runs without an event loop: use 'def'"
-_IS_GENERATOR = "is a generator, whose body does not run when it is called: leave out 'yield'"
 
-
-def callable_problems(kind: str, value: object) -> list[str]:
+def callable_problems(kind: str, value: Any) -> list[str]:
     """Return why a value cannot be a guard or an action; nothing for None.
 
     Args:
-        kind: ``guard`` or ``action``.
+        kind: ``guard``, ``action``, ``after`` or ``rate``.
         value: What was given.
     """
     if value is None:
         return []
     if not callable(value):
         return [f"{kind} must be callable as {kind}(agent, context), got {value!r}"]
-
     problem = _kind_problem(value) or _arity_problem(kind, value)
-
-    return [f"{kind} {_name_of(value)} {problem}"] if problem else []
+    return [f"{kind} {getattr(value, '__name__', value)!r} {problem}"] if problem else []
 
 
 def _kind_problem(value: Any) -> str | None:
     while isinstance(value, partial):
         value = value.func
-
     # an instance is called by the code of its class
     for called in (value, type(value).__call__):
         if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
-            return _IS_ASYNC
+            return "is async, but runs without an event loop: use 'def'"
         if inspect.isgeneratorfunction(called):
-            return _IS_GENERATOR
+            return "is a generator, whose body does not run when it is called: leave out 'yield'"
+    return None
 
+
+def _arity_problem(kind: str, value: Any) -> str | None:
+    signature = _signature_of(value)
+    if signature is None or (kind == "after" and takes_agent_alone(value)):
+        return None
+    names = _asked_of(signature) if kind in ("guard", "action") else ()
+    try:
+        signature.bind("agent", "context", **dict.fromkeys(names))
+    except TypeError as error:
+        return f"must take two arguments, {kind}(agent, context): {error}"
     return None
 
 
 def takes_agent_alone(function: Any) -> bool:
     """Return whether a function can be called with an agent and no context."""
+    signature = _signature_of(function)
     try:
-        inspect.signature(function, follow_wrapped=False).bind("agent")
-    except (TypeError, ValueError):
+        return signature is not None and bool(signature.bind("agent"))
+    except TypeError:
         return False
-    return True
 
 
-def _arity_problem(kind: str, value: Any) -> str | None:
-    if kind == "after" and takes_agent_alone(value):
-        return None
+def told(function: Any, item: Any, source: Any) -> Any:
+    """Return a guard or an action as a function of only agent and context.
+
+    Args:
+        function: What was given. It is returned as it is if it takes nothing else.
+        item: The transition that it belongs to.
+        source: The state that the transition leaves.
+    """
+    signature = None if function is None else _signature_of(function)
+    asked = [] if signature is None else _asked_of(signature)
+    known = {"trigger": item.trigger, "source": source, "target": item.target}
+    return partial(function, **{name: known[name] for name in asked}) if asked else function
+
+
+def _asked_of(signature: inspect.Signature) -> list[str]:
+    """Return the parameters ``trigger``, ``source`` and ``target`` behind agent and context."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    rest = [*signature.parameters.values()][2:]
+    names = ("trigger", "source", "target")
+    return [each.name for each in rest if each.name in names and each.kind in by_name]
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
     try:
         # a decorator is called itself, whatever it wraps
-        signature = inspect.signature(value, follow_wrapped=False)
+        return inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):
         # some callables of C code do not tell
         return None
-
-    try:
-        asked = asked_of(signature) if kind in ("guard", "action") else []
-        signature.bind("agent", "context", **dict.fromkeys(asked))
-    except TypeError:
-        return f"must take two arguments, {kind}(agent, context), but is {_call_of(signature)}"
-
-    return None
-
-
-def _call_of(signature: inspect.Signature) -> str:
-    return f"called as {signature.replace(return_annotation=inspect.Signature.empty)}"
-
-
-def _name_of(value: object) -> str:
-    return repr(getattr(value, "__name__", value))

@@ -3,7 +3,7 @@
 `prism.telemetry.events` has the names of all events.
 """
 
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     Instrument,
@@ -11,7 +11,7 @@ from prism.telemetry._instrument import (
     TransitionDetails,
     instrumented,
 )
-from prism.telemetry._loggers import LOGGER_NAME, EventLogger, StandardLogger
+from prism.telemetry.loggers import LOGGER_NAME, EventLogger, StandardLogger
 
 __all__ = [
     "LOGGER_NAME",

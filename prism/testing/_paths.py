@@ -12,7 +12,7 @@ from prism.errors import AgentError, FieldValueError
 from prism.statechart import Statechart
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart._identity import agent_name
-from prism.statechart.inspection._explain import explain
+from prism.statechart.inspection import explain
 from prism.statechart.states import state_text
 
 CUT = "..."
@@ -250,7 +250,7 @@ def _missing_transition(
         context = _recorded_context(agent, record)
         origin = "the recorded context, which keeps only what identifies it (see context=),"
     for trigger, state in triggers.items():
-        explanation = explain(chart.definition, agent, trigger, context, state=state)
+        explanation = explain(chart.definition, agent, trigger, context, state)
         yield f"evaluated now, with {origin} {context!r}:\n{explanation}"
 
 

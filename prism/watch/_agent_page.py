@@ -11,8 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.analysis._tables.cascades import TreePost, told_of
-from prism.drawing import draw_svg, showable
-from prism.drawing._levels import Levels
+from prism.drawing import Levels, draw_svg, showable
 from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._sections.cascades import thread_of

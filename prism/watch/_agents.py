@@ -15,8 +15,7 @@ from prism.analysis._reading.merging import TableMerger
 from prism.analysis._reading.parsing import empty, objects_of, parse
 from prism.analysis._reading.scanning import read_object
 from prism.analysis._tables.happened import KINDS
-from prism.drawing import showable
-from prism.drawing._levels import Levels
+from prism.drawing import Levels, showable
 from prism.errors import InputError
 from prism.runlog._reader import BLOCK_BYTES, Block
 from prism.telemetry import events

@@ -13,8 +13,7 @@ from prism.analysis import read_log
 from prism.analysis._tables.decisions import SOURCES, SUMMED, UNANSWERED, if_known, with_shares
 from prism.analysis._tables.transitions import with_probabilities
 from prism.analysis._tables.worlds import by_measure
-from prism.drawing import showable
-from prism.drawing._levels import Levels
+from prism.drawing import Levels, showable
 from prism.report._facts.run_facts import RunFacts, facts_of, with_charts, with_tables
 from prism.report._page import familiar_charts
 from prism.telemetry.events import DECISION

@@ -22,8 +22,7 @@ from prism.analysis._tables.agents import fields_of
 from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
 from prism.analysis._tables.faults import FAULTY, is_fault
 from prism.analysis._tables.states import closes_round, how_closing
-from prism.drawing import showable
-from prism.drawing._levels import Levels
+from prism.drawing import Levels, showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded

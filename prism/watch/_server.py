@@ -31,7 +31,7 @@ from prism.report._document import library
 from prism.report._document import resource as report_resource
 from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Statechart
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 from prism.watch import _looking as looking
 from prism.watch._guard import Guard
 from prism.watch._playing import Playing

@@ -11,8 +11,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from prism.drawing import draw_svg, showable
-from prism.drawing._levels import Levels
+from prism.drawing import Levels, draw_svg, showable
 from prism.report._facts.run_facts import RunFacts, with_tables
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures

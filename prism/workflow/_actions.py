@@ -24,7 +24,7 @@ import orjson
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 from prism.workflow._threads import outcome_of, settle
 from prism.workflow._variables import as_data
 

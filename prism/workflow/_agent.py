@@ -14,8 +14,8 @@ from prism.errors import AgentError
 from prism.expressions import Expression
 from prism.runs._lent import Lent, writer_of
 from prism.statechart import Statechart, StateTransition
-from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import WORKFLOW_RESET
+from prism.telemetry.loggers import EventLogger
 from prism.workflow._actions import DEFAULT_ACTION_SECONDS, ActionResult, Actions, OnAction
 from prism.workflow._chart import Clock
 from prism.workflow._document._definition import Step

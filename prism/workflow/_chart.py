@@ -10,7 +10,7 @@ from typing import Any
 from prism.expressions import Expression
 from prism.files._records import shown_path
 from prism.statechart import Statechart, Transition, state_enum
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.workflow._document._definition import (
     ANY_STATE,
     AllowedTransition,

@@ -21,8 +21,8 @@ from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
 from prism.runs._options import recorded_log
 from prism.statechart import Statechart
-from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import WORKFLOW_STEP
+from prism.telemetry.loggers import EventLogger
 from prism.workflow._actions import by_command, echo
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._results import WorkflowResults

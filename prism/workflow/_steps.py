@@ -17,8 +17,8 @@ from prism.reasoner._requests import again
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.runs._lent import Lent
-from prism.telemetry._loggers import active_logger, report_anyhow
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
+from prism.telemetry.loggers import active_logger, report
 from prism.workflow._actions import Action, ActionResult, Actions
 from prism.workflow._chart import STEP
 from prism.workflow._document._definition import Step
@@ -329,7 +329,7 @@ class StepRunner:
         """Log a warning of the agent, which is shown even without structlog."""
         agent = self._agent
         about = {"agent_id": agent.agent_id, "turn": agent.turn_number, "state": agent.state.value}
-        report_anyhow(self._lent.logger, "warning", event, **about, **keys)
+        report(self._lent.logger, "warning", event, **about, **keys)
 
 
 def _given(code: Program, variables: Variables) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 _OutcomeT = TypeVar("_OutcomeT")
 

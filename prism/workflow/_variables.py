@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from prism.errors import FieldTypeError, PrismError
-from prism.telemetry._loggers import describe
+from prism.telemetry.loggers import describe
 
 HostVariable = Any | Callable[[Any], Any]
 """A value, or a function of the agent that returns it."""

@@ -13,7 +13,7 @@ from prism.errors import InputError
 from prism.files._source import Problem, Source
 from prism.files._yaml import yaml_text
 from prism.statechart import Statechart
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition

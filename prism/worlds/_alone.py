@@ -20,7 +20,7 @@ from prism.runs._config import (
     require_writable,
 )
 from prism.runs._options import ReasonerOptions, ReplayOptions
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._loop import Loop
 from prism.worlds._run import Run, decider, require_seed
 from prism.worlds._world import World

@@ -37,8 +37,8 @@ from prism.statechart import (
 )
 from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
 
 Put = Question | TextCall
 """What an agent may wait for."""

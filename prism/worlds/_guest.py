@@ -14,7 +14,7 @@ from prism.errors import AgentError, SimulationError
 from prism.reasoner._texts import BaseWriter, TextCall, Written
 from prism.runs._lent import Lent
 from prism.statechart import Statechart
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent, Writing, require_heard_of
 from prism.worlds._fields import Fields
 

@@ -31,7 +31,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.checks import did_you_mean
 from prism.statechart._identity import identify
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (
     in_state,
     leaves_in,

@@ -18,7 +18,7 @@ from prism.errors import FieldValueError
 from prism.statechart import Statechart
 from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
 from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._charts import states_of, targets_of, unknown_among

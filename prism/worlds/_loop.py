@@ -17,7 +17,6 @@ from prism.reasoner._router import costs_told, models_told
 from prism.runlog import SimulatedClock
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENTS_MEASURED,
     AGENTS_PICTURED,
@@ -29,6 +28,7 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
     TEXT_WRITTEN,
 )
+from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_measures import AgentMeasures, require_number
 from prism.worlds._asking import Answerers, Decider, Event, Remembering
 from prism.worlds._kinds import measures_of, parts_of

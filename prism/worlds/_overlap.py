@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.telemetry._loggers import EventLogger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import (
     Agent,
     Asked,

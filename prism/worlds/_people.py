@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._kept import UniqueNames, kept_cells, kept_values, require_fields, told_apart
-from prism.agents._oasis import note_left_out
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    ids_of,
+    note_left_out,
+    read_table,
+)
 from prism.errors import InputError, UnknownStateError
-from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import read_csv
+from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import check_value, hints_of, read_field
@@ -46,15 +50,12 @@ class AgentTable:
         self.path: Path = Path(path)
         self.keep: tuple[str, ...] = tuple(dict.fromkeys(keep))
         with reading(self.path):
-            self._records = _records(self.path, self.keep)
+            self._records = read_table(self.path, self.keep)
 
-        if not self._records:
-            raise InputError("holds no agents", path=self.path)
-
-        self._ids = _ids(self._records)
-        self._columns = list(dict.fromkeys(name for row in self._records for name in row.fields))
-        others = [name for name in self._columns if name not in (*_IDS, *_NAMES, _KIND, *self.keep)]
-        note_left_out(self.path, others)
+        self._columns = columns_of(self._records)
+        has_ids = any(name in self._columns for name in _IDS)
+        self._ids = ids_of(self._records) if has_ids else [""] * len(self._records)
+        note_left_out(self._records, (*_IDS, *_NAMES, _KIND, *self.keep))
 
     def __len__(self) -> int:
         """Return the number of agents."""
@@ -72,7 +73,7 @@ class AgentTable:
         """
         made = self._made(world)
         known = {name for agent in made for name in type(agent).fields}
-        beyond = self._attributes([name for name in self.keep if name not in known])
+        beyond = attributes_of(self._records, [name for name in self.keep if name not in known])
         for agent, record, agent_id, attributes in zip(
             made, self._records, self._ids, beyond, strict=True
         ):
@@ -103,48 +104,6 @@ class AgentTable:
             )
 
         return made
-
-    def _attributes(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        if self.path.suffix.lower() == ".csv":
-            return kept_cells(self._records, names)
-
-        return [kept_values(record, names) for record in self._records]
-
-
-def _records(path: Path, keep: Sequence[str]) -> list[Record]:
-    readers: Mapping[str, Callable[[Path], Iterator[Record]]] = {
-        ".csv": lambda path: read_csv(path, lambda header: _check_header(path, header, keep)),
-        ".jsonl": read_json_lines,
-        ".json": read_json_array,
-    }
-    read = readers.get(path.suffix.lower())
-    if read is None:
-        problem = f"must end in one of {', '.join(readers)}, got {path.suffix!r}"
-        raise InputError(problem, path=path)
-
-    found = list(read(path))
-    if found and path.suffix.lower() != ".csv":
-        require_fields(path, keep, (name for record in found for name in record.fields))
-
-    return found
-
-
-def _check_header(path: Path, header: Sequence[str], keep: Sequence[str]) -> None:
-    require_fields(path, keep, header)
-    for name in (*_IDS, *_NAMES, _KIND, *keep):
-        if header.count(name) > 1:
-            raise InputError("this column appears twice", path=path, line=1, field=name)
-
-
-def _ids(records: Sequence[Record]) -> list[str]:
-    """Return the id of each record, empty if it has none."""
-    if any("agent_id" in record.fields for record in records):
-        ids = UniqueNames("agent_id")
-        return [ids.take(record) for record in records]
-    if any("username" in record.fields for record in records):
-        return told_apart([record.text("username") for record in records])
-
-    return [""] * len(records)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

@@ -23,7 +23,7 @@ from prism._faults import place_of, place_of_method
 from prism.errors import DefinitionError, SimulationError
 from prism.runlog import RunLog
 from prism.runs._documents import documents
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry.loggers import LateLogger
 from prism.worlds._addresses import file_of
 from prism.worlds._asking import TemplateWriter
 from prism.worlds._kinds import make_kinds, methods_of, parts_of
@@ -275,7 +275,7 @@ def _carry_out_here(
     late = LateLogger()
     loop = options.prepare(late)
     with TemporaryDirectory() as folder, RunLog(Path(folder) / "log.jsonl", loop.clock) as log:
-        late.open(log.logger)
+        late.opened = log.logger
         told = 0
 
         def end_round(_summary: Any) -> None:

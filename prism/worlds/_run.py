@@ -54,7 +54,7 @@ from prism.runs._options import (
 from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
-from prism.telemetry._loggers import EventLogger, LateLogger
+from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._asking import Decider
 from prism.worlds._fields import plain_value
@@ -410,7 +410,7 @@ class Run(Generic[WorldT_co]):
         if self._loop is None or (self._loop.has_run and self._is_described):
             self._loop, self._loop_logger = self._make(logger), logger
         elif isinstance(logger, LateLogger) and isinstance(self._loop_logger, LateLogger):
-            logger.followers.append(self._loop_logger)
+            self._loop_logger.opened = logger
 
         return self._loop
 

@@ -25,11 +25,9 @@ from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
 from prism.statechart._engine.writing import append_record, make_record
 from prism.statechart._identity import SCALARS, given_name, identify
-from prism.statechart.inspection._lint import require_fit
+from prism.statechart.inspection import require_fit
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge, trigger_text
-from prism.telemetry._instrument import Level
-from prism.telemetry._loggers import EventLogger, active_logger, report
 from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
@@ -39,6 +37,8 @@ from prism.telemetry.events import (
     TEXT_WRITTEN,
     TRANSITION,
 )
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._agent import (
     DECISIONS,
     HISTORY_DEPTH,
@@ -721,7 +721,7 @@ def _arrows(tree: Hierarchy) -> list[list[str]]:
 
 def _kept_memories(kind: Kind) -> dict[str, Any]:
     """Return what charts remember, for a checkpoint."""
-    if not kind.definition.hierarchy.planner.remembers:
+    if not kind.definition.hierarchy.remembers:
         return {}
 
     return {"memories": [deepcopy(agent._subject.state_memory) for agent in kind.agents]}

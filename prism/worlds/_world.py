@@ -613,7 +613,7 @@ def kinds_of(cls: type) -> tuple[type[Agent], ...]:
 
 def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
     """Return the charts of a world's agents, to be drawn."""
-    from prism.statechart.formats._export import to_outline
+    from prism.statechart.outline import to_outline
 
     charts = (getattr(kind, "chart", None) for kind in kinds_of(cls))
     return [to_outline(each.definition) for each in charts if isinstance(each, Statechart)]

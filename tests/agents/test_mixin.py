@@ -250,9 +250,9 @@ def test_history_is_bounded_by_its_depth() -> None:
 def test_time_out_is_strictly_after_the_threshold() -> None:
     """An agent has timed out when its ticks exceed the threshold."""
     agent = Agent()
-    assert [agent.tick() for _ in range(5)] == [1, 2, 3, 4, 5]
+    agent.ticks_in_state = 5
     assert not agent.is_timed_out()
-    agent.tick()
+    agent.ticks_in_state += 1
     assert agent.is_timed_out()
 
 
@@ -307,9 +307,9 @@ def test_a_class_may_set_other_defaults() -> None:
     for _ in range(5):
         chart.fire(agent, "go")
     assert len(agent.state_history) == 2
-    agent.tick()
+    agent.ticks_in_state += 1
     assert not agent.is_timed_out()
-    agent.tick()
+    agent.ticks_in_state += 1
     assert agent.is_timed_out()
 
 
@@ -331,7 +331,7 @@ def test_a_class_may_skip_names_with_an_underscore() -> None:
     """A class that skips names with an underscore behaves as without the mixin."""
     agent = Discreet("Ada")
     agent.transition_to(S.RESTING, "go")
-    agent.tick()
+    agent.ticks_in_state += 1
     agent.timeout_threshold, agent.engagement_threshold, agent.max_history_depth = 9, 0.9, 4
     assert agent == Discreet("Ada")
     assert agent != Discreet("Bo")
@@ -342,7 +342,7 @@ def test_a_class_may_skip_names_with_an_underscore() -> None:
 @pytest.mark.parametrize(
     ("cls", "clone"),
     [
-        *itertools.product((Reduced, ReducedEx), CLONES),
+        *itertools.product((ReducedEx,), CLONES),
         (Copied, copy.copy),
         (Copied, copy.deepcopy),
     ],
@@ -388,7 +388,7 @@ class Row(Forgetful):
 
 
 @pytest.mark.parametrize("clone", CLONES)
-@pytest.mark.parametrize("agent", [Agent(), Data(), Saving("Ada"), Row("Ada")])
+@pytest.mark.parametrize("agent", [Agent(), Data(), Saving("Ada"), Row("Ada"), Reduced("Ada")])
 def test_no_copy_shares_a_history_or_a_memory(agent: Any, clone: Any) -> None:
     """What a copy does is not written into the agent that it was made of."""
     agent.state_memory = {"history": {"scrolling": ["idle"]}}

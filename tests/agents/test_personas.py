@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, load_population, load_posts
-from prism.agents._personas import PRISM_FIELDS
 from tests.kit.files import place, refusal
+
+PRISM_FIELDS = (
+    *("agent_id", "name", "interests", "personality", "archetype", "following"),
+    *("engagement_threshold", "timeout_threshold", "max_history_depth"),
+)
 
 Write = Callable[[str, str | bytes], Path]
 

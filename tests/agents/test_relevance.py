@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents._relevance import Terms, relevance, terms_of
+from prism.agents.relevance import Terms, relevance, terms_of
 from prism.errors import FieldTypeError, FieldValueError
 
 topic_sets = st.frozensets(
@@ -141,9 +141,6 @@ def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
         (object(), "cannot tell the relevance of <object"),
         ("music", "cannot tell the relevance of 'music': give a number from 0 to 1"),
         ({"topics": "music"}, "topics must be a list of strings, got 'music'"),
-        ({"topics": 5}, "topics must be a list of strings, got 5"),
-        ({"topics": ["music", 5]}, r"topics must be a list of strings, got \['music', 5\]"),
-        ({"text": 5}, "the text of a post must be a string, got 5"),
     ],
 )
 def test_a_context_that_cannot_be_rated_is_refused(context: Any, message: str) -> None:

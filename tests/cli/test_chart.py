@@ -75,7 +75,7 @@ def test_show_prints_states_and_transitions(charts: Prism) -> None:
         "social_media: 8 states, 27 transitions",
         "idle initial",
         "evaluating decision",
-        "resting 2 ticks",
+        "resting time-out after 2 ticks",
         "source trigger [guard] / action target",
         "evaluating ignores scrolling",
         "decides [should_engage] composing",
@@ -139,9 +139,9 @@ def test_show_prints_a_nested_chart_as_it_is_written(charts: Prism) -> None:
     lines = [line.removeprefix(" ").rstrip() for line in ran.out.splitlines()]
     assert [line for line in lines if line.strip("─")] == [
         "phone: 6 states, 10 transitions",
-        "state                       time-out after",
+        "state",
         "pocket      initial",
-        "engaging    entry / unlock  9 ticks",
+        "engaging    time-out after 9 ticks, entry / unlock",
         "  reading   initial",
         "  replying",
         "  sent      final",

@@ -148,7 +148,7 @@ def test_json_is_the_explanation_as_data(explain: Explain) -> None:
         "state": "idle",
         "trigger": "nothing",
         "candidates": [],
-        "outcome": "unknown event",
+        "outcome": "no reaction",
         "target": None,
         "options": [],
         "reacts_to": ["feed_ready"],

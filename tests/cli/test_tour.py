@@ -48,7 +48,7 @@ def test_the_picture_counts_those_who_did_not_believe(toured: tuple[Path, str, f
     folder = toured[0]
     log = (folder / "tour/unwarned/events.jsonl").read_text(encoding="utf-8")
     stayed = sum('"chosen":"ignorant"' in line for line in log.splitlines())
-    drawn = (folder / "tour/rumour.svg").read_text(encoding="utf-8")
+    drawn = (folder / "tour/chart.svg").read_text(encoding="utf-8")
     assert f">{stayed:,}\N{MULTIPLICATION SIGN}<" in drawn
     assert stayed > 100
     assert "seed 1, no warning" in drawn
@@ -67,9 +67,9 @@ def test_the_tour_tells_what_an_agent_did_and_why(toured: tuple[Path, str, float
 
 @pytest.mark.slow
 def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -> None:
-    """The figure is SVG with a curve for each run; the lines to type next work on the folder."""
+    """A picture has a curve for each run; the lines to type next work on the folder."""
     folder, out, _ = toured
-    picture = (folder / "tour" / "rumour.svg").read_text(encoding="utf-8")
+    picture = (folder / "tour" / "curves.svg").read_text(encoding="utf-8")
     ElementTree.fromstring(picture)
     assert picture.count('class="one') == 40
     assert picture.count('class="mean c') == 2 + 2

@@ -1,11 +1,11 @@
-"""Curves as SVG, and pictures beside each other."""
+"""Curves as SVG."""
 
 import re
 from xml.etree import ElementTree
 
 import pytest
 
-from prism.drawing import beside, draw_curves
+from prism.drawing import draw_curves
 from prism.errors import DefinitionError
 
 
@@ -41,10 +41,3 @@ def test_what_cannot_be_drawn_is_refused(groups: dict[str, list[list[float]]]) -
 def test_curves_that_stay_at_nothing_are_drawn() -> None:
     """A scale without any height has one all the same."""
     ElementTree.fromstring(draw_curves({"a": [[0, 0]]}, title="t", across="x", up="y"))
-
-
-def test_pictures_stand_beside_each_other() -> None:
-    """The joint picture is as wide as both with a gap, and as high as the higher one."""
-    one = draw_curves({"a": [[0, 1]]}, title="t", across="x", up="y")
-    both = ElementTree.fromstring(beside([one, one]))
-    assert (both.get("width"), both.get("height")) == ("932", "300")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Box, Diagram, showable, to_dot, to_mermaid
 from prism.statechart import social_media_chart
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 
 QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")
@@ -42,10 +42,7 @@ def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.Dat
     assert [line.split()[0] for line in lines if line.endswith(" -> end;")] == [
         f"s{number}" for number, state in enumerate(found.states) if state in found.final_states
     ]
-    limits = [
-        f"\ntime-out after {found.timeouts[state]} ticks" if state in found.timeouts else ""
-        for state in found.states
-    ]
+    limits = ["".join(f"\n{note}" for note in found.notes[state]) for state in found.states]
     assert [unquoted(label) for _, label, _ in nodes] == [
         showable(state).replace("\r", " ") + limit
         for state, limit in zip(found.states, limits, strict=True)
@@ -89,7 +86,7 @@ CODE = re.compile(r"#(\d+);")
 SAFE = r"(?:[A-Za-z0-9_ \x80-\U0010ffff]|#\d+;)"
 LINE = re.compile(
     rf'stateDiagram-v2|    (?:state "(?P<text>{SAFE}+)" as (?P<id>s\d+|any)'
-    rf"|note right of s\d+ : time-out after \d+ ticks"
+    rf"|note left of s\d+ : time#45;out after \d+ ticks"
     rf"|(?P<source>\[\*\]|s\d+|any) --> (?P<target>s\d+)(?: : (?P<label>(?:{SAFE}|<br/>)+))?"
     r"|(?P<final>s\d+) --> \[\*\]"
     r"|classDef decision stroke-width:3px|class s\d+(?:,s\d+)* decision)"
@@ -159,7 +156,7 @@ def test_the_social_chart_is_readable_as_mermaid() -> None:
         "any --> s0 : round_ends",
         "s2 --> s1 : ignores<br/>decides<br/>timeout",
         "s3 --> s5 : compose_done #91;intends_reply#93;",
-        "note right of s7 : time-out after 2 ticks",
+        "note left of s7 : time#45;out after 2 ticks",
         "class s2 decision",
     ):
         assert f"    {line}\n" in written

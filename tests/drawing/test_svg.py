@@ -5,12 +5,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
-from prism.errors import DefinitionError
 from prism.statechart import Statechart, social_media_chart
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -52,20 +50,9 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
 
 def test_final_states_have_a_dot_in_a_circle_and_a_line_in_the_legend() -> None:
     """Each final state is marked, and the legend says what the mark means; no other state is."""
-    svg = draw_svg(Diagram(("work", "done", "failed"), (), final_states=frozenset({"done"})))
-    (ring,) = [
-        element
-        for element in ET.fromstring(svg).iter(f"{SVG}circle")
-        if element.get("class") == "ring"
-    ]
-    boxes = [
-        element
-        for element in ET.fromstring(svg).iter(f"{SVG}rect")
-        if element.get("class") == "box"
-    ]
-    left, width = (float(boxes[1].get(key, "")) for key in ("x", "width"))
-    assert left < float(ring.get("cx", "")) < left + width / 4
-    assert texts(svg)[-1].startswith("◉ final state")
+    shown = texts(draw_svg(Diagram(("work", "done"), (), final_states=frozenset({"done"}))))
+    assert shown[:-1] == ["work", "◉ done"]
+    assert shown[-1].startswith("◉ final state")
     assert "◉" not in social_media_chart().to_svg()
 
 
@@ -83,35 +70,22 @@ def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
         assert text in shown
     assert "evaluating → scrolling: ignores, decides, timeout" in titles(svg)
     assert shown[-1].startswith("◆ decision state")
-    assert (
-        svg.count('class="mark"')
-        == svg.count('class="box decision"')
-        == svg.count('class="start"')
-        == 1
-    )
+    assert "◆ evaluating" in shown
+    assert svg.count('class="box decision"') == svg.count('class="start"') == 1
     assert float(ET.fromstring(svg).get("width", "")) <= 900
 
 
 def test_the_picture_has_colours_for_light_and_dark() -> None:
-    """Every colour is a CSS variable with a default for light and one for dark surroundings."""
+    """Every rule with a colour has another colour in dark surroundings; none is a variable."""
     light, _, dark = social_media_chart().to_svg().partition("@media (prefers-color-scheme: dark)")
-    for colour in ("ink", "paper", "box", "line", "accent"):
-        (bright,), (dim,) = (
-            set(re.findall(rf"--chart-{colour}, (#\w+)\)", half)) for half in (light, dark)
-        )
-        assert bright != dim
-
-
-def test_the_picture_has_colours_without_variables() -> None:
-    """Programs without CSS variables, such as converters to PNG, find the same light colours."""
-    svg = social_media_chart().to_svg()
-    plain, _, others = svg.partition("@supports")
-    light = others.partition("@media")[0]
-    assert "var(" not in plain
-    for selector, colour in re.findall(
-        r"\.prism-chart (\S+) \{[^}]*?(?:fill|stroke): var\(--chart-\w+, (#\w+)\)", light
-    ):
-        assert re.search(rf"\.prism-chart {re.escape(selector)} \{{[^}}]*{colour};", plain)
+    bright, dim = (
+        dict(re.findall(r"\.prism-chart ([^{]+) \{ ([^}]*#[^}]*) \}", half))
+        for half in (light, dark)
+    )
+    assert len(bright) == 6
+    assert bright.keys() == dim.keys()
+    assert all(bright[selector] != dim[selector] for selector in bright)
+    assert "var(" not in light + dark
 
 
 TRIANGLE = Diagram(
@@ -198,12 +172,6 @@ def test_pictures_side_by_side_have_one_layout_and_scale(data: st.DataObject) ->
         assert (7.0 in [width for width, _ in lines(picture)]) == (
             round(1.3 + 5.7 * (max(counts.values()) / most) ** 0.5, 1) == 7.0
         )
-
-
-def test_traffic_between_unknown_states_is_refused() -> None:
-    """Traffic that names a state outside the diagram is refused with that name."""
-    with pytest.raises(DefinitionError, match="the traffic names 'x', not among the states"):
-        draw_svg(TRIANGLE, {("a", "x"): 1})
 
 
 def test_long_texts_are_wrapped_and_cut() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.statechart import StateTransition
 
 Load = Callable[..., ModuleType]
 
@@ -90,9 +89,7 @@ def test_a_moved_agent_is_the_dataclass_it_was(pair: tuple[Any, Any], guide: Mod
 
 def test_declared_fields_are_saved(guide: ModuleType) -> None:
     """A dataclass that declares the fields can be written as JSON, history included."""
-    saved = json.loads(
-        json.dumps(asdict(moved(guide, guide.Porter("Bo"))), default=StateTransition.to_dict)
-    )
+    saved = json.loads(json.dumps(asdict(moved(guide, guide.Porter("Bo"))), default=str))
     assert (saved["state"], saved["ticks_in_state"]) == ("angry", 1)
     (move,) = saved["state_history"]
     assert (move["from_state"], move["to_state"], move["trigger"]) == ("calm", "angry", "bumped")

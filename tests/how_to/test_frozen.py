@@ -81,7 +81,7 @@ def test_a_frozen_class_may_define_transition_to(
 def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
     """Firing on a frozen object raises an error with its reason and two solutions."""
     name = type(agent).__name__
-    message = rf"{name} rejects a new state \(.+\): keep the frozen value .* or give the class a t"
+    message = rf"{name} takes no new values \(.+\): keep the frozen value .* or give the class a t"
     with pytest.raises(AgentError, match=message) as caught:
         social_media_chart().fire(agent, "feed_ready")
     assert isinstance(caught.value.__cause__, AttributeError)
@@ -123,7 +123,7 @@ def test_a_frozen_object_is_refused_before_an_action_runs(agent: Any, by_machine
 def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
     """A tick of a frozen object with a tick count raises an error; without one, nothing."""
     with pytest.raises(
-        AgentError, match=r"Stone rejects a new ticks_in_state \(.+\): keep the frozen value"
+        AgentError, match=r"Stone takes no new values \(.+\): keep the frozen value"
     ) as caught:
         social_media_chart().tick(Stone())
     assert isinstance(caught.value.__cause__, FrozenInstanceError)
@@ -149,9 +149,8 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
 
 def test_a_frozen_model_raises_its_own_error() -> None:
-    """A frozen pydantic model raises its own error, with a note on what to do."""
+    """A frozen pydantic model raises its own error."""
     chart = social_media_chart()
     for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
-        with pytest.raises(ValidationError, match="Instance is frozen") as caught:
+        with pytest.raises(ValidationError, match="Instance is frozen"):
             drive()
-        assert "if it is frozen, keep it in a field of an agent" in caught.value.__notes__[0]

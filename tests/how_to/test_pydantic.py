@@ -93,11 +93,10 @@ def test_a_refusal_halfway_undoes_the_whole_transition(
             return self
 
     agent = Impatient(name="Ada") if mode == "field" else Placid(name="Ada", ticks_in_state=4)
-    with pytest.raises(ValidationError, match=r"greater than or equal to 1|never angry") as caught:
+    with pytest.raises(ValidationError, match=r"greater than or equal to 1|never angry"):
         guide.chart.fire(agent, "bumped", 9)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 4, [])
     assert transition_log.events == []
-    assert "is unchanged" in caught.value.__notes__[0]
 
 
 def test_a_field_of_records_is_written_and_read(guide: ModuleType) -> None:
@@ -114,7 +113,7 @@ def test_a_field_of_records_is_written_and_read(guide: ModuleType) -> None:
     assert [record.to_dict() for record in again.state_history] == [
         record.to_dict() for record in agent.state_history
     ]
-    with pytest.raises(ValidationError, match="a record of a transition must have"):
+    with pytest.raises(ValidationError, match="a record of a transition cannot be read"):
         Walker(state_history=[{}])
 
 
@@ -221,7 +220,7 @@ def test_adopting_needs_declared_fields() -> None:
     )
     with pytest.raises(
         AgentError,
-        match=rf"Closed has no fields {missing}: declare them .*, or do without adopt, .*; if",
+        match=rf"Closed has no fields {missing}: declare them .*, or do without adopt if .*; if",
     ):
         social_media_chart().adopt(Closed())
     assert social_media_chart().adopt(Declared()) == Declared()

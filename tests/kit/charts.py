@@ -64,11 +64,7 @@ GUARDS = {name: OutcomeGuard(name) for name in ("is busy", "_x", "class", "true"
 def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechart[Any]:
     states = list(state_enum("Random", draw(st.lists(texts, min_size=1, max_size=5, unique=True))))
     state = st.sampled_from(states)
-    triggers = draw(
-        st.lists(
-            texts.filter(lambda text: text.strip() and text != "state"), min_size=1, max_size=3
-        )
-    )
+    triggers = draw(st.lists(texts.filter(lambda text: text.strip()), min_size=1, max_size=3))
     guard = st.none() | st.sampled_from(list(GUARDS.values()))
     final = draw(st.lists(state, max_size=2, unique=True))
     left = [member for member in states if member not in final]

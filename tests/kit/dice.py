@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runs import RunFolder
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry.loggers import LateLogger
 
 ROUNDS, THROWS = 5, 8
 CONFIG = {"rounds": ROUNDS, "seed": 1, "recorded": None}
@@ -159,7 +159,7 @@ def throw_in(
     late = LateLogger()
     dice = DiceOptions().prepare(late)
     with folder.writing(CONFIG, dice.clock) as logger:
-        late.open(logger)
+        late.opened = logger
         folder.restore(dice)
         done = len(dice.finished)
 

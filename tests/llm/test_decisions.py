@@ -38,17 +38,3 @@ async def test_a_refused_decision_question_goes_to_the_next_server(
     old.decides = True
     with pytest.raises(UnreachableError):
         await pool.systemone("s", QUESTION)
-
-
-async def test_a_pool_in_which_no_server_decides_says_so(serve: Serve, connect: Connect) -> None:
-    """If every server refuses, the error names model and servers; the next time all are asked."""
-    servers = [serve(decides=False) for _ in range(2)]
-    pool, cost = connect(*servers, model="nimble"), Cost()
-    for _ in range(2):
-        with pytest.raises(
-            DecisionsUnsupportedError, match=f"nimble .* {servers[0].host}, {servers[1].host}"
-        ):
-            await pool.systemone("s", QUESTION, cost=cost)
-    assert cost.attempts == 4
-    servers[1].decides = True
-    assert [await attempts(pool) for _ in range(2)] == [2, 1]

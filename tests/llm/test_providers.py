@@ -270,14 +270,6 @@ LISTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", LISTS)
-async def test_a_list_of_models_may_have_several_shapes(
-    name: str, serve: Serve, connect: Connect
-) -> None:
-    """Together lists models without an object around them, others list names."""
-    server = serve()
-    server.fail(Fault.body(json.dumps(LISTS[name]).encode()), path="/v1/models")
-    assert await connect(server).servers[0].models() == ["tiny"]
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ class Streamless:
 )
 @pytest.mark.parametrize(
     ("kind", "needed_by"),
-    [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("decision", "auto"))],
+    [(Unnamed, ("decision", "auto")), (Streamless, ("decision", "auto"))],
 )
 async def test_an_unreadable_agent_affects_no_other_decision(
     kind: type,

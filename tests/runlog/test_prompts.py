@@ -52,8 +52,30 @@ def test_only_the_owner_may_read_it_and_it_says_why(tmp_path: Path) -> None:
     assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
     header = json.loads(gzip.decompress((tmp_path / NAME).read_bytes()))
     assert "private" in header["private"]
-    with pytest.raises(FileExistsError):
+
+
+def test_a_program_that_starts_again_goes_on_in_its_file(tmp_path: Path) -> None:
+    """Its records are those of the last run, also after a kill within a block."""
+    for run in range(3):
+        with PromptLog(tmp_path / NAME) as log:
+            kept = [keep(log, run=run) for _ in range(2)]
+            with pytest.raises(InputError, match="is being written by another process"):
+                PromptLog(tmp_path / NAME)
+        assert ids(tmp_path) == kept
+        assert {record["run"] for record in read_prompts(tmp_path)} == {run}
+        assert find_prompts(tmp_path, ["ada:1"], lambda _: None)["ada:1"]["run"] == run
+        whole = (tmp_path / NAME).read_bytes()
+        (tmp_path / NAME).write_bytes(whole + gzip.compress(b"cut off")[:-4])
+    assert ids(tmp_path, on_fault=lambda _: None) == kept
+
+
+@pytest.mark.parametrize("content", [b"a diary", gzip.compress(b"a diary"), b"\x1f\x8bdamaged"])
+def test_nothing_is_added_to_another_file(content: bytes, tmp_path: Path) -> None:
+    """A file that is none of prompts is refused, and left as it is."""
+    (tmp_path / NAME).write_bytes(content)
+    with pytest.raises(InputError, match="nothing is added to it"):
         PromptLog(tmp_path / NAME)
+    assert (tmp_path / NAME).read_bytes() == content
 
 
 def test_what_was_flushed_can_be_read_at_once(tmp_path: Path) -> None:

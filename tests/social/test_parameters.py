@@ -82,12 +82,6 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "within_block": (GENERATED | {"follow_network": "blocks"}, 0.1),
     "blocks": (GENERATED | {"follow_network": "blocks"}, 2),
     "block_by": (GENERATED | {"follow_network": "blocks"}, "missing"),
-    "community_size": ({}, 10),
-    "community_topics": ({}, 5),
-    "most_interests": ({}, 1),
-    "least_follows": ({}, 12),
-    "most_follows": ({}, 3),
-    "hub_share": ({}, 0.0),
     "shows_scores": ({}, True),
     "logs_follows": ({}, True),
     **{
@@ -138,7 +132,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
     # a model alone is told of its activity, and made-up agents have interests without words
-    assert {*CHANGED, "shows_activity", "most_keywords"} == {*Feed.fields}
+    assert {*CHANGED, "shows_activity"} == {*Feed.fields}
     cache: dict[str, Any] = {}
     idle = [
         name
@@ -162,26 +156,24 @@ def test_agents_have_the_numbers_of_their_archetypes() -> None:
 
 
 def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
-    """Shares of archetypes, interests and follows are as the parameters say."""
-    given = {"lurker_share": 0, "contributor_share": 0, "most_interests": 1, "most_follows": 2}
+    """Shares of archetypes are as the parameters say."""
+    given = {"lurker_share": 0, "contributor_share": 0}
     agents = Run(Feed, 30, parameters=given).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"superuser"}
-    assert max(len(each.following) for each in agents) <= 2
     assert {each.engagement_threshold for each in agents} == {0.3}
 
 
 def test_a_run_reads_its_agents_by_its_parameters() -> None:
-    """Archetypes are drawn by their shares, and words make as many interests as may be."""
-    given = {"lurker_share": 0, "superuser_share": 0, "most_keywords": 2, "contributor_timeout": 7}
+    """Archetypes are drawn by their shares."""
+    given = {"lurker_share": 0, "superuser_share": 0, "contributor_timeout": 7}
     agents = Run(Feed, TWITTER, parameters={"preset": "classic", **given}).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"contributor"}
-    assert max(len(each.interests) for each in agents) == 2
     assert {each.timeout_threshold for each in agents} == {7}
 
 
 def test_options_come_back_from_run_json() -> None:
     """What JSON holds of the parameters, a list where a tuple was, is read as the same run."""
-    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "hub_share": 0.1})
+    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "rewired": 0.2})
     config = json.loads(json.dumps(run.to_config()))
     assert config["parameters"]["diurnal_curve"] == [1.0, *[0.5] * 23]
     assert Run.from_config(config, Path("run.json")).to_config() == run.to_config()
@@ -194,8 +186,6 @@ def test_options_come_back_from_run_json() -> None:
         (dict.fromkeys(("lurker_share", "contributor_share", "superuser_share"), 0), "above 0"),
         ({"top_agents": 0.5, "next_agents": 0.6}, "must be 1 or less together, got 0.5 and 0.6"),
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
-        ({"most_interests": 16}, "got 15 topics and 16 interests"),
-        ({"least_follows": 13}, "got 13 and 12"),
         (
             {"opening_authors": "all"},
             "must be one of each, hub, drawn, none, got 'all'",

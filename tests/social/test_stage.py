@@ -429,12 +429,13 @@ def test_what_an_agent_needs_is_enough(run_logged: Callable[..., Any]) -> None:
 
 
 def test_everything_that_agents_lack_is_said_at_once() -> None:
-    """One error names each class, how many of its agents, and all that they lack."""
+    """The error names the first agent, its class, and all that it lacks."""
     with pytest.raises(AgentError) as caught:
         _ = Run(
             Feed(first_posts=()),
             [*two_agents(), *[SimpleNamespace(agent_id=text) for text in "xyz"]],
         ).agents
     text = str(caught.value)
-    assert "SimpleNamespace (agent 'x' and 2 more) lacks state, should_engage, pending" in text
+    assert "agent 'x' does not fit" in text
+    assert "SimpleNamespace lacks state, should_engage, pending" in text
     assert "SocialAgent" not in text

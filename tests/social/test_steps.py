@@ -11,7 +11,7 @@ import pytest
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.agents._relevance import relevance, terms_of
+from prism.agents.relevance import relevance, terms_of
 from prism.llm import Model
 from prism.reasoner._prompts import chat_prompt
 from prism.social import Dislikes, Draft, Feed, Likes, Network, Post

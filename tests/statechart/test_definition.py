@@ -116,10 +116,6 @@ def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> Non
             "transition 1 (idle --go--> resting): "
             "target <AgentState.RESTING: 'resting'> is not among the states",
         ),
-        (
-            {"transitions": [Transition("state", S.IDLE, S.RESTING)]},
-            "transition 1 (idle --state--> resting): a trigger cannot be called 'state': rename it",
-        ),
     ],
 )
 def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> None:

@@ -50,8 +50,6 @@ def test_a_wildcard_does_not_stand_for_a_final_state() -> None:
             {"transitions": [Transition("again", LOST, LOST)]},
             "transition 1 (lost --again--> lost): it leaves 'lost', which is a final state",
         ),
-        ({"decision_states": [LOST]}, "final state 'lost' cannot be a decision state"),
-        ({"timeouts": {LOST: 3}}, "final state 'lost' cannot have a limit in timeouts"),
         (
             {"final_states": ["lost"]},
             "final state 'lost' is not among the states (open, paid, shipped, lost)",
@@ -65,7 +63,7 @@ def test_a_wildcard_does_not_stand_for_a_final_state() -> None:
 def test_what_a_final_state_cannot_have_is_refused_at_definition(
     given_: dict[str, Any], message: str
 ) -> None:
-    """A way out, a decision or a limit of a final state is a DefinitionError that names it."""
+    """A way out of a final state is a DefinitionError that names it."""
     with pytest.raises(DefinitionError) as caught:
         Statechart(Order, **{"transitions": [], "final_states": [LOST], **given_}, initial=OPEN)
     assert message in str(caught.value)

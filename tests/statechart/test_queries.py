@@ -48,7 +48,7 @@ def test_an_agent_outside_the_states_is_an_error() -> None:
     """An agent in a state that is not counted is an error with its name and the states."""
     message = (
         r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): "
-        r"name all states"
+        r"name all in"
     )
     with pytest.raises(UnknownStateError, match=message):
         state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])

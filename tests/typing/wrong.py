@@ -35,10 +35,6 @@ def one_argument(walker: Walker) -> bool:
     return walker.is_timed_out()
 
 
-def three_arguments(walker: Walker, force: int, loudly: bool) -> bool:
-    return loudly and force > 1
-
-
 def only_by_name(*, agent: Walker, context: int) -> bool:
     return True
 
@@ -73,14 +69,13 @@ class Verbose:
 # fmt: off
 # Guards and actions.
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=one_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, Mood.ANGRY, guard=three_arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=only_by_name)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker: True)  # type: ignore[arg-type,misc]  # pyright: ignore[reportArgumentType]
+Transition("bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker: True)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=True)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard="is_bumped")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=Silent())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, action=one_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore[arg-type,misc]  # pyright: ignore[reportArgumentType]
+Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # Transitions and charts.
 Transition("bumped", "calm", Mood.ANGRY)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]

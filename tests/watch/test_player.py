@@ -11,7 +11,7 @@ import pytest
 
 from prism import replay, resume
 from prism.errors import InputError
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 from prism.watch._player import Player, about, command
 from prism.watch._playing import DIAGRAMS
 from prism.worlds import Run, SetParameters, World, param

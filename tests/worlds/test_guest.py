@@ -15,7 +15,14 @@ from prism.errors import AgentError, SimulationError, UnknownTriggerError
 from prism.examples import Council
 from prism.llm import Model
 from prism.runs import WriterOptions
-from prism.statechart import AgentState, Statechart, TextCall, Transition, social_media_chart
+from prism.statechart import (
+    AgentState,
+    Statechart,
+    StateTransition,
+    TextCall,
+    Transition,
+    social_media_chart,
+)
 from prism.testing import FakeOllama, ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Agent, Guest, Lent, World, measure, ring
@@ -102,6 +109,17 @@ class Reader(SocialAgent):
             me.fire("sees_post", {"relevance": 0.9})
         else:
             await me.decide("decides", {"relevance": 0.9})
+
+    def snapshot(self) -> list[Any]:
+        """Return state, ticks and history."""
+        records = [record.to_dict() for record in self.state_history]
+        return [self.state.value, self.ticks_in_state, records]
+
+    def restore(self, data: list[Any]) -> None:
+        """Take them back."""
+        state, ticks, records = data
+        self.state, self.ticks_in_state = AgentState(state), ticks
+        self.state_history = [StateTransition.from_dict(each, AgentState) for each in records]
 
 
 class Mixed(World[Any]):

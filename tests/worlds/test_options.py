@@ -15,7 +15,7 @@ from prism.errors import InputError
 from prism.examples import Rumour
 from prism.examples.rumour import Person
 from prism.llm import Model
-from prism.telemetry._loggers import LateLogger
+from prism.telemetry.loggers import LateLogger
 from prism.testing import FakeOllama
 from prism.worlds import World
 from tests.kit import processes

@@ -32,8 +32,7 @@ from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import transition_counts
 from prism.analysis._tables.worlds import measures, treatments, world_event_counts
-from prism.drawing import Arrow, Diagram
-from prism.drawing._text import UNSHOWABLE
+from prism.drawing import UNSHOWABLE, Arrow, Diagram
 from prism.errors import PrismError
 from prism.report._facts.counts import (
     OF_CYCLES,
@@ -499,7 +498,6 @@ def _showable_chart(chart: Diagram) -> Diagram:
         ),
         initial=None if chart.initial is None else names[chart.initial],
         decision_states=frozenset(named(chart.decision_states)),
-        timeouts={names[state]: ticks for state, ticks in chart.timeouts.items()},
         final_states=frozenset(named(chart.final_states)),
         boxes={
             names[state]: replace(box, inside=named(box.inside), initial=named(box.initial))

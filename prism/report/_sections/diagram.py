@@ -10,8 +10,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.analysis._tables.levels import Inside
-from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
-from prism.drawing._levels import Levels
+from prism.drawing import Arrow, Box, Diagram, Levels, draw_svg, showable
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures

@@ -1,7 +1,7 @@
 """An application's own Machine as a chart: its models keep records, ticks and a log.
 
-Nothing about the Machine changes but three callbacks that are added to it, first of their lists.
-Any two of them suffice, so that a list which the application assigns anew loses no record.
+Two methods of the Machine are replaced in this instance: the one that runs an event, and
+``set_state``, which then also writes what a transition leaves behind.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from itertools import chain
+from functools import partial
+from inspect import ismethod
 from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import TIMEOUT, Definition
-from prism.statechart._engine.deciding import Deciding, distinct
+from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
     ChartMachine,
-    EventData,
     Machine,
     MachineError,
     arcs_of,
@@ -31,9 +31,10 @@ from prism.statechart._engine.machine import (
     value_text,
 )
 from prism.statechart._engine.pending import Choice
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     DEFAULT_MAX_HISTORY_DEPTH,
-    Reporter,
+    DEFAULT_TIMEOUT_THRESHOLD,
     append_record,
     count_of,
     count_tick,
@@ -43,75 +44,14 @@ from prism.statechart._engine.writing import (
     restart_time,
 )
 from prism.statechart.transitions import Edge
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens
-
-DEFAULT_TIMEOUT = 5
-
-
-class _Note:
-    """What is known of an event of a Machine while it is under way.
-
-    Attributes:
-        source: The value of the state that the agent leaves.
-        ticks: The ticks that it has been there.
-        is_done: Whether its record is written.
-    """
-
-    __slots__ = ("is_done", "source", "ticks")
-
-    def __init__(self, source: Any, ticks: int | None) -> None:
-        self.source, self.ticks, self.is_done = source, ticks, False
-
-
-class _Callback:
-    """A callback of an adopted Machine that belongs to its chart.
-
-    Args:
-        chart: The chart.
-        method: The name of the chart's method to call.
-    """
-
-    def __init__(self, chart: AdoptedEngine, method: str) -> None:
-        self.chart, self.method = chart, method
-
-    def __call__(self, event: Any) -> None:
-        """Tell the chart."""
-        getattr(self.chart, self.method)(event)
-
-
-_CALLBACKS = {
-    "before_state_change": "_begin_event",
-    "after_state_change": "_end_event",
-    "finalize_event": "_close_event",
-}
-
-
-class _CallbackWithEvent:
-    """In place of the ``callback`` of a Machine whose callbacks get plain arguments.
-
-    The chart's own still need the event.
-    """
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-
-    def __call__(self, func: Any, event_data: EventData) -> Any:
-        """Call one callback; that of an `AsyncMachine` is awaited by who calls this."""
-        if isinstance(func, _Callback):
-            func(event_data)
-            return _nothing() if is_async(self.machine) else None
-        return type(self.machine).callback(self.machine, func, event_data)
-
-
-async def _nothing() -> None:
-    pass
+from prism.telemetry.loggers import EventLogger, somebody_listens
 
 
 class AdoptedEngine(Deciding[Any]):
@@ -128,44 +68,58 @@ class AdoptedEngine(Deciding[Any]):
         logger: EventLogger | None,
         clock: Callable[[], float],
     ) -> None:
-        _require_free(machine)
         # past the constructor of a chart, which would make a Machine of its own
+        if not isinstance(machine, Machine):
+            kind = type(machine).__name__
+            raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
+        if isinstance(machine, ChartMachine) or ismethod(vars(machine).get("set_state")):
+            raise DefinitionError("the Machine belongs to a chart already: use that one")
         self._title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._machine = machine
+        self._is_async = is_async(type(machine))
+        self._is_hierarchical = is_hierarchical(type(machine))
         self._attribute: str = machine.model_attribute
         self._state_limits = {
-            value_text(_state_of(machine, state).value): ticks for state, ticks in timeouts.items()
+            _state_named(machine, each): ticks for each, ticks in timeouts.items()
         }
         self._timeout_trigger = timeout_trigger
         self._reporter = Reporter(self._title, logger, strict=False)
         self._has_logger = logger is not None
         self._clock = clock
-        self._callbacks = {hook: _Callback(self, method) for hook, method in _CALLBACKS.items()}
-        self._under_way: dict[int, list[Any]] = {}
-        self._made: dict[int, int] = {}
-        self._edges = {}
+        self._edges: dict[tuple[Any, Any, str], Edge] = {}
+        self._built: list[Any] = []
         self._described: Definition[Any] | None = None
-        self._attach()
-        if not machine.send_event:
-            self._machine.callback = _CallbackWithEvent(machine)
+        # the events under way, by the address of the model
+        self._events: dict[int, list[Any]] = {}
+        self._nested = self._steps = None
+        self._warned_of = set()
+        self._made = 0
+
+        self._run_name = "process_context" if self._is_async else "_process"
+        machine.set_state = self._write_state  # type: ignore[method-assign]
+        setattr(machine, self._run_name, self._await_event if self._is_async else self._call_event)
         for model in machine.models:
             self.adopt(model)
-        if engine_hooks and not is_hierarchical(machine):
+        if engine_hooks and not self._is_hierarchical:
             observe("chart_built", ChartBuilt, self._definition)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the Machine, without what is only known while the chart is used."""
-        unused: dict[str, Any] = {"_under_way": {}, "_made": {}, "_edges": {}}
-        unused |= {"_described": None, "_built": []}
+        unused: dict[str, Any] = {"_events": {}, "_edges": {}, "_described": None, "_built": []}
         return object.__new__, (type(self),), vars(self) | unused
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy with the Machine, which calls its chart."""
         make, arguments, state = self.__reduce__()
         twin: Self = memo.setdefault(id(self), make(*arguments))
-        own = {name: deepcopy(state[name], memo) for name in ("_machine", "_callbacks")}
-        vars(twin).update(state | own)
+        machine = deepcopy(self._machine, memo)
+        vars(twin).update({**state, "_machine": machine})
         return twin
+
+    @property
+    def _triggers(self) -> dict[str, None]:  # type: ignore[override]
+        """The events of the Machine, in definition order."""
+        return dict.fromkeys(self._machine.events)
 
     @property
     def _definition(self) -> Definition[Any]:  # type: ignore[override]
@@ -175,31 +129,19 @@ class AdoptedEngine(Deciding[Any]):
         if self._described is None or built != self._built:
             # a definition has limits for the trigger of that name alone
             limits = self._state_limits if self._timeout_trigger == TIMEOUT else {}
-            self._described = definition_of(self._machine, self._title, None, limits)
-            self._built = built
+            rest = {"name": self._title, "timeouts": limits}
+            self._described, self._built = definition_of(self._machine, rest), built
         return self._described
 
-    def _attach(self) -> None:
-        for name, callback in self._callbacks.items():
-            hooks = getattr(self._machine, name)
-            if callback not in hooks:
-                hooks.insert(0, callback)
-
     def release(self) -> None:
-        """Take the chart's callbacks off the Machine again."""
-        for name, callback in self._callbacks.items():
-            hooks = getattr(self._machine, name)
-            hooks[:] = [each for each in hooks if each is not callback]
-        if isinstance(vars(self._machine).get("callback"), _CallbackWithEvent):
-            del self._machine.callback
+        """Give the Machine its own methods back."""
+        for name in ("set_state", self._run_name):
+            vars(self._machine).pop(name, None)
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
-        fields: dict[str, Any] = {
-            "ticks_in_state": 0,
-            "state_history": deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH),
-        }
-        for field, value in fields.items():
+        records: Any = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
+        for field, value in (("ticks_in_state", 0), ("state_history", records)):
             # classes with slots, and strict models, have no room: their records are kept beside
             if getattr(agent, field, None) is None:
                 with suppress(Exception):
@@ -217,103 +159,94 @@ class AdoptedEngine(Deciding[Any]):
             ticks = count_of(self.adopt(agent), "ticks_in_state")
         return ticks
 
-    # What the Machine tells
+    # What the Machine does
 
-    def _begin_event(self, event: Any) -> None:
-        """Note where the agent is, and close what an event around this one has already done."""
-        agent = event.model
-        ticks = self._ticks_of(agent)
-        around = self._under_way.setdefault(id(agent), [])
-        for each in around:
-            self._commit_event(each)
-        event.note = _Note(self._value(agent), ticks)
-        around.append(event)
+    def _call_event(self, trigger: Any) -> Any:
+        """Run an event, in place of the Machine's ``_process``."""
 
-    def _end_event(self, event: Any) -> None:
-        """Write what the transition leaves behind."""
-        if not hasattr(event, "note"):  # the first callback was replaced
-            source = event.machine.get_state(event.transition.source).value
-            event.note = _Note(source, count_of(event.model, "ticks_in_state"))
-        self._finish_event(event)
-        if engine_hooks and not is_hierarchical(self._machine):
-            self._observe_made(event)
+        def run() -> Any:
+            with self._under_way(trigger.args[0]):
+                return trigger()
 
-    def _close_event(self, event: Any) -> None:
-        """Write what failed after its state had changed, and tell of an event that was refused."""
-        if event.result and id(event.model) in self._made:
-            self._made[id(event.model)] += 1
-        if hasattr(event, "note"):
-            self._finish_event(event)
-        elif event.error is None or isinstance(event.error, MachineError):
-            self._tell_refused(event)
+        # the Machine takes the event from there if it drops those of a model
+        queued = partial(_call, trigger.args[0], run)
+        return type(self._machine)._process(self._machine, queued)
 
-    def _finish_event(self, event: Any) -> None:
-        self._commit_event(event)
-        key = id(event.model)
-        under_way = self._under_way.get(key, [])
-        if event in under_way:
-            under_way.remove(event)
-        if not under_way:
-            self._under_way.pop(key, None)
+    async def _await_event(self, trigger: Any, model: Any) -> Any:
+        """Run an event, in place of an AsyncMachine's ``process_context``."""
 
-    def _commit_event(self, event: Any) -> None:
-        """Write the record of a transition whose state has changed, once."""
-        agent, note = event.model, event.note
-        now = self._value(agent)
-        if note.is_done:
+        async def run() -> Any:
+            with self._under_way(trigger.args[0]):
+                return await trigger()
+
+        queued = partial(_call, trigger.args[0], run)
+        return await type(self._machine).process_context(self._machine, queued, model)
+
+    @contextmanager
+    def _under_way(self, event: Any) -> Iterator[None]:
+        """Keep an event in mind while it runs, and tell what became of it."""
+        events = self._events.setdefault(id(event.model), [])
+        events.append(event)
+        try:
+            yield
+        finally:
+            events.remove(event)
+            if not events:
+                del self._events[id(event.model)]
+            if event.result:
+                self._made += 1
+                self._observe_made(event)
+            elif event.error is None or isinstance(event.error, MachineError):
+                self._refuse_event(event)
+
+    def _write_state(self, state: Any, model: Any = None) -> None:
+        """Change the state of a model, in place of the Machine's ``set_state``, and record it."""
+        machine, events = self._machine, self._events.get(id(model), ())
+        before, dwell = (self._value(model), self._ticks_of(model)) if events else (None, None)
+        type(machine).set_state(machine, state, model)
+        if not events:
             return
-        if now == note.source:
-            if event.transition is not None and event.transition.dest is not None:
-                restart_time(agent)
+        now = self._value(model)
+        if now == before:
+            restart_time(model)
             return
 
-        note.is_done = True
-        for other in self._under_way.get(id(agent), ()):
-            if not other.note.is_done:
-                # it has not moved yet: it will leave from here
-                other.note.source = now
-        trigger = getattr(event.event, "name", None) or "?"
-        edge = self._edge(_recorded(note.source), _recorded(now), trigger)
+        # that of an AsyncMachine may wait while another one goes on
+        going = [each for each in events if each.transition and each.transition.dest == state]
+        event = (going or events)[-1]
+        edge = self._edge(_recorded(before), _recorded(now), _name_of(event))
         # the package calls a state by its name, whatever its value is
-        edge.from_text, edge.to_text = value_text(note.source), value_text(now)
-        self._write(agent, edge, context_of(event), note.ticks)
-
-    def _write(self, agent: Any, edge: Edge, context: Any, dwell: int | None) -> None:
-        record = make_record(edge, self._clock(), context)
+        edge.from_text, edge.to_text = value_text(before), value_text(now)
+        record = make_record(edge, self._clock(), context_of(event))
         if dwell is not None:
-            agent.ticks_in_state = 0
-        history = records_for(agent)
-        append_record(history, record, depth_of(agent))
+            model.ticks_in_state = 0
+        append_record(records_for(model), record, depth_of(model))
         if self._has_logger or somebody_listens():
-            self._reporter.moved(agent, edge, dwell, context)
+            self._reporter.moved(model, edge, dwell, context_of(event))
 
-    def _tell_refused(self, event: Any) -> None:
-        arcs = _arcs_from(event)
-        if engine_hooks and not is_hierarchical(self._machine):
-            self._observe_guards(event, arcs, "failed")
+    def _refuse_event(self, event: Any) -> None:
+        arcs = _arcs_of(event, getattr(event.state, "name", None))
+        self._observe_guards(event, arcs, "failed")
         guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
-        trigger = getattr(event.event, "name", None) or "?"
         state = value_text(self._value(event.model))
-        self._reporter.refused(event.model, state, trigger, guards, context_of(event))
-
-    # Observing
+        self._reporter.refused(event.model, state, _name_of(event), guards, context_of(event))
 
     def _observe_made(self, event: Any) -> None:
-        arcs = _arcs_from(event, note=True)
-        if event.transition not in arcs:
+        arcs = _arcs_of(event, event.transition.source)
+        if not engine_hooks or self._is_hierarchical or event.transition not in arcs:
             return
         at = arcs.index(event.transition)
         self._observe_guards(event, arcs[:at], "failed")
         self._observe_guards(event, arcs[at : at + 1], "passed")
         number = self._number_of(event.transition)
         # no definition has the transitions to any state that a Machine adds by itself
-        for hook in () if number is None else ("transition_began", "transition"):
-            observe(
-                hook, TransitionDetails, self._definition, number, event.model, context_of(event)
-            )
+        if number is not None:
+            details = self._definition, number, event.model, context_of(event)
+            observe("transition_began", TransitionDetails, *details)
+            observe("transition", TransitionDetails, *details)
 
-    def _observe_guards(self, event: Any, arcs: Any, outcome: Any) -> None:
-        for arc in arcs:
+    def _observe_guards(self, event: Any, arcs: list[Any], outcome: Any) -> None:
+        for arc in arcs if engine_hooks and not self._is_hierarchical else ():
             number = self._number_of(arc)
             if arc.conditions and number is not None:
                 details = self._definition, number, event.model, context_of(event), outcome
@@ -321,8 +254,8 @@ class AdoptedEngine(Deciding[Any]):
 
     def _number_of(self, wanted: Any) -> int | None:
         """Return the place of a transition in the definition."""
-        every = (arc for _, arc in arcs_of(self._machine))
-        return next((number for number, arc in enumerate(every) if arc is wanted), None)
+        every = enumerate(arc for _, arc in arcs_of(self._machine))
+        return next((number for number, arc in every if arc is wanted), None)
 
     # Firing
 
@@ -335,51 +268,35 @@ class AdoptedEngine(Deciding[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        if is_async(self._machine):
+        if self._is_async:
             raise AgentError(
                 f"chart {self._title!r} runs an AsyncMachine: write "
                 "await chart.afire(agent, trigger)"
             )
-        with self._watching(agent) as moved:
-            self._run()(agent, trigger, *args, **kwargs)
-        return moved()
+        before, made = self._value(agent), self._made
+        self._trigger(agent, trigger, *args, **kwargs)
+        return self._moved(agent, before, made)
 
     async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
         """Trigger an event of an `AsyncMachine`, as `fire` of any other."""
-        if not is_async(self._machine):
+        if not self._is_async:
             return self.fire(agent, trigger, *args, **kwargs)
-        with self._watching(agent) as moved:
-            await self._run()(agent, trigger, *args, **kwargs)
-        return moved()
+        before, made = self._value(agent), self._made
+        await self._trigger(agent, trigger, *args, **kwargs)
+        return self._moved(agent, before, made)
 
-    def _run(self) -> Callable[..., Any]:
-        self._attach()
+    @property
+    def _trigger(self) -> Callable[..., Any]:
         machine = self._machine
         run: Callable[..., Any] = (
-            machine.trigger_event if is_hierarchical(machine) else machine._get_trigger
+            machine.trigger_event if self._is_hierarchical else machine._get_trigger
         )
         return run
 
-    @contextmanager
-    def _watching(self, agent: Any) -> Iterator[Callable[[], Any]]:
-        """Count the transitions that an agent makes; yield what returns its state if there are any.
-
-        The Machine's own answer would not do: a queued one always says that it has made one.
-        """
-        key, before = id(agent), self._value(agent)
-        around = self._made.get(key)
-        self._made[key] = made = 0
-
-        def moved() -> Any:
-            now = self._value(agent)
-            return now if made or now != before else None
-
-        try:
-            yield moved
-        finally:
-            made = self._made.pop(key, 0)
-            if around is not None:
-                self._made[key] = around + made
+    def _moved(self, agent: Any, before: Any, made: int) -> Any:
+        """Return an agent's state if a transition was made since, which a queue does not tell."""
+        now = self._value(agent)
+        return now if now != before or self._made != made else None
 
     def _value(self, agent: Any) -> Any:
         try:
@@ -392,66 +309,40 @@ class AdoptedEngine(Deciding[Any]):
 
     def tick(self, agent: Any, context: Any = None) -> Any:
         """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
-        state = value_text(self._value(agent))
-        ticks = self._ticks_of(agent)
+        value, ticks = self._value(agent), self._ticks_of(agent)
         if ticks is None:
             return None
         ticks = count_tick(agent, ticks)
-        limit = self._state_limits.get(state) or count_of(agent, "timeout_threshold")
+        state = None if self._is_hierarchical else self._machine.get_model_state(agent).name
+        limit = self._state_limits.get(state or value_text(value))
+        limit = limit or count_of(agent, "timeout_threshold")
         if limit is None and not self._state_limits:
-            limit = DEFAULT_TIMEOUT
+            limit = DEFAULT_TIMEOUT_THRESHOLD
         event = self._machine.events.get(self._timeout_trigger)
         if limit is None or ticks <= limit or event is None:
             return None
-        if not is_hierarchical(self._machine):
-            source = self._machine.get_model_state(agent)
-            if not event.transitions.get(source.name):
-                return None
+        if state is not None and not event.transitions.get(state):
+            return None
         return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
 
     # Looking
 
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
-        self._require_flat("enabled transitions", also_async=True)
-        machine = self._machine
-        source = machine.get_model_state(agent)
-        event = machine.events.get(trigger)
-        for arc in () if event is None else event.transitions.get(source.name, ()):
-            args = () if context is None else (context,)
-            data = EventData(source, event, machine, agent, args, {})
-            data.transition = arc
-            if all(each.check(data) for each in arc.conditions):
-                target = source.value if arc.dest is None else machine.states[arc.dest].value
-                yield Choice(target, arc, self._edge(source.value, target, trigger))
+    def _require_known_state(self, agent: Any) -> Any:
+        return self._value(agent)
 
-    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
-        """Return the events that would cause a transition now."""
-        return [each for each in self._machine.events if any(self._enabled(agent, each, context))]
+    def _enabled(
+        self, agent: Any, trigger: str, context: Any, target: Any = None
+    ) -> Iterator[Choice]:
+        self._require_flat("enabled transitions", also_async=True)
+        return super()._enabled(agent, trigger, context, target)
 
     def is_in(self, agent: Any, state: Any) -> bool:
         """Return whether an agent is in a state; of a `HierarchicalMachine`, exactly in it."""
-        now = self._value(agent)
-        return bool(now == state or value_text(now) == value_text(state))
+        return value_text(self._value(agent)) == value_text(state)
 
     def active(self, state: Any) -> tuple[Any, ...]:
         """Return the state."""
         return (state,)
-
-    def valid_targets(self, state: Any, trigger: str) -> list[Any]:
-        """Return the distinct targets of a state and an event, conditions ignored."""
-        return distinct(
-            item.source if item.target is None else item.target
-            for item in self._leaving(state)
-            if item.trigger == trigger
-        )
-
-    def valid_triggers(self, state: Any) -> list[str]:
-        """Return the events that a state reacts to, conditions ignored."""
-        return distinct(item.trigger for item in self._leaving(state))
-
-    def _leaving(self, state: Any) -> Iterator[Any]:
-        source = self.state_of(value_text(state))
-        return (item for item in self._definition.transitions if item.source == source)
 
     def state_of(self, text: str) -> Any:
         """Return the member of the chart's states that a text stands for."""
@@ -461,7 +352,7 @@ class AdoptedEngine(Deciding[Any]):
         return states[text]
 
     def _require_flat(self, what: str, *, also_async: bool = False) -> None:
-        if is_hierarchical(self._machine) or (also_async and is_async(self._machine)):
+        if self._is_hierarchical or (also_async and self._is_async):
             kind = type(self._machine).__name__
             raise DefinitionError(
                 f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
@@ -490,20 +381,13 @@ for _name, _instead in {
     setattr(AdoptedEngine, _name, _refused(_name, _instead))
 
 
-def _require_free(machine: Any) -> None:
-    """Refuse what cannot be adopted."""
-    if not isinstance(machine, Machine):
-        kind = type(machine).__name__
-        raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
-    hooks = machine.before_state_change, machine.after_state_change, machine.finalize_event
-    is_taken = any(isinstance(each, _Callback) for each in chain(*hooks))
-    if is_taken or isinstance(machine, ChartMachine):
-        raise DefinitionError("the Machine belongs to a chart already: use that one")
+def _call(_event: Any, run: Callable[[], Any]) -> Any:
+    return run()
 
 
-def _state_of(machine: Machine, state: Any) -> Any:
+def _state_named(machine: Machine, state: Any) -> str:
     try:
-        return machine.get_state(state)
+        return str(machine.get_state(state).name)
     except ValueError as error:
         raise DefinitionError(f"timeouts: {error}") from None
 
@@ -513,10 +397,10 @@ def _recorded(value: Any) -> Any:
     return value_text(value) if isinstance(value, (list, tuple)) else value
 
 
-def _arcs_from(event: Any, *, note: bool = False) -> list[Any]:
-    """Return the transitions that an event has tried."""
-    if note and event.transition is not None:
-        name = event.transition.source
-    else:
-        name = getattr(event.state, "name", None)
-    return list(getattr(event.event, "transitions", {}).get(name, ()))
+def _name_of(event: Any) -> str:
+    return getattr(event.event, "name", None) or "?"
+
+
+def _arcs_of(event: Any, source: str | None) -> list[Any]:
+    """Return the transitions that an event has from a state."""
+    return list(getattr(event.event, "transitions", {}).get(source, ()))

@@ -8,19 +8,13 @@ from typing import Any, cast
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import (
-    PASSED,
-    ChartMachine,
-    EventData,
-    GuardCondition,
-    evaluate,
-)
+from prism.statechart._engine.machine import ChartMachine, arcs_from, event_of
 from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
-from prism.statechart._engine.writing import Discarded
+from prism.statechart._engine.reporting import Discarded
 from prism.statechart._nesting import Configuration, leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
-from prism.telemetry._instrument import engine_hooks
+from prism.telemetry.instruments import engine_hooks
 
 
 class Deciding(Engine[StateT]):
@@ -48,37 +42,24 @@ class Deciding(Engine[StateT]):
         self._require_known_state(agent)
         return [each for each in self._triggers if any(self._enabled(agent, each, context))]
 
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
-        """Yield the transitions whose guards pass now, in order."""
-        state = self._require_known_state(agent)
+    def _enabled(
+        self, agent: Any, trigger: str, context: Any, target: Any = None
+    ) -> Iterator[Choice]:
+        """Yield the transitions whose guards pass now, in order; all, or those to one target."""
+        self._require_known_state(agent)
         self._require_trigger(trigger)
         if self._steps is not None:
             yield from self._steps.enabled(agent, trigger, context)
-        elif self._look_up(state, trigger):
-            _, _, known, _ = self._rows[state][trigger]
-            for arc, _, _, edge in known:
-                if self._passes(arc, agent, trigger, context):
-                    yield Choice(edge.to_state, arc, edge)
+            return
 
-    def _passes(self, arc: Any, agent: Any, trigger: str, context: Any) -> bool:
-        """Evaluate the conditions of a transition; its ``prepare`` callbacks do not run."""
-        for condition in arc.conditions:
-            if type(condition) is GuardCondition:
-                guard: Any = condition.func
-                verdict = evaluate(guard, agent, context)
-                if engine_hooks or verdict.error is not None:
-                    self._report_guard(verdict, arc, trigger, agent, context)
-                passes = verdict is PASSED
-            else:
-                machine = self.machine
-                event = machine.events[trigger]
-                state = machine.get_model_state(agent)
-                data = EventData(state, event, machine, agent, (context,), {})
-                data.transition = arc
-                passes = bool(condition.check(data))
-            if not passes:
-                return False
-        return True
+        machine = cast(ChartMachine, self._machine)
+        for arc, source, end in arcs_from(machine, agent, trigger):
+            if target is not None and end != target:
+                continue
+            # its ``prepare`` callbacks do not run
+            event = event_of(machine, trigger, arc, agent, context)
+            if all(each.check(event) for each in arc.conditions):
+                yield Choice(end, arc, self._edge(source, end, trigger))
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -94,11 +75,11 @@ class Deciding(Engine[StateT]):
 
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
-        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
-        again. If it fails now, or the agent has moved, even if it came back, the answer is
-        discarded and logged. In a chart with regions an answer is about the regions that react to
-        the event: it holds though others have moved. A cancelled call leaves the agent as it was.
-        A coroutine that an action returns is awaited once the transition is made.
+        exactly `fire`. When the answer arrives, the guards of what leads to the chosen target are
+        evaluated again. If none passes now, or the agent has moved (its history tells if it came
+        back), the answer is discarded and logged. In a chart with regions an answer is about the
+        regions that react to the event: it holds though others have moved. A cancelled call leaves
+        the agent as it was.
 
         The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
@@ -115,10 +96,8 @@ class Deciding(Engine[StateT]):
             ReasonerError: If the reasoner answers with something outside the options.
         """
         state = self._require_known_state(agent)
-        if id(agent) in self._firing:
+        if id(agent) in self._firing or not self._decides(state):
             return self.fire(agent, trigger, context)
-        if not self._decides(state):
-            return await self._finish(agent, self.fire, agent, trigger, context)
 
         choices = [*self._enabled(agent, trigger, context)]
         options = distinct(each.target for each in choices)
@@ -126,7 +105,7 @@ class Deciding(Engine[StateT]):
             self._fire_nothing(agent, trigger, context)
             return None
         if len(options) == 1:
-            return await self._finish(agent, self._take, agent, choices[0], context)
+            return self._take(agent, choices[0], context)
 
         chosen, has_left = await ask(
             reasoner,
@@ -136,15 +115,17 @@ class Deciding(Engine[StateT]):
             context,
             about=self._leaves_asked(state, trigger),
             chart=self._definition,
-            questions=self._questions,
             reporter=self._reporter,
         )
         if has_left:
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
-
-        answer = partial(self._answer, asked_in=state, choice=leading_to(chosen, choices))
-        return await self._finish(agent, answer, agent, trigger, chosen, context)
+        if chosen not in options:
+            listing = ", ".join(map(state_text, options))
+            raise ReasonerError(
+                f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
+            )
+        return self._answer(agent, trigger, chosen, context, asked_in=state)
 
     def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
         """Say of an event that nothing enables what `fire` says."""
@@ -152,8 +133,7 @@ class Deciding(Engine[StateT]):
             state = agent.state
             arcs = self._rows[state][trigger][0] if self._look_up(state, trigger) else ()
             self._refuse(agent, trigger, context, arcs)
-            if not arcs and isinstance(trigger, str) and trigger in self._triggers:
-                self._require_reaction(state, trigger)
+            self._require_reaction(state, trigger)
 
     def fire_to(
         self,
@@ -204,58 +184,25 @@ class Deciding(Engine[StateT]):
         *,
         asked_in: Any,
         quiet: bool = False,
-        choice: Choice | None = None,
     ) -> StateT | None:
-        """Make the transition that carries out an answer, or discard the answer.
-
-        Args:
-            agent: Who was asked.
-            trigger: Name of the event.
-            target: The target that was chosen.
-            context: The event's context.
-            asked_in: State in which it was asked; None for the one that it is in.
-            quiet: Whether the caller says itself that the answer no longer applied.
-            choice: The transition that was chosen; None for any that leads to the target.
-        """
+        """Make the transition that carries out an answer, or discard the answer."""
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
-            for each in self._carrying_out(agent, trigger, target, context, asked_in, choice):
+            enabled = (
+                self._enabled(agent, trigger, context, target)
+                if self._steps is None
+                else self._steps.carrying_out(agent, trigger, target, context, asked_in, None)
+            )
+            for each in enabled:
                 return self._take(agent, each, context)
 
         # of an event that the chart does not have there is a warning already
         if not quiet and type(trigger) is str and trigger in self._triggers:
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
-
-    def _carrying_out(
-        self,
-        agent: Any,
-        trigger: str,
-        target: Any,
-        context: Any,
-        asked_in: Any,
-        choice: Choice | None,
-    ) -> Iterator[Choice]:
-        """Yield the transitions that carry out an answer and are enabled now."""
-        if self._steps is not None:
-            yield from self._steps.carrying_out(
-                agent, trigger, target, context, asked_in, choice and choice.made_by
-            )
-            return
-        if choice is not None:
-            if self._passes(choice.made_by, agent, trigger, context):
-                yield choice
-            return
-
-        self._require_trigger(trigger)
-        state = agent.state
-        if self._look_up(state, trigger):
-            for arc, _, _, edge in self._rows[state][trigger][2]:
-                if edge.to_state == target and self._passes(arc, agent, trigger, context):
-                    yield Choice(target, arc, edge)
 
     def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
@@ -275,7 +222,7 @@ class Deciding(Engine[StateT]):
     ) -> bool:
         """Return whether an agent has moved since it was asked: see `has_moved`."""
         about = self._leaves_asked(asked_in, trigger)
-        return has_moved(agent.state, asked_in, history, record, about)
+        return has_moved(agent, history, record, about)
 
     def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""
@@ -287,19 +234,3 @@ class Deciding(Engine[StateT]):
 def distinct(items: Iterable[Any]) -> list[Any]:
     """Return items without repetitions, in their order."""
     return list(dict.fromkeys(items))
-
-
-def leading_to(target: Any, choices: Iterable[Choice]) -> Choice:
-    """Return the first choice that leads to a target that a reasoner chose.
-
-    Raises:
-        ReasonerError: If there is none.
-    """
-    for each in choices:
-        if each.target == target:
-            return each
-
-    options = ", ".join(distinct(state_text(each.target) for each in choices))
-    raise ReasonerError(
-        f"the reasoner chose {target!r}, which is not among the options ({options})"
-    )

@@ -31,19 +31,13 @@ from prism.statechart._engine.machine import (
     refuse_coroutine,
     snapshot_of,
 )
-from prism.statechart._engine.pending import (
-    OpenQuestions,
-    Run,
-    close_overtaken,
-    drain,
-)
+from prism.statechart._engine.pending import Run, drain
+from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
-    Reporter,
     Writer,
     count_of,
     count_tick,
-    may_be_frozen,
     require_writable,
     restart_time,
     set_state,
@@ -54,14 +48,14 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT
-from prism.telemetry._instrument import (
+from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
@@ -83,14 +77,10 @@ class Engine(Checks[StateT]):
     """
 
     _machine: ChartMachine | None
-    # what the Machine was when it was built
-    _built: list[Any]
-    # the longest dwell times by state
-    _limits: dict[Any, float]
-    _members: dict[Any, Any]
     # the rows of a chart with composites, which are made on first use; None for a flat chart
     _nested: NestedRows | None
     _schedule: Schedule | None
+    _steps: Steps | None
 
     def __init__(
         self,
@@ -99,9 +89,19 @@ class Engine(Checks[StateT]):
         clock: Callable[[], float],
         machine_class: type[Machine] = Machine,
     ) -> None:
-        self._set_up(definition)
+        super().__init__(definition)
+        self._members: dict[Any, Any] = {state: state for state in definition.states}
+        # the longest dwell times by state; none is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
+        self._edges: dict[tuple[Any, Any, str], Edge] = {}
+        self._machine = self._nested = self._schedule = None
+        # what the Machine was when it was built
+        self._built: list[Any] = []
         if definition.tree is None:
-            self._machine = build_machine(definition, machine_class, ignores=not definition.strict)
+            self._machine = build_machine(definition, machine_class)
             self._built = snapshot_of(self._machine)
         else:
             # loaded only where there are composites
@@ -110,46 +110,21 @@ class Engine(Checks[StateT]):
 
             self._nested = NestedRows(definition.tree)
             schedule = Schedule(definition)
-            if not schedule.is_empty:
-                self._schedule = schedule
-
+            self._schedule = None if schedule.is_empty else schedule
         self._bind(reporter, clock)
 
-    def _set_up(self, definition: Definition[StateT]) -> None:
-        """Set what never changes; every chart sets the same attributes in the same order.
-
-        Python reads those of an object fastest that has no others than its class's first object.
-        """
-        super().__init__(definition)
-        self._members = {state: state for state in definition.states}
-        # no dwell time is too long in a final state
-        self._limits = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
-        self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._machine = self._nested = self._schedule = None
-        self._built = []
-
-    def _begin_anew(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Set what changes while agents fire; there are no agents yet."""
+    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
+        """Begin to run for agents, of which there are none yet, on the chart's own Machine."""
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
-        self._unknown_triggers: set[str] = set()
+        self._warned_of = set()
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
-        self._questions: OpenQuestions = {}
-        self._waiting: dict[int, list[tuple[CoroutineType[Any, Any, Any], Edge]]] = {}
-        self._is_slow = True
-        self._is_usual = False
+        self._is_slow, self._is_usual = True, False
         self._rows: Any = self._nested
-        self._steps: Steps | None = None
-
-    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Begin to run for agents, on the chart's own Machine."""
-        self._begin_anew(reporter, clock)
+        self._steps = None
         if self._nested is not None:
             from prism.statechart._engine.running import Steps
 
@@ -157,7 +132,6 @@ class Engine(Checks[StateT]):
         if self._machine is not None:
             self._is_usual = is_usual(self._machine)
             self._machine.serve(self)
-
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
 
@@ -172,17 +146,15 @@ class Engine(Checks[StateT]):
             definition = Definition(**{**arguments_of(definition), "name": name})
 
         chart = object.__new__(type(self))
-        # past what refuses to change a chart, and not by the new one's `__dict__`: a chart whose
-        # `__dict__` has been asked for fires an eighth slower
-        for attribute, value in {**vars(self), "_definition": definition}.items():
-            object.__setattr__(chart, attribute, value)
-        if self._machine is not None:
-            object.__setattr__(chart, "_machine", self._machine.copied())
+        # not by its `__dict__`: a chart whose `__dict__` has been asked for fires an eighth slower
+        for attribute, value in vars(self).items():
+            setattr(chart, attribute, value)
+        chart._definition = definition
+        chart._machine = None if self._machine is None else self._machine.copied()
         chart._bind(Reporter(name, logger, strict=definition.strict), clock)
         if self._nested is not None:
             # what is active while an action runs is asked of the chart that the action knows
             chart._firing = self._firing
-
         return chart
 
     @property
@@ -210,11 +182,11 @@ class Engine(Checks[StateT]):
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
-        assert self._machine is not None
+        machine = cast(ChartMachine, self._machine)
         self._is_slow = has_hooks or not self._is_usual
-        self._triggers = dict.fromkeys(self._machine.events)
-        self._members = {value: value for value in self._machine.values}
-        self._rows = {value: {} for value in self._machine.values}
+        self._triggers = dict.fromkeys(machine.events)
+        self._members = {value: value for value in machine.values}
+        self._rows = {value: {} for value in machine.values}
 
     def _process(self, data: EventData, run: Callable[[], Any]) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
@@ -230,17 +202,16 @@ class Engine(Checks[StateT]):
         return self._complete(agent, self._run_event, data, run)
 
     def _run_event(self, firing: Run, data: EventData, run: Callable[[], Any]) -> Any:
-        firing.event = data
+        firing.event, made = data, None
         try:
             made = run()
-        except MachineError:
-            self._tell_refusal(data)
-            raise
+            return made
         finally:
             firing.event = None
-        if not made and data.error is None:
-            self._tell_refusal(data)
-        return made
+            if not made and (data.error is None or isinstance(data.error, MachineError)):
+                by_source = getattr(data.event, "whole", data.event.transitions)
+                arcs = by_source.get(getattr(data.state, "name", None), ())
+                self._refuse(data.model, data.event.name, context_of(data), arcs)
 
     def _change_state(self, agent: Any, target: Any) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
@@ -251,24 +222,14 @@ class Engine(Checks[StateT]):
 
         data = firing.event
         source = self.machine.states[data.transition.source].value
-        edge = self._edge(source, target, data.event.name)
-        if agent.state != source:
-            edge = self._edge_after_action(agent, edge)
+        edge = self._edge_after_action(agent, self._edge(source, target, data.event.name))
         self._commit(agent, edge, self._writer_of(agent), context_of(data))
 
     def _observe(self, hook: str, data: EventData) -> None:
         number = getattr(data.transition, "number", None)
-        if engine_hooks and number is not None:
+        if number is not None:
             agent, context = data.model, context_of(data)
             observe(hook, TransitionDetails, self._definition, number, agent, context)
-
-    def _tell_guard(self, verdict: Verdict, data: EventData) -> None:
-        self._report_guard(verdict, data.transition, data.event.name, data.model, context_of(data))
-
-    def _tell_refusal(self, data: EventData) -> None:
-        name = getattr(data.state, "name", None)
-        arcs = getattr(data.event, "whole", data.event.transitions).get(name, ())
-        self._refuse(data.model, data.event.name, context_of(data), arcs)
 
     # Firing
 
@@ -321,8 +282,8 @@ class Engine(Checks[StateT]):
             state = agent.state
             arcs, listed, known, source = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
-            return self._missed(agent, trigger, context)
-
+            # not `_missed` from here: errors of guards would have this one as their context
+            arcs, listed = (), None
         if arcs != listed:
             return self._missed(agent, trigger, context)
         if source.on_exit:
@@ -358,8 +319,6 @@ class Engine(Checks[StateT]):
         if arc.before or write is None or edge.leaves is not state:
             return self._act(agent, arc, edge, context, state)
 
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         try:
             dwell = write(agent, edge, self._clock(), context)
         except MovedError:
@@ -396,30 +355,29 @@ class Engine(Checks[StateT]):
 
         self._require_trigger(trigger)
         self._refuse(agent, trigger, context, ())
-        if isinstance(trigger, str) and trigger in self._triggers:
-            self._require_reaction(state, trigger)
+        self._require_reaction(state, trigger)
         return None
 
-    def _require_reaction(self, state: Any, trigger: str) -> None:
-        assert self._machine is not None
-        source = self._machine.values[state]
+    def _require_reaction(self, state: Any, trigger: Any) -> None:
+        """Raise what the Machine raises of an event that does not apply in a state."""
+        machine = cast(ChartMachine, self._machine)
+        if not isinstance(trigger, str) or trigger not in machine.events:
+            return
+        source = machine.values[state]
         ignores = source.ignore_invalid_triggers
+        ignores = machine.ignore_invalid_triggers if ignores is None else ignores
         # a list of transitions that has become empty counts, as in the package
-        if source.name not in self._machine.events[trigger].transitions and not (
-            self._machine.ignore_invalid_triggers if ignores is None else ignores
-        ):
+        if not ignores and source.name not in machine.events[trigger].transitions:
             raise MachineError(
-                f"{self._machine.name}Can't trigger event {trigger} from state {source.name}!"
+                f"{machine.name}Can't trigger event {trigger} from state {source.name}!"
             )
 
     def _look_up(self, state: Any, trigger: Any) -> bool:
         """Read the transitions of a state and an event; return whether there are any."""
-        assert self._machine is not None
-        machine = self._machine
+        machine = cast(ChartMachine, self._machine)
         source = machine.values[state]
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         arcs = None if event is None else event.transitions.get(source.name)
-        self._rows[source.value].pop(trigger, None) if event is not None else None
         if not arcs:
             return False
 
@@ -467,67 +425,33 @@ class Engine(Checks[StateT]):
                 return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
         # looked up before the action runs, since it refuses classes that the chart cannot drive
-        write = self._writers.get(type(agent)) or self._writer_of(agent)
-        # from here on this is `_complete`, written out for speed: its calls take a third longer
-        key, own = id(agent), Run()
-        firing = self._firing.setdefault(key, own)
-        if firing is not own:
-            self._require_one_thread(agent, firing.thread)
-            firing.is_between = False
-            self._make(agent, arc, edge, write, context)
-            return self._member(agent.state)
-
-        try:
-            self._make(agent, arc, edge, write, context)
-            if own.queue:
-                drain(self._definition.name, agent, own)
-        finally:
-            del self._firing[key]
-
+        write = self._writer_of(agent)
+        self._complete(agent, self._make, agent, arc, edge, write, context)
         return self._member(agent.state)
 
-    def _make(self, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any) -> None:
+    def _make(
+        self, _run: Run, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any
+    ) -> None:
         """Run the actions of a transition, and commit it."""
         for each in arc.before:
-            result = None
-            try:
-                result = each.func(agent, context)
-            except Exception as error:
-                self._reporter.action_failed(error, agent, edge)
-            if result is not None:
-                self._wait_for(result, agent, edge)
-
+            self._run_action(each.func, agent, edge, context)
         if agent.state is not edge.from_state:
             edge = self._edge_after_action(agent, edge)
         # an internal transition leaves no state
         if arc.dest is not None:
             self._commit(agent, edge, write, context)
 
-    def _wait_for(self, result: object, agent: Any, edge: Edge) -> None:
-        """Leave a coroutine that an action has returned to `afire`; refuse it in `fire`."""
-        if isinstance(result, CoroutineType):
-            waiting = self._waiting.get(id(agent))
-            if waiting is None:
-                refuse_coroutine(result, f"the action of {edge.trigger!r}")
-            waiting.append((result, edge))
-
-    async def _finish(
-        self, agent: Any, make: Callable[..., StateT | None], *arguments: Any
-    ) -> StateT | None:
-        """Make a transition, and then await what its actions have returned."""
-        waiting = self._waiting[id(agent)] = []
+    def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
+        """Run an action, and report one that fails."""
         try:
-            made = make(*arguments)
-        finally:
-            del self._waiting[id(agent)]
-        for result, edge in waiting:
-            try:
-                await result
-            except Exception as error:
-                self._reporter.action_failed(error, agent, edge)
-        return made
+            result = action(agent, context)
+            if result.__class__ is CoroutineType:
+                refuse_coroutine(result, f"the action of {edge.trigger!r}")
+        except Exception as error:
+            self._reporter.action_failed(error, agent, edge)
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
+        """Write what a transition leaves behind; a self-transition restarts the state's time."""
         if edge.leaves is None:
             restart_time(agent)
         else:
@@ -535,8 +459,6 @@ class Engine(Checks[StateT]):
 
     def _record(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         dwell = write(agent, edge, self._clock(), context)
-        if self._questions:
-            close_overtaken(self._questions, agent, edge)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
@@ -591,16 +513,14 @@ class Engine(Checks[StateT]):
         cls = type(agent)
         writer = self._writers.get(cls)
         if writer is None:
-            self._require_own_state_type(agent)
             writer = writer_of(cls)
-            if writer is write_plain and may_be_frozen(cls):
+            if writer is write_plain:
                 if not is_moving:
                     return writer
                 require_writable(agent)
             self._writers[cls] = writer
-            if writes_quietly(cls):
+            if writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
-
         return writer
 
     def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
@@ -741,8 +661,6 @@ class Engine(Checks[StateT]):
         elif self._definition.timeouts:
             kind = type(agent).__name__
             problem = f"agents of {kind} have no 'ticks_in_state', so they never time out"
-            adds = "give the class one that begins at 0"
-            self._warn_once(kind, f"chart {self._definition.name!r}: {problem}: {adds}")
-
+            self._warn_once(kind, problem)
         own_limit = count_of(agent, "timeout_threshold")
         return ticks or 0, self._limits.get(state) or own_limit

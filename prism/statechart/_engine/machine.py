@@ -19,13 +19,12 @@ from transitions import EventData, Machine, MachineError, State, Transition
 from transitions.core import Condition, Event
 
 from prism.errors import DefinitionError
-from prism.statechart._asking import told
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import Definition
 from prism.statechart._identity import own_name
 from prism.statechart.states import is_state, state_enum, state_text
-from prism.statechart.transitions import Guard
+from prism.statechart.transitions import Guard, told
 from prism.statechart.transitions import Transition as Written
-from prism.telemetry._instrument import GuardOutcome, engine_hooks
+from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 MACHINE_HOOKS = (
     "prepare_event",
@@ -75,8 +74,8 @@ def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn
     """
     result.close()
     raise DefinitionError(
-        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: only "
-        "chart.afire awaits those of actions"
+        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: await it "
+        "before or after the event"
     )
 
 
@@ -93,30 +92,25 @@ class GuardCondition(Condition):
     def check(self, event_data: EventData) -> bool:
         """Evaluate the guard on the event's agent and context."""
         guard: Any = self.func
-        verdict = evaluate(guard, event_data.model, context_of(event_data))
+        agent, context = event_data.model, context_of(event_data)
+        verdict = evaluate(guard, agent, context)
         if engine_hooks or verdict.error is not None:
-            event_data.machine.chart._tell_guard(verdict, event_data)
+            arc, trigger = event_data.transition, event_data.event.name
+            event_data.machine.chart._report_guard(verdict, arc, trigger, agent, context)
         return verdict is PASSED
 
 
 class ActionCallback:
     """An ``action(agent, context)`` as a ``before`` callback; its fault ends no transition."""
 
-    __slots__ = ("func",)
-
     def __init__(self, func: Callable[[Any, Any], object]) -> None:
         self.func = func
 
     def __call__(self, event_data: EventData) -> None:
         """Run the action."""
-        result, chart, agent = None, event_data.machine.chart, event_data.model
+        chart, agent = event_data.machine.chart, event_data.model
         edge = chart._edge_of(event_data.transition, event_data.event.name)
-        try:
-            result = self.func(agent, context_of(event_data))
-        except Exception as error:
-            chart._reporter.action_failed(error, agent, edge)
-        if result is not None:
-            chart._wait_for(result, agent, edge)
+        chart._run_action(self.func, agent, edge, context_of(event_data))
 
 
 class Arc(Transition):
@@ -131,65 +125,41 @@ class Arc(Transition):
     def execute(self, event_data: EventData) -> bool:
         """Make the transition, if its conditions pass, and show it to the instruments."""
         made = bool(super().execute(event_data))
-        if made:
+        if made and engine_hooks:
             event_data.machine.chart._observe("transition", event_data)
         return made
 
     def _eval_conditions(self, event_data: EventData) -> bool:
         passes = bool(super()._eval_conditions(event_data))
-        if passes:
+        if passes and engine_hooks:
             event_data.machine.chart._observe("transition_began", event_data)
         return passes
 
 
-class _Watched(list[Any]):
-    """The callbacks of a Machine itself, which fire has to know of."""
-
-    machine: Any = None
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Copy and pickle as a list; the Machine watches it again when it is assigned."""
-        return list, ([*self],)
+# What fire reads once, and has to be told of when it changes
 
 
-class _Events(OrderedDict[str, Event]):
-    """The events of a Machine, which fire has to know of, too."""
+def _telling(name: str, base: type, *changes: str) -> Any:
+    """Return a kind of list or dict that tells its Machine when it has changed."""
 
-    machine: Any = None
+    def telling(change: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(self: Any, *args: Any) -> Any:
+            result = change(self, *args)
+            if self.machine is not None:
+                self.machine._changed()
+            return result
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Copy and pickle as a dict."""
-        return OrderedDict, ([*self.items()],)
+        return changed
 
-
-class _Arcs(defaultdict[str, list[Any]]):
-    """The transitions of an event by the state that they leave."""
-
-    machine: Any = None
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Copy and pickle as a dict."""
-        return defaultdict, (list, dict(self))
+    methods = {each: telling(getattr(base, each)) for each in changes}
+    return type(name, (base,), {"machine": None, **methods})
 
 
-def _telling(base: type, name: str) -> Callable[..., Any]:
-    change = getattr(base, name)
-
-    def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = change(self, *args, **kwargs)
-        if self.machine is not None:
-            self.machine._changed()
-        return result
-
-    return changed
-
-
-_OF_LISTS = ("append", "extend", "insert", "remove", "pop", "clear", "__setitem__", "__delitem__")
-for _name in (*_OF_LISTS, "__iadd__"):
-    setattr(_Watched, _name, _telling(list, _name))
-for _name in ("__setitem__", "__delitem__"):
-    setattr(_Events, _name, _telling(OrderedDict, _name))
-    setattr(_Arcs, _name, _telling(defaultdict, _name))
+_IN_DICTS = ("__setitem__", "__delitem__")
+_IN_LISTS = (*_IN_DICTS, "append", "extend", "insert", "remove", "pop", "clear", "__iadd__")
+_Hooks = _telling("_Hooks", list, *_IN_LISTS)
+_Events = _telling("_Events", OrderedDict, *_IN_DICTS)
+_Arcs = _telling("_Arcs", defaultdict, *_IN_DICTS)
 
 
 class ChartMachine(Machine):
@@ -203,23 +173,33 @@ class ChartMachine(Machine):
     transition_cls = Arc
     chart: Any = None
 
+    def serve(self, chart: Any) -> None:
+        """Belong to a chart from now on."""
+        self.chart = chart
+        events = _Events(self.events)
+        events.machine, self.events = self, events
+        for name in MACHINE_HOOKS:
+            setattr(self, name, getattr(self, name))
+        self._changed()
+
     def _changed(self) -> None:
         self.values = {each.value: each for each in self.states.values()}
-        if self.chart is not None:
-            for event in self.events.values():
-                self._watch_arcs(event)
-            self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
+        if self.chart is None:
+            return
+        for event in self.events.values():
+            if type(event.transitions) is not _Arcs:
+                arcs = _Arcs(list, event.transitions)
+                arcs.machine, event.transitions = self, arcs
+        self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
 
     def get_model_state(self, model: Any) -> State:
         """Return the state of an agent, which may hold it as text."""
         value = getattr(model, self.model_attribute)
-        found = self.values.get(value)
-        return self.get_state(value) if found is None else found
+        return self.values.get(value) or self.get_state(value)
 
     def get_state(self, state: Any) -> State:
         """Return a state by name, member or text."""
-        found = self.states.get(state) or self.values.get(state)
-        return super().get_state(state) if found is None else found
+        return self.states.get(state) or self.values.get(state) or super().get_state(state)
 
     def set_state(self, state: Any, model: Any = None) -> None:
         """Change the state of an agent, and write what a transition leaves behind."""
@@ -246,7 +226,7 @@ class ChartMachine(Machine):
         super().add_states(*args, **kwargs)
         self._changed()
 
-    def beginning_with(self, event: Event, first: Any, *, has_passed: bool) -> Event:
+    def beginning_with(self, event: Event, first: Any, *, has_passed: bool) -> Any:
         """Return an event of which only one transition and those behind it are tried.
 
         Args:
@@ -263,14 +243,7 @@ class ChartMachine(Machine):
         # what a refusal names
         twin.whole = event.transitions
         twin.transitions = {first.source: rest}
-        made: Event = twin
-        return made
-
-    def serve(self, chart: Any) -> None:
-        """Belong to a chart from now on."""
-        self.chart = chart
-        self._watch()
-        self._changed()
+        return twin
 
     def copied(self) -> ChartMachine:
         """Return a Machine of the same states and transitions, to which a change goes alone."""
@@ -281,27 +254,11 @@ class ChartMachine(Machine):
         for name, event in self.events.items():
             own = twin.events[name] = copy(event)
             own.machine = twin
-            own.transitions = defaultdict(
-                list, {at: [*arcs] for at, arcs in event.transitions.items()}
-            )
+            by_source = {source: [*arcs] for source, arcs in event.transitions.items()}
+            own.transitions = defaultdict(list, by_source)
         for name in MACHINE_HOOKS:
-            setattr(twin, "_" + name, [*getattr(self, name)])
+            setattr(twin, name, [*getattr(self, name)])
         return twin
-
-    def _watch_arcs(self, event: Event) -> None:
-        if type(event.transitions) is not _Arcs or event.transitions.machine is not self:
-            watched = _Arcs(list, event.transitions)
-            watched.machine = self
-            event.transitions = watched
-
-    def _watch(self) -> None:
-        events = _Events(self.events)
-        for event in events.values():
-            self._watch_arcs(event)
-        events.machine = self
-        self.events = events
-        for name in MACHINE_HOOKS:
-            setattr(self, name, getattr(self, name))
 
 
 def _watched(name: str) -> property:
@@ -310,7 +267,7 @@ def _watched(name: str) -> property:
     def assign(machine: ChartMachine, value: Any) -> None:
         stock.fset(machine, value)
         if machine.chart is not None:
-            hooks = _Watched(getattr(machine, name))
+            hooks = _Hooks(getattr(machine, name))
             hooks.machine = machine
             setattr(machine, "_" + name, hooks)
             machine._changed()
@@ -333,112 +290,65 @@ def is_usual(machine: Machine) -> bool:
     return all(getattr(cls, name) is getattr(ChartMachine, name) for name in _READ_BY_FIRE)
 
 
-def build_machine(
-    definition: Definition[Any], cls: type[Machine], *, ignores: bool
-) -> ChartMachine:
+def is_async(cls: type) -> bool:
+    """Return whether the callbacks of a class of Machine are awaited."""
+    return any(each.__name__ == "AsyncMachine" for each in cls.__mro__)
+
+
+def is_hierarchical(cls: type) -> bool:
+    """Return whether the states of a class of Machine lie inside each other."""
+    return any(each.__name__ == "HierarchicalMachine" for each in cls.__mro__)
+
+
+def build_machine(definition: Definition[Any], cls: type[Machine]) -> ChartMachine:
     """Make the Machine of a flat chart.
 
     Args:
         definition: The chart's definition.
         cls: The class of Machine to run on.
-        ignores: Whether an event that does not apply in a state does nothing, instead of raising a
-            `MachineError`.
 
     Raises:
         DefinitionError: If the class awaits its callbacks, or has states inside states.
     """
-    if any(each.__name__ in ("AsyncMachine", "HierarchicalMachine") for each in cls.__mro__):
+    if is_async(cls) or is_hierarchical(cls):
         raise DefinitionError(
             f"chart {definition.name!r} cannot run on {cls.__name__}: its callbacks must be plain "
             "functions, and states inside states are written as State(...)"
         )
     own: Any = ChartMachine
-    if not issubclass(cls, ChartMachine):
-        own = own if cls is Machine else type(cls.__name__, (ChartMachine, cls), {})
-    else:
-        own = cls
+    if cls is not Machine:
+        is_own = issubclass(cls, ChartMachine)
+        own = cls if is_own else type(cls.__name__, (ChartMachine, cls), {})
+    ends = definition.final_states
     machine: ChartMachine = own(
         model=None,
-        states=[
-            {"name": state, "final": state in definition.final_states}
-            for state in definition.states
-        ],
+        states=[{"name": state, "final": state in ends} for state in definition.states],
         initial=definition.initial,
         auto_transitions=False,
         send_event=True,
-        ignore_invalid_triggers=ignores,
+        ignore_invalid_triggers=not definition.strict,
         name=definition.name,
     )
     for number, item in enumerate(definition.transitions):
-        _add(machine, item, number)
+        # past `add_transition`, for which some texts of states and triggers mean something else
+        event = machine.events.get(item.trigger)
+        if event is None:
+            event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
+        event.add_transition(_arc_of(machine, item, number))
     return machine
 
 
-def _add(machine: ChartMachine, item: Written[Any], number: int) -> None:
-    """Add a transition of the definition, past the check for new rows."""
-    event = machine.events.get(item.trigger)
-    if event is None:
-        event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-    action, source = told(item.action, item, item.source), cast(Any, item.source)
+def _arc_of(machine: Machine, item: Any, number: int) -> Any:
+    action, guard = (told(each, item, item.source) for each in (item.action, item.guard))
     before: list[Any] = [] if action is None else [ActionCallback(action)]
-    arc: Any = machine.transition_cls(source.name, item.target.name, before=before)
-    if item.guard is not None:
-        arc.conditions.append(GuardCondition(told(item.guard, item, item.source)))
+    arc: Any = machine.transition_cls(item.source.name, item.target.name, before=before)
+    if guard is not None:
+        arc.conditions.append(GuardCondition(guard))
     arc.number = number
-    event.add_transition(arc)
+    return arc
 
 
 # What a Machine is, as a definition
-
-
-class Conditions:
-    """The conditions of a transition as one guard.
-
-    Args:
-        machine: The Machine.
-        trigger: Name of the event.
-        arc: The transition.
-    """
-
-    def __init__(self, machine: Machine, trigger: str, arc: Transition) -> None:
-        self._machine, self._trigger, self._arc = machine, trigger, arc
-
-    @property
-    def __name__(self) -> str:
-        """The names of the conditions."""
-        return " and ".join(
-            ("" if each.target else "not ") + callback_name(each.func)
-            for each in self._arc.conditions
-        )
-
-    def __call__(self, agent: Any, context: Any) -> bool:
-        """Evaluate them, without a word to anybody."""
-        machine = self._machine
-        event = EventData(
-            machine.get_state(self._arc.source),
-            machine.events.get(self._trigger),
-            machine,
-            agent,
-            () if context is None and not isinstance(machine, ChartMachine) else (context,),
-            {},
-        )
-        event.transition = self._arc
-        for each in self._arc.conditions:
-            # a chart's own guard, without the word that it has failed
-            guard: Any = each.func if type(each) is GuardCondition else None
-            if not (each.check(event) if guard is None else guard(agent, context)):
-                return False
-        return True
-
-
-class Callbacks:
-    """The callbacks of a transition as one action, for what shows it."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.__name__ = ", ".join(names)
-
-    def __call__(self, agent: Any, context: Any) -> None:
-        """Do nothing: the Machine runs them."""
 
 
 def callback_name(func: Any) -> str:
@@ -450,16 +360,6 @@ def callback_name(func: Any) -> str:
     return func if isinstance(func, str) else own_name(func) or type(func).__name__
 
 
-def is_async(machine: Machine) -> bool:
-    """Return whether the callbacks of a Machine are awaited."""
-    return any(each.__name__ == "AsyncMachine" for each in type(machine).__mro__)
-
-
-def is_hierarchical(machine: Machine) -> bool:
-    """Return whether the states of a Machine lie inside each other."""
-    return any(each.__name__ == "HierarchicalMachine" for each in type(machine).__mro__)
-
-
 def value_text(value: Any) -> str:
     """Return the text of a state's value, which Machines may have of any kind."""
     if isinstance(value, (list, tuple)):
@@ -467,8 +367,8 @@ def value_text(value: Any) -> str:
     return state_text(value) if isinstance(value, str) else str(getattr(value, "name", value))
 
 
-def arcs_of(machine: Machine) -> Iterator[tuple[str, Any]]:
-    """Yield triggers and transitions, without the ``to_x`` that a Machine adds by itself.
+def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
+    """Return triggers and transitions, without the ``to_x`` that a Machine adds by itself.
 
     A Machine that has no others moves by those. A transition from or to a state that the Machine
     does not have never moves anybody.
@@ -486,7 +386,7 @@ def arcs_of(machine: Machine) -> Iterator[tuple[str, Any]]:
         for trigger, arc in every
         if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
     ]
-    yield from own or every
+    return own or every
 
 
 def snapshot_of(machine: Machine) -> list[Any]:
@@ -500,12 +400,7 @@ def snapshot_of(machine: Machine) -> list[Any]:
     ]
 
 
-def definition_of(
-    machine: Machine,
-    name: str,
-    written: Definition[Any] | None,
-    timeouts: Mapping[str, int] | None = None,
-) -> Definition[Any]:
+def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
     """Return a Machine's states and transitions as a definition.
 
     A final state of a Machine can be left, which one of a definition cannot; such a state counts as
@@ -513,17 +408,16 @@ def definition_of(
 
     Args:
         machine: The Machine.
-        name: Name of the chart.
-        written: The definition that it was made from, if there is one; of it the rest is taken.
-        timeouts: The time-outs by the texts of states, if there is no such definition.
+        rest: The other arguments of the definition, with the names of states in the Machine.
     """
     values = [each.value for each in machine.states.values()]
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
     if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
-        texts = [*map(value_text, values)]
-        members = dict(zip(machine.states, state_enum(name, texts), strict=True))
+        enum = state_enum(rest["name"], [*map(value_text, values)])
+        members = dict(zip(machine.states, enum, strict=True))
 
-    arcs = [*arcs_of(machine)]
+    arcs = arcs_of(machine)
+    left = {arc.source for _, arc in arcs}
     made = [
         Written(
             trigger,
@@ -534,52 +428,74 @@ def definition_of(
         )
         for trigger, arc in arcs
     ]
-    left = {arc.source for _, arc in arcs}
-    ends = [members[at] for at, each in machine.states.items() if each.final and at not in left]
-    if written is None:
-        named = {value_text(each.value): members[at] for at, each in machine.states.items()}
-        limits = {named[text]: ticks for text, ticks in (timeouts or {}).items()}
-        rest: dict[str, Any] = {"name": name, "timeouts": limits}
-    else:
-        rest = arguments_of(written)
-    rest |= {"states": [*members.values()], "transitions": made, "final_states": ends}
-    rest["initial"] = members[machine.initial] if machine.initial else next(iter(members.values()))
-    return Definition(**rest)
+    whole = {
+        **rest,
+        "states": [*members.values()],
+        "transitions": made,
+        "initial": members[machine.initial or next(iter(members))],
+        "timeouts": {members[name]: ticks for name, ticks in rest["timeouts"].items()},
+        "decision_states": [members[name] for name in rest.get("decision_states", ())],
+        "final_states": [
+            members[at] for at, each in machine.states.items() if each.final and at not in left
+        ],
+    }
+    return Definition(**whole)
 
 
 def _guard_of(machine: Machine, trigger: str, arc: Transition) -> Any:
+    """Return the conditions of a transition as one guard, which says nothing to anybody."""
+    if not arc.conditions:
+        return None
     if len(arc.conditions) == 1 and type(arc.conditions[0]) is GuardCondition:
         return arc.conditions[0].func
-    return Conditions(machine, trigger, arc) if arc.conditions else None
+
+    def guard(agent: Any, context: Any) -> bool:
+        event = event_of(machine, trigger, arc, agent, context)
+        return all(
+            # a chart's own guard past its condition, which reports what it raises
+            cast(Any, each).func(agent, context)
+            if type(each) is GuardCondition
+            else each.check(event)
+            for each in arc.conditions
+        )
+
+    guard.__qualname__ = " and ".join(
+        ("" if each.target else "not ") + callback_name(each.func) for each in arc.conditions
+    )
+    return guard
+
+
+def arcs_from(machine: Machine, agent: Any, trigger: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the transitions of an event from an agent's state, with the values of their ends."""
+    source = machine.get_model_state(agent)
+    event = machine.events.get(trigger) if isinstance(trigger, str) else None
+    for arc in () if event is None else event.transitions.get(source.name, ()):
+        target = source if arc.dest is None else machine.get_state(arc.dest)
+        yield arc, source.value, target.value
+
+
+def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> EventData:
+    """Return the event in which the conditions of a transition are evaluated."""
+    state, event = machine.get_state(arc.source), machine.events.get(trigger)
+    is_bare = context is None and not isinstance(machine, ChartMachine)
+    data = EventData(state, event, machine, agent, () if is_bare else (context,), {})
+    data.transition = arc
+    return data
 
 
 def _action_of(arc: Transition) -> Any:
+    """Return the callbacks of a transition as one action, which shows them and runs none."""
     callbacks = [*arc.before, *arc.after]
     if len(callbacks) == 1 and type(callbacks[0]) is ActionCallback:
         return callbacks[0].func
-    return Callbacks([*map(callback_name, callbacks)]) if callbacks else None
+    if not callbacks:
+        return None
+
+    def action(agent: Any, context: Any) -> None:
+        """Do nothing: the Machine runs the callbacks."""
+
+    action.__qualname__ = ", ".join(map(callback_name, callbacks))
+    return action
 
 
-__all__ = [
-    "FAILED",
-    "PASSED",
-    "ActionCallback",
-    "Arc",
-    "ChartMachine",
-    "EventData",
-    "GuardCondition",
-    "Machine",
-    "MachineError",
-    "Verdict",
-    "arcs_of",
-    "build_machine",
-    "callback_name",
-    "context_of",
-    "definition_of",
-    "evaluate",
-    "is_async",
-    "is_hierarchical",
-    "is_usual",
-    "snapshot_of",
-    "value_text",
-]
+__all__ = ["EventData", "Machine", "MachineError"]

@@ -2,27 +2,30 @@
 
 It is a dict of JSON values that only charts with histories or timers use, and None until then::
 
-    {"history": {"engaging": ["replying"]}, "ticks": 17, "entered": {"engaging": 12}}
+    {"history": {"engaging": ["replying"]}, "ticks": {"engaging": 5}}
 
-Two more keys are rare. ``after`` has the ticks that functions said for time-outs, by state, and
-below 0 the time-outs that came while their guards refused. ``raised`` has what a strict chart has
-not answered yet, since an action raised an error.
+``ticks`` has how long active states have been so. Three more keys are rare. ``after`` has the ticks
+that functions said for time-outs, by state, and below 0 the time-outs that came while their guards
+refused. ``assigned`` has the states that an application has assigned since the last tick.
+``raised`` has what a strict chart has not answered yet, since an action raised an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError
 from prism.statechart._engine.writing import IF_FROZEN, memory_beside
-from prism.statechart._identity import name_or_number
+from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import CHART
+from prism.statechart.states import state_text
 
 if TYPE_CHECKING:
     from prism.statechart._definition import Definition
-    from prism.statechart._tree.numbers import Notes, Tree
+    from prism.statechart._engine.rows import Plan
+    from prism.statechart._tree.numbers import Tree
 
 FIELD = "state_memory"
 
@@ -41,87 +44,83 @@ def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
             memory = {}
             setattr(agent, FIELD, memory)
     except AttributeError as error:
-        problem = (
-            f"which has no room for them ({error}): give its class a field  {FIELD} = None , call "
-            f"chart.adopt(obj), or derive it from prism.agents.StatechartMixin; {IF_FROZEN}"
-        )
-    else:
-        # what a mock, or the application, has there is none of prism's
-        return memory if isinstance(memory, dict) else memory_beside(agent)
-
-    if not chart.hierarchy.needs_memory:
-        return memory_beside(agent)
-    raise AgentError(
-        f"chart {chart.name!r} remembers histories or times of agent {name_or_number(agent)!r}, "
-        f"{problem}"
-    )
+        if chart.hierarchy.needs_memory:
+            raise AgentError(
+                f"chart {chart.name!r} remembers histories or times of agent "
+                f"{agent_name(agent)!r}, which has no room for them ({error}): give its class "
+                f"a field  {FIELD} = None , call chart.adopt(obj), or derive it from "
+                f"prism.agents.StatechartMixin; {IF_FROZEN}"
+            ) from None
+        memory = None
+    # what a mock, or the application, has there is none of prism's
+    return memory if isinstance(memory, dict) else memory_beside(agent)
 
 
-def random_of(chart: str, agent: Any) -> Any:
-    """Return the random numbers that a chart draws from: an agent's ``chart_random`` or ``random``.
-
-    Raises:
-        AgentError: If it has neither.
-    """
-    for name in ("chart_random", "random"):
-        found = getattr(agent, name, None)
-        if found is not None:
-            return found
-
-    raise AgentError(
-        f"chart {chart!r} has rates or probabilities, but agent {name_or_number(agent)!r} has no "
-        "random numbers: set  agent.random = random.Random(seed) , or any object with random()"
-    )
+def random_of(agent: Any) -> Any:
+    """Return the random numbers that a chart draws from."""
+    numbers = getattr(agent, "chart_random", None)
+    return agent.random if numbers is None else numbers
 
 
 def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
     """Return the leaves that histories stand for, as numbers, without what the chart rules out."""
     numbers = tree.numbers
-    found = {
+    left = {
         numbers.get(text, CHART): tuple(sorted(numbers.get(leaf, CHART) for leaf in leaves))
         for text, leaves in memory.get("history", {}).items()
     }
-    return {at: leaves for at, leaves in found.items() if at and tree.is_configuration(leaves, at)}
+    return {at: leaves for at, leaves in left.items() if at and tree.is_configuration(leaves, at)}
 
 
-def remember(memory: dict[str, Any], notes: Notes) -> None:
+def remember(memory: dict[str, Any], plan: Plan) -> None:
     """Remember what a step leaves and enters."""
-    if notes.left:
-        memory.setdefault("history", {}).update(
-            (text, list(leaves)) for text, leaves in notes.left.items()
-        )
-    if notes.stopped or notes.started:
-        now = memory.setdefault("ticks", 0)
-        _begin_anew(memory, (*notes.stopped, *notes.started))
-        memory.setdefault("entered", {}).update(dict.fromkeys(notes.started, now))
+    if plan.left:
+        left = {text: [*leaves] for text, leaves in plan.left.items()}
+        memory.setdefault("history", {}).update(left)
+    if plan.stopped or plan.started:
+        _end(memory, plan.stopped)
+        memory.setdefault("ticks", {}).update(dict.fromkeys(plan.started, 0))
 
 
-def _begin_anew(memory: dict[str, Any], texts: Iterable[str]) -> None:
-    for text in texts:
-        for key in ("entered", "after"):
-            memory.get(key, {}).pop(text, None)
+def _end(memory: dict[str, Any], states: Iterable[str]) -> None:
+    for state in states:
+        for key in ("ticks", "after"):
+            memory.get(key, {}).pop(state, None)
 
 
 def assigned(memory: dict[str, Any], before: Any, state: Any) -> None:
-    """Begin the time of a leaf anew that an application assigns, in regions only of new leaves."""
+    """End the time of a leaf that an application assigns, in regions only of new leaves.
+
+    The time of what is around it ends in the next tick, where the chart is known.
+    """
     leaves = {*leaf_texts(state)}
-    _begin_anew(memory, leaves - {*leaf_texts(before)} or leaves)
+    _end(memory, leaves - {*leaf_texts(before)} or leaves)
+    if "ticks" in memory and state_text(state) not in memory.setdefault("assigned", []):
+        memory["assigned"].append(state_text(state))
 
 
 def forget(memory: dict[str, Any]) -> None:
     """Forget everything that a chart remembers; what somebody else keeps there stays."""
-    for key in ("history", "ticks", "entered", "after", "raised"):
+    for key in ("history", "ticks", "after", "assigned", "raised"):
         memory.pop(key, None)
 
 
-def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
-    """Let one tick pass in the active states whose time is kept.
+def count(
+    memory: dict[str, Any], timed: Iterable[str], active_in: Callable[[str], Collection[str]]
+) -> None:
+    """Let one tick pass in the active states whose time is kept; forget the time of all others.
 
-    A state without a note of its entry was set, not entered: its time begins with this tick. The
-    notes of states that are no longer active are dropped.
+    A state of whose entry nothing is known was assigned: its time begins with this tick.
+
+    Args:
+        memory: What is remembered of the agent.
+        timed: The texts of the states.
+        active_in: Returns the texts of the states that are active in one that was assigned.
     """
-    now = memory["ticks"] = memory.get("ticks", 0) + 1
-    entered, after = memory.get("entered", {}), memory.get("after", {})
-    memory["entered"] = {text: entered.get(text, now - 1) for text in timed}
-    if after:
-        memory["after"] = {text: after[text] for text in memory["entered"] if after.get(text)}
+    ticks = memory.get("ticks", {})
+    for state in memory.pop("assigned", ()):
+        active = active_in(state)
+        _end(memory, [each for each in ticks if ticks[each] and each not in active])
+    memory["ticks"] = {state: ticks.get(state, 0) + 1 for state in timed}
+    if after := memory.get("after"):
+        memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}

@@ -6,18 +6,19 @@ An agent may have moved before the answer to its question comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import takewhile
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
-from prism.statechart._engine.writing import Reporter, history_of
-from prism.statechart._identity import awaiting_announcement, name_or_number
-from prism.statechart._nesting import Configuration, leaf_texts
+from prism.statechart._engine.reporting import Asked, Reporter, announce
+from prism.statechart._engine.writing import history_of
+from prism.statechart._identity import agent_name
+from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateTransition
+from prism.statechart.transitions import Edge
 
 
 class Decider(Protocol):
@@ -31,6 +32,24 @@ class Decider(Protocol):
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
     ) -> Any:
         """Choose one of the options."""
+
+
+class Options(list[Any]):
+    """The options of a question that a chart asks.
+
+    Args:
+        options: The targets to choose from.
+        chart: The definition of the chart that asks; None if nobody's.
+
+    Attributes:
+        chart: As given.
+        are_announced: Whether a reasoner that was asked has logged its decision itself.
+    """
+
+    def __init__(self, options: Iterable[Any], chart: Definition[Any] | None) -> None:
+        super().__init__(options)
+        self.chart = chart
+        self.are_announced: bool = False
 
 
 class Choice(NamedTuple):
@@ -47,10 +66,6 @@ class Choice(NamedTuple):
     edge: Edge
 
 
-OpenQuestions = dict[int, dict[object, Set[str]]]
-"""A chart's open questions, by the agent's address, each with the leaves that it is about."""
-
-
 async def ask(
     reasoner: Decider,
     agent: Any,
@@ -60,7 +75,6 @@ async def ask(
     *,
     about: Set[str],
     chart: Definition[Any],
-    questions: OpenQuestions,
     reporter: Reporter,
 ) -> tuple[Any, bool]:
     """Return a reasoner's choice, and whether the agent has moved meanwhile.
@@ -73,93 +87,34 @@ async def ask(
         context: The event's context.
         about: The texts of the leaves that the choice is about.
         chart: The chart's definition.
-        questions: Its open questions, which this one is added to meanwhile.
         reporter: Where to announce the decision, if nobody else announces it.
     """
-    state, question = agent.state, object()
-    record = next(reversed(history_of(agent)), None)
-    questions.setdefault(id(agent), {})[question] = about
+    state, record = agent.state, next(reversed(history_of(agent)), None)
+    offered = Options(options, chart)
+    chosen = await reasoner.decide(agent, state, trigger, offered, context)
 
-    try:
-        with awaiting_announcement(agent, trigger, chart) as announced:
-            chosen = await _answer_of(reasoner, (agent, state, trigger, options, context))
-
-        # an answer outside the options is no decision, and an error of its own
-        if not announced.already and chosen in options:
-            reporter.decided(agent, state, trigger, options, chosen, context)
-
-        # two signs, since another chart may have moved the agent, which shows only in its state or
-        # its history, and an agent without a history may have come back
-        is_open = question in questions.get(id(agent), ())
-        return chosen, not is_open or has_moved(
-            agent.state, state, history_of(agent), record, about
-        )
-    finally:
-        others = questions.pop(id(agent), {})
-        others.pop(question, None)
-        if others:
-            questions[id(agent)] = others
+    # an answer outside the options is no decision, and an error of its own
+    if not offered.are_announced and chosen in options:
+        asked = Asked(agent, state, trigger, options, context)
+        how = {"reason": None, "probabilities": None}
+        announce(reporter.logger, asked, chosen, "policy", how, {})
+    return chosen, has_moved(agent, history_of(agent), record, about)
 
 
-def _answer_of(reasoner: Decider, question: tuple[Any, ...]) -> Awaitable[Any]:
-    """Put a question to a reasoner, and return the answer to wait for.
-
-    Raises:
-        TypeError: If it has no ``decide``, or one that is no coroutine function.
-    """
-    decide = getattr(reasoner, "decide", None)
-    if decide is None or isinstance(reasoner, type):
-        raise TypeError(
-            f"afire needs a reasoner with a method {_DECIDE}, got {reasoner!r}: pass such an "
-            "object, or one of prism's, such as Reasoner(Model(...)) or PolicyReasoner(seed=1)"
-        )
-
-    answer: Awaitable[Any] = decide(*question)
-    if not hasattr(answer, "__await__"):
-        raise TypeError(
-            f"{type(reasoner).__name__}.decide returned {answer!r} instead of something to await: "
-            f"write  {_DECIDE}"
-        )
-
-    return answer
-
-
-_DECIDE = "async def decide(self, agent, current_state, trigger, options, context=None)"
-
-
-def close_overtaken(questions: OpenQuestions, agent: Any, edge: Edge) -> None:
-    """Close an agent's questions about leaves that a transition leaves or enters."""
-    asked = questions.get(id(agent), {})
-    for question in [each for each, about in asked.items() if _touches(edge, about)]:
-        del asked[question]
-
-
-def has_moved(
-    state: Any, asked_in: Any, history: Sequence[Any], record: Any, about: Set[str]
-) -> bool:
+def has_moved(agent: Any, history: Sequence[Any], record: Any, about: Set[str]) -> bool:
     """Return whether an agent has moved since it was asked, even if it has come back.
 
-    In a chart with regions only the leaves count that the question is about.
-
     Args:
-        state: Its state now.
-        asked_in: Its state when it was asked.
+        agent: Who was asked.
         history: Its history now.
         record: The last entry of its history when it was asked; None if there was none.
         about: The texts of the leaves that the question is about.
     """
-    if not about <= {*leaf_texts(state)}:
-        return True
-
     later = takewhile(lambda entry: entry is not record, reversed(history))
-    if not isinstance(asked_in, Configuration):
-        return any(True for _ in later)
-    return any(_touches(entry, about) for entry in later if isinstance(entry, StateTransition))
-
-
-def _touches(edge: Edge | StateTransition, about: Set[str]) -> bool:
-    changed = {*leaf_texts(edge.from_state)} ^ {*leaf_texts(edge.to_state)}
-    return not about.isdisjoint(changed)
+    return not about <= {*leaf_texts(agent.state)} or any(
+        not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
+        for each in later
+    )
 
 
 # Fires behind a transition that is under way
@@ -186,8 +141,8 @@ class Run:
     event: Any = None
     active: frozenset[int] | None = None
     is_between: bool = False
-    raised: list[str]
-    answered: int
+    raised: Sequence[str] = ()
+    answered: int = 0
 
     def __init__(self) -> None:
         self.thread: int = get_ident()
@@ -212,7 +167,7 @@ def drain(chart: str, agent: Any, run: Run) -> None:
         fired += 1
         if fired > MOST_QUEUED_FIRES:
             raise RunawayError(
-                f"chart {chart!r}: the actions of agent {name_or_number(agent)!r} "
+                f"chart {chart!r}: the actions of agent {agent_name(agent)!r} "
                 f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
                 f"{name}: make one of the actions stop firing"
             )
@@ -224,7 +179,7 @@ def drain(chart: str, agent: Any, run: Run) -> None:
 def restless(chart: str, agent: Any) -> RunawayError:
     """Return the error for eventless transitions, or raised events, that go on without end."""
     return RunawayError(
-        f"chart {chart!r}: agent {name_or_number(agent)!r} did not settle within "
+        f"chart {chart!r}: agent {agent_name(agent)!r} did not settle within "
         f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
         "eventless transitions there a guard that ends them"
     )

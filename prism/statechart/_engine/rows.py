@@ -1,40 +1,40 @@
-"""The rows of a chart with composites: by state and event, what may react.
+"""What may react to an event in a chart with composites, and the steps that follow.
 
 That depends on the active leaves alone: the transitions of what lies around a leaf come behind its
-own. Rows are made when they are first used. What the moment decides, by guards, between regions, by
-chance and by history, is left to a `Resolver`.
+own. What only the moment decides, by guards, between regions, by chance and by history, is left to
+a `Reaction`. All is made on first use, and the latest is kept.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache, partial
-from itertools import accumulate, chain, islice, product
+from functools import lru_cache
+from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor
-from prism.statechart._tree.numbers import CHART, Arc, Memory, Plan
+from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor, done
+from prism.statechart._tree.numbers import CHART, Arc, Memory
 from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
 
 EVENTLESS: Any = object()
-"""Key of the eventless transitions in a row, which no caller can name."""
+"""Stands for the event of eventless transitions, which no caller can name."""
 
-MOST_EVENTS = 1_000
-"""Events whose resolvers a row keeps; a chart that was read from SCXML may react to any text."""
+MOST_KEPT = 20_000
+"""Configurations, events in them, and steps that are kept; there may be more than fit."""
 
 MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
 
-MOST_ROWS = 20_000
-"""Configurations whose rows are kept; beyond them the oldest are made again when needed."""
-
 _ROUNDING = 1e-9
+
+Call = tuple[Action, frozenset[int]]
+"""An action, and the states that are active while it runs."""
 
 Ask = Callable[[Arc], bool]
 """Evaluates the guard of a transition on the agent and the context at hand."""
@@ -47,58 +47,83 @@ class Place(NamedTuple):
         state: The leaf's member, or the configuration.
         leaves: The numbers of the active leaves, in document order.
         active: The numbers of all active states.
+        texts: Their texts, outermost first.
     """
 
     state: Any
     leaves: tuple[int, ...]
     active: frozenset[int]
+    texts: tuple[str, ...]
 
 
-class Kept(dict[Any, Any]):
-    """Values that are made on first use.
+NOWHERE = Place(None, (), frozenset(), ())
+"""Where an agent is that has not begun."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one step does.
 
     Args:
-        make: Makes the value of a key; raises a KeyError if there is none.
-        most: How many are kept; beyond them the oldest goes.
+        arcs: The transitions that it makes.
+        before: Exit actions, innermost first, and the transitions' own, in order.
+        after: Entry actions, outermost first.
+        leaves: The active leaves afterwards.
+        exits: Whether any state is left, be it for the same one.
+        left: What histories stand for then: texts of leaves, by that of the composite.
+        stopped: The texts of states that are left and whose time is kept.
+        started: The texts of states that are entered and whose time is kept.
+        raised: What is done now: triggers, in order.
+        settles: Whether something may follow of itself: eventless transitions, or raised events.
+
+    Attributes:
+        remembers: Whether it changes what is remembered of the agent.
+        is_quiet: Whether nothing but the agent's state changes, and nothing follows.
     """
 
-    def __init__(self, make: Callable[[Any], Any], most: int) -> None:
-        super().__init__()
-        self._make = make
-        self._most = most
+    arcs: tuple[Arc, ...]
+    before: tuple[Call, ...]
+    after: tuple[Call, ...]
+    leaves: tuple[int, ...]
+    exits: bool
+    left: dict[str, list[str]]
+    stopped: tuple[str, ...]
+    started: tuple[str, ...]
+    raised: tuple[str, ...]
+    settles: bool
+    remembers: bool = field(init=False)
+    is_quiet: bool = field(init=False)
 
-    def __missing__(self, key: Any) -> Any:
-        """Make a value, and keep it."""
-        value = self._make(key)
-        if len(self) >= self._most:
-            del self[next(iter(self))]
-        self[key] = value
-        return value
+    def __post_init__(self) -> None:
+        """Say what a fire need not look for."""
+        self.remembers = bool(self.left or self.stopped or self.started)
+        self.is_quiet = not (self.before or self.after or self.settles or self.remembers)
 
 
-class NestedRows(Kept):
-    """Resolvers by state and trigger, made on first use.
+class NestedRows:
+    """What may react, by state and event, and the steps that follow.
 
     Args:
         hierarchy: The chart's states and transitions.
 
     Attributes:
-        planner: Plans the steps.
+        hierarchy: As given.
         tree: The states in numbers.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
-        alone: Returns the resolver of one transition alone; None if its source is not active.
+        reaction: Returns what may react in a state to an event; None if nothing does.
+        step: Returns the step from a state that transitions make together under a trigger, with
+            the histories that decide about it, in pairs.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
-        super().__init__(self._row, MOST_ROWS)
-        self.planner = hierarchy.planner
+        self.hierarchy = hierarchy
         self.tree = hierarchy.tree
-        self._arcs_of = hierarchy.arcs_of
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
-        self.place: Callable[[Any], Place] = lru_cache(MOST_ROWS)(self._placed)
-        self._place_of: Callable[[tuple[int, ...]], Place] = lru_cache(MOST_ROWS)(self._place_at)
-        self.alone: Callable[[Any, Arc], Any] = lru_cache(MOST_ROWS)(self._only)
+        keep = lru_cache(MOST_KEPT)
+        self.place: Callable[[Any], Place] = keep(self._placed)
+        self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
+        self.step: Callable[..., Edge] = keep(self._step)
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
@@ -107,69 +132,9 @@ class NestedRows(Kept):
         except KeyError:
             return False
 
-    def open(self, place: Place, trigger: str, groups: Iterable[tuple[Arc, ...]]) -> Resolver:
-        """Return what chooses among transitions when their event comes."""
-        different = tuple(dict.fromkeys(groups))
-        asks = any(map(self.tree.asks_history, chain(*different)))
-        make = partial(self._together, place, trigger)
-        return Resolver(different, make, self.planner.kept if asks else ())
-
-    def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
-        """Return the texts of the leaves that a choice among an event's transitions depends on.
-
-        Those are the leaves that react. What reacts around several of them counts only where
-        nothing inside does.
-        """
-        leaves = self.place(state).leaves
-        arcs = {leaf: [*chain(*self.groups((leaf,), trigger))] for leaf in leaves}
-        reacting = [leaf for leaf in leaves if arcs[leaf]]
-        own = [
-            leaf
-            for leaf in reacting
-            if any(self.tree.inside(leaves, arc.source) == (leaf,) for arc in arcs[leaf])
-        ]
-
-        return frozenset(self.tree.texts[each] for each in own or reacting or leaves)
-
-    def arcs(self, state: Any, trigger: str) -> list[Arc]:
-        """Return the transitions that may react to an event, each once."""
-        return [*dict.fromkeys(chain(*self.groups(self.place(state).leaves, trigger)))]
-
-    def about(self, state: Any, trigger: str, texts: Set[str]) -> Resolver:
-        """Return the resolver of an event to which only some leaves react."""
-        place = self.place(state)
-        leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
-        return self.open(place, trigger, self.groups(leaves, trigger))
-
-    def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
-        """Yield the steps that are possible from a state, guards and memory ignored."""
-        resolver = self[state][trigger]
-        return iter(()) if resolver is None else resolver.enabled(lambda _: True, dict)
-
-    def beginning(self, state: Any = None) -> Edge:
-        """Return the step that enters a state, by default the initial one, and stays there."""
-        plan = self.planner.beginning(() if state is None else self.place(state).leaves)
-        return self._step(self._place_of(plan.leaves).state, "begin", plan)
-
-    def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
-        """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        by_leaf = (
-            tuple(
-                arc
-                for number in (leaf, *self.tree.ancestors(leaf))
-                for arc in self._arcs_of.get(number, ())
-                if _reacts(arc, event)
-            )
-            for leaf in leaves
-        )
-        return [arcs for arcs in by_leaf if arcs]
-
-    def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
-        """Return the plan of transitions of several regions, those in conflict left out."""
-        kept = self.tree.compatible(arcs, place.active, memory)
-        return self.planner.plan(kept, place.leaves, memory)
-
-    # Places
+    def __getitem__(self, state: Any) -> Place:
+        """Return the place of a state, as `place` does."""
+        return self.place(state)
 
     def _placed(self, state: Any) -> Place:
         numbers, texts = self.tree.numbers, [state_text(state)]
@@ -180,140 +145,226 @@ class NestedRows(Kept):
         if not isinstance(state, str) or not is_possible:
             raise KeyError(state)
 
-        return self._place_of(leaves)
+        # one object for each state, so that a fire can compare by identity
+        if type(state) is str:
+            return self.place(self._state_at(leaves))
+        active = self.tree.active(leaves)
+        around = tuple(self.tree.texts[number] for number in sorted(active))
+        return Place(self._state_at(leaves), leaves, active, around)
 
-    def _place_at(self, leaves: tuple[int, ...]) -> Place:
+    def _state_at(self, leaves: Iterable[int]) -> Any:
         members = [self.tree.nodes[number].state for number in leaves]
-        state = members[0] if len(members) == 1 else Configuration(members)
-        return Place(state, leaves, self.tree.active(leaves))
+        return members[0] if len(members) == 1 else Configuration(members)
 
-    # Resolvers
+    # Reactions
 
-    def _row(self, state: Any) -> Kept:
-        return Kept(partial(self._reacting, self.place(state)), MOST_EVENTS)
+    def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
+        """Return what may react to an event, by leaf: its own transitions, then those around it."""
+        arcs_of = self.hierarchy.arcs_of
+        by_leaf = (
+            tuple(
+                arc
+                for number in (leaf, *self.tree.ancestors(leaf))
+                for arc in arcs_of.get(number, ())
+                if _reacts(arc.written.trigger, event)
+            )
+            for leaf in leaves
+        )
+        return [*dict.fromkeys(arcs for arcs in by_leaf if arcs)]
 
-    def _reacting(self, place: Place, event: Any) -> Resolver | None:
+    def _reacting(self, state: Any, event: Any) -> Reaction | None:
+        place, trigger = self.place(state), ALWAYS if event is EVENTLESS else event
         groups = self.groups(place.leaves, event)
-        shown = ALWAYS if event is EVENTLESS else event
-        return self.open(place, shown, groups) if groups else None
+        return Reaction(self, place, trigger, groups) if groups else None
 
-    def _only(self, state: Any, arc: Arc) -> Resolver | None:
+    def alone(self, state: Any, trigger: str, arcs: Sequence[Arc]) -> Reaction | None:
+        """Return the reaction of some transitions alone; None if one of their sources is left."""
         place = self.place(state)
-        is_active = arc.source in place.active
-        return self.open(place, trigger_text(arc.written.trigger), [(arc,)]) if is_active else None
+        is_there = place.active.issuperset(arc.source for arc in arcs)
+        return Reaction(self, place, trigger, [(arc,) for arc in arcs]) if is_there else None
 
-    def _together(self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory) -> Edge:
-        """Return the step of transitions that are enabled together."""
-        return self._step(place.state, trigger, self.plan(place, arcs, memory))
+    def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
+        """Return the texts of the leaves that react to an event; of all leaves if none does."""
+        leaves = self.place(state).leaves
+        reacting = [leaf for leaf in leaves if self.groups((leaf,), trigger)]
+        return frozenset(self.tree.texts[each] for each in reacting or leaves)
 
-    def _step(self, state: Any, trigger: str, plan: Plan) -> Edge:
+    def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
+        """Yield the steps that are possible from a state, guards and memory ignored."""
+        reaction = self.reaction(state, trigger)
+        return iter(()) if reaction is None else reaction.enabled(lambda _: True)
+
+    # Steps
+
+    def beginning(self, state: Any = None) -> Edge:
+        """Return the step that enters a state, by default the initial one, and stays there."""
+        leaves = () if state is None else self.place(state).leaves
+        return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
+
+    def _step(
+        self, state: Any, trigger: str, arcs: tuple[Arc, ...], histories: tuple[Any, ...] = ()
+    ) -> Edge:
+        place, memory = self.place(state), {at: left for at, left in histories if left is not None}
+        return self._edge(place, trigger, self.plan(place, arcs, memory))
+
+    def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
             self._beyond.add(plan.leaves)
-        edge = Edge(state, self._place_of(plan.leaves).state, trigger)
+        state = self.place(self._state_at(plan.leaves)).state
+        edge = Edge(state if place is NOWHERE else place.state, state, trigger)
         edge.plan = plan
-        if plan.before or plan.after or plan.notes or plan.settles:
-            # which sends a fire past its fast path
-            edge.leaves = None
         return edge
 
+    def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
+        """Plan the step that some transitions make together, those in conflict left out.
 
-def _reacts(arc: Arc, event: Any) -> bool:
-    trigger = arc.written.trigger
-    if trigger is None or event is EVENTLESS:
-        return trigger is None and event is EVENTLESS
-    return trigger == event or (
-        isinstance(trigger, EventDescriptor) and isinstance(event, str) and trigger.matches(event)
-    )
+        Args:
+            place: Where the agent is.
+            arcs: The transitions.
+            memory: What the agent's histories stand for.
+        """
+        tree, texts, timed = self.tree, self.tree.texts, self.hierarchy.timed
+        exits = tree.compatible(arcs, place.active, memory)
+        gone = frozenset[int]().union(*exits.values())
+        left = {
+            each: tree.inside(place.leaves, each) for each in sorted(gone & self.hierarchy.kept)
+        }
+        come = tree.entered(exits, {**memory, **left})
+        rest = place.active - gone
+        actions = [(arc.action, rest) for arc in exits if arc.action is not None]
+        now = rest | come
+        raised = tuple(self._done(come, rest))
+        return Plan(
+            arcs=() if place is NOWHERE else tuple(exits),
+            before=(*self._exits(gone, place.active), *actions),
+            after=tuple(self._entries(come, rest)),
+            leaves=tree.leaves_among(now),
+            exits=bool(gone),
+            left={texts[each]: [texts[leaf] for leaf in at] for each, at in left.items()},
+            stopped=tuple(texts[each] for each in sorted(gone & timed)),
+            started=tuple(texts[each] for each in sorted(timed & come)),
+            raised=raised,
+            settles=bool(raised or now & self.hierarchy.eventless),
+        )
+
+    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
+        for number in sorted(gone, reverse=True):
+            for action in self.tree.nodes[number].exit:
+                yield action, active
+            active -= {number}
+
+    def _entries(self, come: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
+        for number in sorted(come):
+            active |= {number}
+            for action in self.tree.nodes[number].entry:
+                yield action, active
+
+    def _done(self, come: Iterable[int], active: frozenset[int]) -> Iterator[str]:
+        """Yield what is done once some states are entered, one after the other."""
+        nodes = self.tree.nodes
+        for number in sorted(come):
+            active |= {number}
+            around = nodes[nodes[number].parent]
+            if nodes[number].kind != "final" or around.number == CHART:
+                continue
+            ends = [around]
+            parallel = nodes[around.parent]
+            if parallel.kind == "parallel" and self.tree.is_done(parallel.number, active):
+                ends.append(parallel)
+            yield from filter(self.hierarchy.reacts_to, (done(each.state) for each in ends))
 
 
-# Choices that only the moment decides
+def _reacts(trigger: str | None, event: object) -> bool:
+    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
+        return trigger.matches(event)
+    return event is EVENTLESS if trigger is None else trigger == event
 
 
-class Resolver:
+class Reaction:
     """Chooses the transitions of one configuration and one event.
 
-    It asks guards, draws where transitions have probabilities, leaves out conflicts, and returns
-    the step of what is left: an edge with its plan.
+    It asks guards, draws where transitions have probabilities, and returns the step of what is
+    enabled: an edge with its plan.
 
     Args:
+        rows: Makes the steps.
+        place: The configuration.
+        trigger: The event in logs.
         groups: The transitions that may react, for each leaf: its own and those around it, inner
             ones first.
-        make: Makes the step of transitions that are enabled together.
-        kept: The composites whose histories decide what is entered.
 
     Attributes:
+        place: As given.
         groups: As given.
+        sure: The step, once known, if the first transitions have no guard and nothing else decides.
     """
 
-    def __init__(
-        self,
-        groups: Sequence[Sequence[Arc]],
-        make: Callable[[Sequence[Arc], Memory], Edge],
-        kept: Iterable[int],
-    ) -> None:
-        self.groups: Sequence[Sequence[Arc]] = groups
-        self._make = make
-        self._kept = tuple(kept)
-        self._is_by_chance = _has_share(chain(*groups))
-        self._known: dict[Any, Edge] = {}
+    __slots__ = ("_histories", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
 
-    def resolve(
+    def __init__(
+        self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
+    ) -> None:
+        self._rows = rows
+        self.place = place
+        self._trigger = trigger
+        self.groups = groups
+        self.sure: Edge | None = None
+        arcs = {*chain(*groups)}
+        self._is_by_chance = _have_shares(arcs)
+        self._histories = rows.hierarchy.histories(arcs) if rows.hierarchy.kept else ()
+
+    def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
     ) -> Edge | None:
         """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
-            arcs = _drawn(group, ask, draw) if self._is_by_chance else group
-            first = next(filter(ask, arcs), None)
-            if first is not None:
-                chosen[first] = None
+            for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
+                chosen[arc] = None
+                break
+        if not chosen:
+            return None
 
-        return self.together(tuple(chosen), histories) if chosen else None
+        step = self.together(tuple(chosen), histories)
+        is_certain = all(group[0].guard is None for group in self.groups)
+        if is_certain and not (self._is_by_chance or self._histories):
+            self.sure = step
+        return step
 
-    def enabled(self, ask: Ask, histories: Callable[[], Memory]) -> Iterator[Edge]:
+    def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""
-        passing = ([*filter(ask, group)] for group in self.groups)
-        groups = [group for group in passing if group]
-        for arcs in islice(product(*groups), MOST_OUTCOMES if groups else 0):
-            yield self.together(tuple(dict.fromkeys(arcs)), histories)
+        passing = [arcs for group in self.groups if (arcs := [*filter(ask, group)])]
+        for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
+            yield self.together(tuple(dict.fromkeys(chosen)), histories)
 
     def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
         """Return the step of transitions that are enabled together."""
-        key: Any = arcs
-        memory: Memory = {}
-        if self._kept:
-            memory = histories()
-            key = (arcs, *map(memory.get, self._kept))
-        found = self._known.get(key)
-        if found is None:
-            found = self._make(arcs, memory)
-            if len(self._known) < MOST_OUTCOMES:
-                self._known[key] = found
-
-        return found
+        memory = histories() if self._histories else {}
+        relevant = tuple((at, memory.get(at)) for at in self._histories)
+        return self._rows.step(self.place.state, self._trigger, arcs, relevant)
 
 
-def _has_share(arcs: Iterable[Arc]) -> bool:
+def _have_shares(arcs: Iterable[Arc]) -> bool:
     return any(arc.written.probability for arc in arcs)
 
 
 def _drawn(group: Sequence[Arc], ask: Ask, draw: Callable[[], float]) -> Iterator[Arc]:
     """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
-    for arc in group:
-        rivals = [other for other in group if other.source == arc.source]
-        passing = [other for other in rivals if ask(other)] if _has_share(rivals) else []
-        if _has_share(passing):
+    for _, same_source in groupby(group, lambda arc: arc.source):
+        rivals = [*same_source]
+        passing = [*filter(ask, rivals)] if _have_shares(rivals) else []
+        if _have_shares(passing):
             yield from _at(passing, draw())
             return
-        yield arc
+        yield from rivals
 
 
-def _at(arcs: Sequence[Arc], number: float) -> list[Arc]:
+def _at(arcs: Sequence[Arc], number: float) -> Sequence[Arc]:
     """Return the transition that a number below 1 selects; one without a share gets the rest."""
-    sharing = [arc for arc in arcs if arc.written.probability is not None]
-    sums = [*accumulate(arc.written.probability or 0.0 for arc in sharing)]
+    for arc in arcs:
+        number -= arc.written.probability or 0.0
+        if number < 0:
+            return [arc]
+    rest = [arc for arc in arcs if arc.written.probability is None]
     # ten shares of 0.1 are a little less than 1
-    if number < sums[-1] or sums[-1] > 1 - _ROUNDING:
-        return [sharing[min(bisect_right(sums, number), len(sharing) - 1)]]
-
-    return [arc for arc in arcs if arc.written.probability is None][:1]
+    return rest[:1] or (arcs[-1:] if number < _ROUNDING else ())

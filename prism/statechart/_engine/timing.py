@@ -6,23 +6,20 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import expm1, isfinite
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.memory import count, memory_of, random_of
+from prism.statechart._tree.numbers import Arc
 from prism.statechart.states import state_text
 from prism.statechart.transitions import takes_agent_alone
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
-    from prism.statechart._tree.hierarchy import Hierarchy
-    from prism.statechart._tree.numbers import Arc
 
 
 class Schedule:
@@ -34,7 +31,7 @@ class Schedule:
     Attributes:
         limits: Ticks beyond which ``timeout`` is fired, by the text of the state.
         after: Transitions that are made at one tick, by the text of their source and a key.
-        rates: Transitions that compete in every tick, likewise.
+        rates: Transitions that compete in every tick, by the text of their source.
         timed: The texts of the states whose time is kept.
         settles: Whether something may follow without an event in every tick.
         is_empty: Whether there is nothing to look at but the limit of the agent's state.
@@ -42,23 +39,22 @@ class Schedule:
 
     def __init__(self, definition: Definition[Any]) -> None:
         hierarchy = definition.hierarchy
-        tree, planner = hierarchy.tree, hierarchy.planner
-        self.limits: dict[str, int] = {
-            state_text(state): ticks for state, ticks in hierarchy.timeouts.items()
-        }
-        self.after: dict[str, dict[str, Arc]] = {
-            state: {f"{arc.written.trigger} {place}": arc for place, arc in enumerate(arcs)}
-            for state, arcs in _by_source(hierarchy, "after").items()
-        }
-        self.rates: dict[str, list[Arc]] = _by_source(hierarchy, "rate")
-        self.settles: bool = bool(
-            planner.reacting or (definition.strict and hierarchy.answers_done)
-        )
+        texts = hierarchy.tree.texts
+        self.limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
+        self.after: dict[str, dict[str, Arc]] = {}
+        self.rates: dict[str, list[Arc]] = {}
+        for arc in hierarchy.arcs:
+            if arc.written.after is not None:
+                timers = self.after.setdefault(texts[arc.source], {})
+                timers[f"{arc.written.trigger} {len(timers)}"] = arc
+            if arc.written.rate is not None:
+                self.rates.setdefault(texts[arc.source], []).append(arc)
+        self.timed = frozenset(texts[number] for number in hierarchy.timed)
+        self.settles = bool(hierarchy.eventless or (definition.strict and hierarchy.answers_done))
         # in a configuration no state alone has the limit
-        has_timeout = tree.has_regions and TIMEOUT in hierarchy.triggers
-        self.timed: frozenset[str] = frozenset(tree.texts[number] for number in planner.timed)
-        has_timers = self.limits or self.after or self.rates or self.settles
-        self.is_empty: bool = not (has_timers or has_timeout)
+        has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
+        has_timers = self.limits or self.after or self.rates
+        self.is_empty = not (has_timers or self.settles or has_timeout)
 
     def tick(
         self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
@@ -74,145 +70,124 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
+        memory = memory_of(chart.definition, agent) if self.timed else {}
+        tick = _Tick(self, chart, agent, ticks, context, memory)
         made, errors = None, list[Exception]()
-        for make in _Tick(self, chart, agent, ticks, context).calls(by_chance=by_chance):
+        for make in tick.calls(by_chance=by_chance):
             try:
-                state = make()
-                made = made if state is None else state
+                made = make() or made
             except Exception as error:
                 errors.append(error)
         if errors:
             raise errors[0]
         return made
 
-    def begin(self, chart: Any, agent: Any, state: str, context: Any) -> dict[str, int]:
-        """Let the functions of a state say its time-outs, unless they have done so.
+    def begin(self, chart: Any, agent: Any, states: Iterable[str], context: Any) -> None:
+        """Let functions say the time-outs of states that are entered."""
+        for state in states:
+            if state in self.after:
+                self.delays(chart, agent, state, context)
 
-        Return what is remembered of the state's time-outs, by key: what a function said, and below
-        0 those that have come without moving the agent.
+    def delays(self, chart: Any, agent: Any, state: str, context: Any) -> dict[str, int]:
+        """Return what is remembered of the timers of a state.
+
+        That is what functions said, which are asked once, and below 0 what has come already.
         """
         memory = memory_of(chart.definition, agent)
-        kept: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
+        delays: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
         for key, arc in self.after[state].items():
-            if callable(arc.written.after) and key not in kept:
-                kept[key] = _delay_of(chart, agent, arc, context)
-        return kept
-
-
-def _by_source(hierarchy: Hierarchy, timing: str) -> dict[str, list[Arc]]:
-    found: dict[str, list[Arc]] = {}
-    for arc in hierarchy.arcs:
-        if getattr(arc.written, timing) is not None:
-            found.setdefault(hierarchy.tree.texts[arc.source], []).append(arc)
-    return found
+            after: Any = arc.written.after
+            if callable(after) and key not in delays:
+                delays[key] = int(_result_of(_whole_ticks, after, chart, agent, arc, context))
+        return delays
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
-
-    def compute() -> float:
-        value = float(rate(agent, context))
-        if not (isfinite(value) and value >= 0):
-            raise FieldValueError(f"a rate must be a finite number, 0 or more, got {value!r}")
-        return value
-
-    return _computed(compute, chart, agent, arc) if callable(rate) else float(rate)
+    return _result_of(_rate, rate, chart, agent, arc, context) if callable(rate) else float(rate)
 
 
-def _delay_of(chart: Any, agent: Any, arc: Arc, context: Any) -> int:
-    """Return after how many ticks a transition is made, as its function says; 0 if that fails."""
-    after: Any = arc.written.after
-
-    def compute() -> int:
-        value = after(agent) if takes_agent_alone(after) else after(agent, context)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise FieldValueError(
-                "after must be a whole number of ticks, 1 or more, but its function returned "
-                f"{value!r}"
-            )
-        return int(value)
-
-    return int(_computed(compute, chart, agent, arc))
-
-
-def _computed(compute: Callable[[], float], chart: Any, agent: Any, arc: Arc) -> float:
+def _result_of(
+    check: Callable[[Any], float], function: Any, chart: Any, agent: Any, arc: Arc, context: Any
+) -> float:
     """Return what a function of a transition says; if it fails, report that, and return 0."""
     # it may move the agent before it fails
     state = agent.state
     try:
-        return compute()
+        is_alone = check is _whole_ticks and takes_agent_alone(function)
+        return check(function(agent) if is_alone else function(agent, context))
     except Exception as error:
-        edge = chart._nested.alone(state, arc).together((arc,))
-        chart._reporter.guard_failed(error, agent, edge)
+        chart._steps.report(error, agent, state, arc)
         return 0
 
 
+def _whole_ticks(value: Any) -> int:
+    return max(1, index(value))
+
+
+def _rate(value: Any) -> float:
+    rate = float(value)
+    if not (isfinite(rate) and rate >= 0):
+        raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
+    return rate
+
+
+@dataclass
 class _Tick:
-    """One tick of one agent, as a series of calls, each of a transition whose state is active.
+    """One tick of one agent, as a series of calls, each of a transition whose state is active."""
 
-    Args:
-        schedule: What to look at.
-        chart: The chart's interpreter.
-        agent: The agent.
-        ticks: How many it has spent in its state, this one included.
-        context: What guards and actions get.
-    """
-
-    def __init__(
-        self, schedule: Schedule, chart: Any, agent: Any, ticks: int, context: Any
-    ) -> None:
-        self._schedule, self._chart = schedule, chart
-        self._nested: NestedRows = chart._nested
-        self._agent, self._ticks, self._context = agent, ticks, context
-        self._active = self._active_now()
-        self._memory: dict[str, Any] = {"entered": {}}
-        if schedule.timed:
-            self._memory = memory_of(chart.definition, agent)
-            count(self._memory, [state for state in self._active if state in schedule.timed])
+    schedule: Schedule
+    chart: Any
+    agent: Any
+    ticks: int
+    context: Any
+    memory: dict[str, Any]
 
     def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
         """Yield what makes each transition that may be due, in turn."""
-        yield from self._time_outs()
-        for state in self._active:
-            for key, arc in self._schedule.after.get(state, {}).items():
-                yield partial(self._make_in_time, state, key, arc)
-        for state in self._active if by_chance else ():
-            if state in self._schedule.rates and state in self._active_now():
-                yield partial(self._make_by_chance, self._schedule.rates[state])
-        if self._schedule.settles:
-            yield partial(self._chart._steps.run, self._agent, None, self._context)
+        schedule, active = self.schedule, self._active()
+        if schedule.timed:
+            timed = [state for state in active if state in schedule.timed]
+            count(self.memory, timed, self._active)
+        if TIMEOUT in self.chart._triggers:
+            yield from self._time_outs(active)
+        for state in active:
+            for key in schedule.after.get(state, ()):
+                yield partial(self._make_in_time, state, key)
+        for state in active if by_chance else ():
+            if state in schedule.rates and state in self._active():
+                yield partial(self._make_by_chance, schedule.rates[state])
+        if schedule.settles:
+            yield partial(self.chart._steps.run, self.agent, None, self.context)
 
-    def _time_outs(self) -> Iterator[Callable[[], Any]]:
-        if TIMEOUT not in self._chart._triggers:
-            return
-
-        fire = partial(self._chart.fire, self._agent, TIMEOUT, self._context)
-        limits = self._schedule.limits
-        limited = [state for state in self._active if state in limits]
-        own = getattr(self._agent, "timeout_threshold", None)
+    def _time_outs(self, active: Iterable[str]) -> Iterator[Callable[[], Any]]:
+        fire = partial(self.chart.fire, self.agent, TIMEOUT, self.context)
+        limits = self.schedule.limits
+        limited = [state for state in active if state in limits]
+        threshold = getattr(self.agent, "timeout_threshold", None)
         # the agent's own limit is for states that the chart sets none for
-        if not limited and own is not None and self._ticks > own:
+        if not limited and threshold is not None and self.ticks > threshold:
             yield fire
         for state in limited:
             if self._time_in(state) > limits[state]:
                 yield fire
 
-    def _make_in_time(self, state: str, key: str, arc: Arc) -> Any:
+    def _make_in_time(self, state: str, key: str) -> Any:
         """Make a transition if its time has come; unless it raises, it has then had its time."""
         time = self._time_in(state)
         if time < 0:
             return None
-        kept = self._schedule.begin(self._chart, self._agent, state, self._context)
-        after: Any = arc.written.after
-        limit = abs(kept[key]) if callable(after) else after
-        if time < limit or kept.get(key) == -limit:
+        timers = self.schedule.after[state]
+        delays = self.schedule.delays(self.chart, self.agent, state, self.context)
+        after: Any = timers[key].written.after
+        limit = abs(delays[key]) if callable(after) else after
+        if time < limit or delays.get(key) == -limit:
             return None
 
-        since = self._memory["entered"][state]
-        made = self._chart._steps.alone(self._agent, arc, self._context)
-        if self._memory["entered"].get(state) == since:
-            kept[key] = -limit
+        made = self.chart._steps.alone(self.agent, timers[key], self.context)
+        if self._time_in(state) == time:
+            delays[key] = -limit
         return made
 
     def _make_by_chance(self, arcs: list[Arc]) -> Any:
@@ -221,25 +196,24 @@ class _Tick:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = (rate_of(self._chart, self._agent, arc, self._context) for arc in arcs)
+        rates = (rate_of(self.chart, self.agent, arc, self.context) for arc in arcs)
         sums = [*accumulate(rates)]
         chance = -expm1(-sums[-1])
         # no number is drawn where nothing can happen
-        if chance <= 0:
-            return None
-        number = random_of(self._chart.definition.name, self._agent).random()
+        number = random_of(self.agent).random() if chance > 0 else 1
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self._chart._steps.alone(self._agent, arcs[happening], self._context)
+        return self.chart._steps.alone(self.agent, arcs[happening], self.context)
 
-    def _active_now(self) -> list[str]:
-        texts = self._nested.tree.texts
-        return [texts[number] for number in sorted(self._nested.place(self._agent.state).active)]
+    def _active(self, state: Any = None) -> tuple[str, ...]:
+        """Return the texts of the active states, outermost first: now, or in another state."""
+        rows, state = self.chart._nested, state or self.agent.state
+        return rows.place(state).texts if state in rows else ()
 
     def _time_in(self, state: str) -> int:
         """Return the ticks for which a state has been active; -1 if it is not."""
-        if state not in self._active_now():
+        if state not in self._active():
             return -1
-        since = self._memory["entered"].get(state)
-        return self._ticks if since is None else int(self._memory["ticks"] - since)
+        ticks: int = self.memory.get("ticks", {}).get(state, self.ticks)
+        return ticks

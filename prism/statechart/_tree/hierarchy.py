@@ -1,51 +1,30 @@
-"""A chart with states inside states, as it was written, checked, and put into numbers."""
+"""A chart as it was written: in numbers, and as a flat chart from leaf to leaf."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
-from prism.statechart._asking import told
 from prism.statechart._nesting import (
     Configuration,
     EventDescriptor,
     In,
     State,
     done,
-    leaf_texts,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Memory, Node, Planner, Tree
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import state_text
-from prism.statechart.transitions import (
-    History,
-    Transition,
-    as_tuple,
-    is_any_state,
-)
+from prism.statechart.transitions import History, Transition, as_tuple, is_any_state, told
 
 
 def member_of(state: Any) -> Any:
     """Return the member that names a state."""
     return state.state if isinstance(state, State) else state
-
-
-def _place(target: Any, nodes: Sequence[Node], numbers: Mapping[str, int]) -> int | HistoryAt:
-    """Return a target in numbers."""
-    if not isinstance(target, History):
-        return numbers[state_text(target)]
-
-    composite = numbers[state_text(target.state)]
-    node = nodes[composite]
-    # an initial history does not lead to itself
-    states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
-    default = tuple(node.children) if node.kind == "parallel" else tuple(states)
-    if target.default is not None:
-        default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
-
-    return HistoryAt(composite, target.deep, default)
 
 
 def with_insides(states: Iterable[Any]) -> Iterator[Any]:
@@ -58,7 +37,7 @@ def with_insides(states: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The definition of a valid chart with composites, as it was written.
+    """The definition of a valid chart as it was written; a flat one is a tree of depth one.
 
     Args:
         states: The states at the top, each a member or a `State`.
@@ -81,123 +60,123 @@ class Hierarchy:
     @cached_property
     def tree(self) -> Tree:
         """The states by number."""
-        nodes = [Node(None, CHART, CHART, "composite")]
-        self._add(self.states, CHART, nodes)
-        numbers = {state_text(node.state): node.number for node in nodes[1:]}
-        nodes[CHART].initial = tuple(numbers[state_text(each)] for each in as_tuple(self.initial))
-        for state in with_insides(self.states):
-            node = nodes[numbers[state_text(member_of(state))]]
-            if isinstance(state, State) and state.initial:
-                node.initial = tuple(_place(each, nodes, numbers) for each in state.initial)
-            elif node.children:
-                node.initial = (node.children[0],)
+        final = frozenset(self.final_states)
+        nodes: list[Node] = []
+        written: list[State[Any]] = []
 
-        return Tree(nodes)
-
-    def _add(self, states: Iterable[Any], parent: int, nodes: list[Node]) -> None:
-        for state in states:
-            number = len(nodes)
-            node = Node(member_of(state), number, parent, self._kind(state))
+        def add(item: Any, parent: int) -> int:
+            state = item if isinstance(item, State) else State(item)
+            node = Node(state.state, len(nodes), parent, "leaf", state.entry, state.exit)
             nodes.append(node)
-            nodes[parent].children.append(number)
-            if isinstance(state, State):
-                node.entry, node.exit = state.entry, state.exit
-                self._add(state.states, number, nodes)
+            written.append(state)
+            node.children = [add(each, node.number) for each in state.states]
             node.last = len(nodes) - 1
-        nodes[parent].last = len(nodes) - 1
+            if node.children:
+                node.kind = "parallel" if state.parallel else "composite"
+            elif node.state in final:
+                node.kind = "final"
+            return node.number
 
-    def _kind(self, state: Any) -> Any:
-        if isinstance(state, State) and state.states:
-            return "parallel" if state.parallel else "composite"
-        return "final" if member_of(state) in self._final else "leaf"
+        chart: Any = None
+        add(State(chart, self.states, initial=self.initial), CHART)
+        tree = Tree(nodes)
+        for node, state in zip(nodes, written, strict=True):
+            targets = tuple(self._target(each, tree) for each in state.initial)
+            node.initial = targets or tuple(node.children[:1])
+        return tree
 
-    @cached_property
-    def _final(self) -> frozenset[Any]:
-        return frozenset(self.final_states)
+    @staticmethod
+    def _target(target: Any, tree: Tree) -> int | HistoryAt:
+        if not isinstance(target, History):
+            return tree.numbers[state_text(target)]
+
+        node = tree.nodes[tree.numbers[state_text(target.state)]]
+        # an initial history does not lead to itself
+        states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
+        default = tuple(node.children) if node.kind == "parallel" else tuple(states)
+        if target.default is not None:
+            default = tuple(tree.numbers[state_text(each)] for each in as_tuple(target.default))
+        return HistoryAt(node.number, target.deep, default)
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
         """The transitions in numbers; a wildcard gives one for every state at the top."""
-        found: list[Arc] = []
+        arcs: list[Arc] = []
+        nodes = self.tree.nodes
         for place, item in enumerate(self.transitions):
+            targets = () if item.target is None else as_tuple(item.target)
+            numbers = tuple(self._target(each, self.tree) for each in targets)
             for source in self._sources(item):
-                found.append(self._arc(len(found), place, source, item))
+                functions = (self._guard(item), item.action)
+                guard, action = (told(each, item, nodes[source].state) for each in functions)
+                arcs.append(Arc(len(arcs), place, source, numbers, item, guard, action))
+        return tuple(arcs)
 
-        return tuple(found)
+    def _sources(self, item: Transition[Any]) -> list[int]:
+        nodes = self.tree.nodes
+        if not is_any_state(item.source):
+            return [self.tree.numbers[state_text(item.source)]]
+        return [number for number in nodes[CHART].children if nodes[number].kind != "final"]
+
+    def _guard(self, item: Transition[Any]) -> Any:
+        guard = item.guard
+        return guard.within(self.members_inside(guard.state)) if isinstance(guard, In) else guard
 
     @cached_property
     def arcs_of(self) -> dict[int, list[Arc]]:
         """The transitions by the number of their source."""
-        found: dict[int, list[Arc]] = {}
+        by_source = defaultdict[int, list[Arc]](list)
         for arc in self.arcs:
-            found.setdefault(arc.source, []).append(arc)
-        return found
+            by_source[arc.source].append(arc)
+        return by_source
 
-    def _arc(self, number: int, place: int, source: int, item: Transition[Any]) -> Arc:
-        targets = () if item.target is None else as_tuple(item.target)
-        state = self.tree.nodes[source].state
-        return Arc(
-            number,
-            place,
-            source,
-            tuple(map(self._target, targets)),
-            item,
-            told(self._guard(item.guard), item, state),
-            told(item.action, item, state),
-        )
+    # What agents need besides their state
 
-    def _sources(self, item: Transition[Any]) -> list[int]:
-        tree = self.tree
-        if not is_any_state(item.source):
-            return [tree.numbers[state_text(item.source)]]
-        top = tree.nodes[CHART].children
-        return [number for number in top if tree.nodes[number].kind != "final"]
-
-    def _target(self, target: Any) -> int | HistoryAt:
-        return _place(target, self.tree.nodes, self.tree.numbers)
-
-    def _guard(self, guard: Any) -> Any:
-        if not isinstance(guard, In):
-            return guard
-        return guard.within(self.members_inside(guard.state))
+    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
+        """Return the composites whose histories may decide what transitions enter."""
+        targets = [target for arc in arcs for target in arc.targets]
+        targets += [each for node in self.tree.nodes for each in node.initial]
+        return frozenset(each.composite for each in targets if isinstance(each, HistoryAt))
 
     @cached_property
-    def planner(self) -> Planner:
-        """Plans the steps."""
-        targets = [target for arc in self.arcs for target in arc.targets]
-        targets += [each for node in self.tree.nodes for each in node.initial]
-        return Planner(
-            self.tree,
-            frozenset(each.composite for each in targets if isinstance(each, HistoryAt)),
-            self._timed,
-            frozenset(arc.source for arc in self.arcs if arc.written.trigger is None),
-            self.reacts_to,
-        )
+    def kept(self) -> frozenset[int]:
+        """The composites that a history refers to."""
+        return self.histories(self.arcs)
 
-    @property
-    def _timed(self) -> frozenset[int]:
-        """The states whose time is kept; ``ticks_in_state`` serves flat limits."""
-        limits = self.timeouts if self._has_composites else ()
+    @cached_property
+    def timed(self) -> frozenset[int]:
+        """The states whose time is kept."""
+        limits = self.timeouts if self.tree.has_composites else ()
         limited = frozenset(self.tree.numbers[state_text(state)] for state in limits)
         return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
 
-    @property
-    def _has_composites(self) -> bool:
-        return any(node.children for node in self.tree.nodes[1:])
+    @cached_property
+    def remembers(self) -> bool:
+        """Whether anything is kept of agents."""
+        return bool(self.kept or self.timed)
+
+    @cached_property
+    def needs_memory(self) -> bool:
+        """Whether agents must have room for what the chart remembers."""
+        draws = any(callable(item.after) for item in self.transitions)
+        return self.remembers and (draws or self.tree.has_composites)
+
+    # Events
+
+    @cached_property
+    def eventless(self) -> frozenset[int]:
+        """The states that have eventless transitions."""
+        return frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
 
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that the chart knows, in definition order."""
-        return dict.fromkeys(
-            name
-            for item in self.transitions
-            if item.trigger is not None
-            for name in (
-                item.trigger.split()
-                if isinstance(item.trigger, EventDescriptor)
-                else [item.trigger]
-            )
-        )
+        return {
+            name: None
+            for trigger in dict.fromkeys(item.trigger for item in self.transitions)
+            if trigger is not None
+            for name in (trigger.split() if isinstance(trigger, EventDescriptor) else [trigger])
+        }
 
     @cached_property
     def descriptors(self) -> tuple[EventDescriptor, ...]:
@@ -207,15 +186,9 @@ class Hierarchy:
 
     def reacts_to(self, event: object) -> bool:
         """Return whether a transition has an event as its trigger, or matches it."""
-        if event in self.triggers:
-            return True
-        return isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
-
-    @cached_property
-    def needs_memory(self) -> bool:
-        """Whether agents must have room for what the chart remembers."""
-        draws = any(callable(item.after) for item in self.transitions)
-        return self.planner.remembers and (draws or self._has_composites)
+        return event in self.triggers or (
+            isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
+        )
 
     @cached_property
     def answers_done(self) -> bool:
@@ -223,87 +196,49 @@ class Hierarchy:
         nodes = self.tree.nodes[1:]
         return any(self.reacts_to(done(node.state)) for node in nodes if node.children)
 
-    @cached_property
-    def decides(self) -> frozenset[int]:
-        """The leaves in which a reasoner may have to choose."""
-        numbers = self.tree.numbers
-        return frozenset(
-            numbers[state_text(leaf)]
-            for state in self.decision_states
-            for leaf in self.members_inside(state)
-        )
+    # As a flat chart
 
     @property
     def texts(self) -> tuple[str, ...]:
         """All states as text, composites and leaves, in document order."""
         return self.tree.texts[1:]
 
-    def active_texts(self, state: Any) -> tuple[str, ...]:
-        """Return the active states of an agent's state as text, outermost first."""
-        texts = leaf_texts(state) if self.tree.has_regions else [state_text(state)]
-        leaves = [self.tree.numbers[text] for text in texts]
-        return tuple(self.tree.texts[number] for number in sorted(self.tree.active(leaves)))
-
-    # As a flat chart
-
-    @property
-    def deciding(self) -> frozenset[Any]:
-        """The same leaves, as members of the enum."""
-        return frozenset(self._members(self.decides))
-
-    @property
-    def ends(self) -> frozenset[Any]:
-        """The final states at the top, in which an agent is done."""
-        nodes = self.tree.nodes
-        top = nodes[CHART].children
-        return frozenset(self._members(each for each in top if nodes[each].kind == "final"))
+    @cached_property
+    def decides(self) -> frozenset[int]:
+        """The leaves in which a reasoner may have to choose."""
+        states = (self.tree.numbers[state_text(state)] for state in self.decision_states)
+        return frozenset(leaf for state in states for leaf in self.leaves_at(state))
 
     @property
     def leaves(self) -> tuple[Any, ...]:
         """The states that an agent's state is made of."""
-        return self._members(self.tree.leaves)
+        return self.members(self.tree.leaves)
 
     def members_inside(self, state: Any) -> tuple[Any, ...]:
         """Return the leaves inside a state, or the leaf itself."""
-        return self._members(self.leaves_at(self.tree.numbers[state_text(state)]))
+        return self.members(self.leaves_at(self.tree.numbers[state_text(state)]))
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
         number = self.tree.numbers[state_text(leaf)]
-        return self._members((number, *self.tree.ancestors(number, CHART)))
+        return self.members((number, *self.tree.ancestors(number, CHART)))
 
     def leaves_at(self, number: int) -> Sequence[int]:
-        leaves = self.tree.leaves
+        """Return the leaves inside a state, or the leaf itself, as numbers."""
+        leaves, last = self.tree.leaves, self.tree.nodes[number].last
         # the states inside have the numbers behind it
-        first, last = (
-            bisect_left(leaves, number),
-            bisect_right(leaves, self.tree.nodes[number].last),
-        )
-        return leaves[first:last]
+        return leaves[bisect_left(leaves, number) : bisect_right(leaves, last)]
 
-    def _members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+    def members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+        """Return states by their numbers."""
         return tuple(self.tree.nodes[number].state for number in numbers)
-
-    @property
-    def begins_in(self) -> tuple[int, ...]:
-        """The leaves in which an agent begins."""
-        return self.planner.beginning().leaves
 
     @property
     def first(self) -> Any:
         """The state of an agent that begins."""
-        members = self._members(self.begins_in)
+        entered = self.tree.entered([self.tree.beginning()], {})
+        members = self.members(self.tree.leaves_among(entered))
         return members[0] if len(members) == 1 else Configuration(members)
-
-    @property
-    def expanded(self) -> tuple[Transition[Any], ...]:
-        """The transitions of a chart without composites, wildcards replaced."""
-        nodes = self.tree.nodes
-        return tuple(
-            replace(item, source=nodes[source].state) if is_any_state(item.source) else item
-            for item in self.transitions
-            for source in self._sources(item)
-        )
 
     @cached_property
     def flat(self) -> tuple[Transition[Any], ...]:
@@ -312,34 +247,28 @@ class Hierarchy:
         Those of inner states come first. A transition to a history is one to each state that it may
         stand for, and one into regions leads to each leaf that is entered.
         """
-        found = []
-        for arc in sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)])):
-            for leaf in self.leaves_at(arc.source):
-                for target in self.ends_of(arc, leaf):
-                    source, end = self._members((leaf, target))
-                    found.append(arc.written.between(source, end, self._guard(arc.written.guard)))
-
-        return tuple(found)
+        nodes = self.tree.nodes
+        inner_first = sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)]))
+        return tuple(
+            arc.written.between(nodes[leaf].state, nodes[end].state, self._guard(arc.written))
+            for arc in inner_first
+            for leaf in self.leaves_at(arc.source)
+            for end in self.ends_of(arc, leaf)
+        )
 
     def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
         """Return the leaves to which a transition may lead from one leaf."""
-        if not arc.targets:
-            return [leaf]
+        tree = self.tree
+        if not (arc.targets and tree.has_composites):
+            return [each for each in arc.targets if isinstance(each, int)] or [leaf]
         if arc.number not in self._ends:
-            self._ends[arc.number] = self._found_ends(arc)
+            composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
+            # what histories may stand for, one at a time
+            memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
+            entered = (tree.leaves_among(tree.entered([arc], each)) for each in ({}, *memories))
+            self._ends[arc.number] = [*dict.fromkeys(chain.from_iterable(entered))]
         return self._ends[arc.number]
 
     @cached_property
     def _ends(self) -> dict[int, list[int]]:
         return {}
-
-    def _found_ends(self, arc: Arc) -> list[int]:
-        composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
-        # what histories may stand for, one at a time
-        memories: list[Memory] = [
-            {},
-            *({each: (leaf,)} for each in composites for leaf in self.leaves_at(each)),
-        ]
-        entered = (sorted(self.tree.entered([arc], memory)) for memory in memories)
-        leaves = (each for found in entered for each in found if not self.tree.nodes[each].children)
-        return [*dict.fromkeys(leaves)]

@@ -1,4 +1,4 @@
-"""The tree of a chart's states in numbers, what a step leaves and enters, and the plan of a step.
+"""The states of a chart in numbers, and which of them a transition leaves and enters.
 
 This is appendix D of the SCXML recommendation (https://www.w3.org/TR/scxml/#AlgorithmforSCXMLInterpretation)
 as pure functions of numbers. States are numbered in document order. 0 is the chart itself.
@@ -6,20 +6,15 @@ as pure functions of numbers. States are numbered in document order. 0 is the ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from prism.statechart._nesting import done
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ANY_STATE, Action, Guard, Transition
 
 Memory = Mapping[int, tuple[int, ...]]
 """The leaves that were active when a composite was left last, by the composite's number."""
-
-Call = tuple[Action, frozenset[int]]
-"""An action, and the states that are active while it runs."""
 
 CHART = 0
 
@@ -73,8 +68,8 @@ class Arc:
         source: The state it belongs to.
         targets: Where it leads; none if it leaves nothing.
         written: The transition.
-        guard: Its guard, bound to the chart and told what it asks for.
-        action: Its action, told what it asks for.
+        guard: Its guard as a function of agent and context.
+        action: Its action, likewise.
     """
 
     number: int
@@ -96,6 +91,7 @@ class Tree:
         texts: Their texts, by number; that of the chart is empty.
         numbers: Their numbers, by text.
         leaves: The states without states inside.
+        has_composites: Whether states lie inside states.
         has_regions: Whether several states may be active side by side.
     """
 
@@ -104,16 +100,8 @@ class Tree:
         self.texts = ("", *(state_text(node.state) for node in nodes[1:]))
         self.numbers = {text: number for number, text in enumerate(self.texts) if number}
         self.leaves = tuple(node.number for node in nodes[1:] if not node.children)
+        self.has_composites = len(self.leaves) < len(nodes) - 1
         self.has_regions = any(node.kind == "parallel" for node in nodes)
-
-    @cached_property
-    def begins_by_history(self) -> bool:
-        """Whether a history is where some state begins."""
-        return any(isinstance(each, HistoryAt) for node in self.nodes for each in node.initial)
-
-    def asks_history(self, arc: Arc) -> bool:
-        """Return whether a history decides what a transition enters."""
-        return any(self.begins_by_history or isinstance(each, HistoryAt) for each in arc.targets)
 
     # Where states lie
 
@@ -136,39 +124,42 @@ class Tree:
 
     def active(self, leaves: Iterable[int], within: int = CHART) -> frozenset[int]:
         """Return the leaves and all that is around them within a composite, without that."""
-        around = (each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
-        return frozenset(around)
+        return frozenset(each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
+
+    def leaves_among(self, active: Iterable[int]) -> tuple[int, ...]:
+        """Return those of some states that are leaves, in document order."""
+        return tuple(sorted(number for number in active if not self.nodes[number].children))
 
     def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
         """Return whether an agent can be in just these leaves, of those within a composite."""
         if leaves != self.inside(leaves, within):
             return False
-        active = self.active(leaves, within)
-        for node in (self.nodes[number] for number in (within, *active)):
-            wanted = len(node.children) if node.kind == "parallel" else 1
-            if node.children and len(active.intersection(node.children)) != wanted:
-                return False
 
-        return leaves == tuple(sorted(each for each in active if not self.nodes[each].children))
+        active = self.active(leaves, within) | {within}
+        inner = [self.nodes[number] for number in active if self.nodes[number].children]
+        return leaves == self.leaves_among(active) and all(
+            len(active.intersection(node.children))
+            == (len(node.children) if node.kind == "parallel" else 1)
+            for node in inner
+        )
 
     # What a transition leaves
 
     def effective(self, targets: Iterable[int | HistoryAt], memory: Memory) -> list[int]:
         """Return the states that targets stand for now (``getEffectiveTargetStates``)."""
-        found: list[int] = []
+        states: list[int] = []
         for target in targets:
             if not isinstance(target, HistoryAt):
-                found.append(target)
+                states.append(target)
             elif target.composite not in memory:
-                found += target.default
+                states += target.default
             elif target.deep:
-                found += memory[target.composite]
+                states += memory[target.composite]
             else:
                 leaves = memory[target.composite]
-                own = self.nodes[target.composite].children
-                found += [child for child in own if self.inside(leaves, child)]
-
-        return found
+                children = self.nodes[target.composite].children
+                states += [child for child in children if self.inside(leaves, child)]
+        return states
 
     def domain(self, arc: Arc, memory: Memory) -> int | None:
         """Return the state inside which everything is left (``getTransitionDomain``)."""
@@ -186,38 +177,60 @@ class Tree:
             and all(self.is_inside(target, number) for target in targets)
         )
 
-    def exited(self, arc: Arc, active: Collection[int], memory: Memory) -> frozenset[int]:
-        """Return the active states that a transition leaves (``computeExitSet``)."""
-        domain = self.domain(arc, memory)
-        left = active if domain is not None else ()
-        return frozenset(each for each in left if self.is_inside(each, domain or CHART))
-
     def compatible(
         self, arcs: Iterable[Arc], active: Collection[int], memory: Memory
-    ) -> tuple[Arc, ...]:
-        """Return transitions of several regions, those in conflict left out.
+    ) -> dict[Arc, frozenset[int]]:
+        """Return transitions of several regions and what each leaves, those in conflict left out.
 
-        That is ``removeConflictingTransitions``: the inner source wins, else the earlier region.
+        That is ``removeConflictingTransitions`` (the inner source wins, else the earlier region)
+        and ``computeExitSet``.
         """
         kept: dict[Arc, frozenset[int]] = {}
         for arc in arcs:
-            left = self.exited(arc, active, memory)
+            domain = self.domain(arc, memory)
+            exits = active if domain is not None else ()
+            left = frozenset(each for each in exits if self.is_inside(each, domain or CHART))
             rivals = [other for other, its in kept.items() if left & its]
             if all(self.is_inside(arc.source, other.source) for other in rivals):
                 for other in rivals:
                     del kept[other]
                 kept[arc] = left
-
-        return tuple(kept)
+        return kept
 
     # What it enters
 
-    def entered(self, arcs: Iterable[Arc], memory: Memory) -> Entering:
+    def entered(self, arcs: Iterable[Arc], memory: Memory) -> set[int]:
         """Return the states that are entered (``computeEntrySet``)."""
-        found = Entering(self, memory)
+        come: set[int] = set()
         for arc in arcs:
-            found.enter_all(arc.targets, self.domain(arc, memory))
-        return found
+            self._enter(come, arc.targets, self.domain(arc, memory), memory)
+        return come
+
+    def _enter(
+        self, come: set[int], targets: Sequence[int | HistoryAt], until: int | None, memory: Memory
+    ) -> None:
+        """Enter targets, what is inside, and what is around them up to a state left out."""
+        for target in targets:
+            if isinstance(target, HistoryAt):
+                states = self.effective((target,), memory)
+                self._enter(come, states, target.composite, memory)
+                continue
+            come.add(target)
+            if self.nodes[target].kind == "composite":
+                self._enter(come, self.nodes[target].initial, target, memory)
+            self._enter_regions(come, target, memory)
+
+        # only then, since the regions around one may hold another
+        for number in self.effective(targets, memory):
+            for ancestor in self.ancestors(number, until):
+                come.add(ancestor)
+                self._enter_regions(come, ancestor, memory)
+
+    def _enter_regions(self, come: set[int], number: int, memory: Memory) -> None:
+        if self.nodes[number].kind == "parallel":
+            for child in self.nodes[number].children:
+                if come.isdisjoint(range(child + 1, self.nodes[child].last + 1)):
+                    self._enter(come, (child,), number, memory)
 
     def beginning(self, leaves: tuple[int, ...] = ()) -> Arc:
         """Return what enters the initial state, or some leaves if given."""
@@ -231,192 +244,3 @@ class Tree:
         if node.kind == "parallel":
             return all(self.is_done(child, active) for child in node.children)
         return any(self.nodes[child].kind == "final" and child in active for child in node.children)
-
-
-class Entering(set[int]):
-    """The states that a step enters, added one after the other.
-
-    Args:
-        tree: The states of the chart.
-        memory: What histories stand for.
-    """
-
-    def __init__(self, tree: Tree, memory: Memory) -> None:
-        super().__init__()
-        self._tree = tree
-        self._memory = memory
-
-    def enter_all(self, targets: Sequence[int | HistoryAt], until: int | None) -> None:
-        """Enter targets and what is around them, up to a state that is not entered itself."""
-        for target in targets:
-            self.enter(target)
-        # only then, since the regions around one may hold another
-        for number in self._tree.effective(targets, self._memory):
-            for ancestor in self._tree.ancestors(number, until):
-                self.add(ancestor)
-                if self._tree.nodes[ancestor].kind == "parallel":
-                    self._enter_regions(ancestor)
-
-    def enter(self, target: int | HistoryAt) -> None:
-        """Enter a state and what is inside it (``addDescendantStatesToEnter``)."""
-        if isinstance(target, HistoryAt):
-            self.enter_all(self._tree.effective((target,), self._memory), target.composite)
-            return
-
-        self.add(target)
-        node = self._tree.nodes[target]
-        if node.kind == "composite":
-            self.enter_all(node.initial, target)
-        elif node.kind == "parallel":
-            self._enter_regions(target)
-
-    def _enter_regions(self, parallel: int) -> None:
-        for child in self._tree.nodes[parallel].children:
-            if self.isdisjoint(range(child + 1, self._tree.nodes[child].last + 1)):
-                self.enter(child)
-
-
-# What a step does
-
-
-class Notes(NamedTuple):
-    """The changes that a step makes to the memory of an agent, by the texts of states.
-
-    Args:
-        left: What a history will stand for: the leaves that are left, by composite.
-        stopped: The states that are left and whose time is kept.
-        started: The states that are entered and whose time is kept.
-    """
-
-    left: Mapping[str, list[str]]
-    stopped: tuple[str, ...]
-    started: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """One step of an agent from one state.
-
-    Args:
-        numbers: Places of the transitions among those written.
-        before: Exit actions, innermost first, and the transitions' own, in order.
-        after: Entry actions, outermost first.
-        leaves: The active leaves afterwards.
-        moves: Whether they are others than before.
-        exits: Whether any state is left, be it for the same one.
-        notes: What the step changes in the agent's memory; None if nothing.
-        raised: What is done now: triggers, in order.
-        settles: Whether something may follow of itself: eventless transitions, or raised events.
-    """
-
-    numbers: tuple[int, ...]
-    before: tuple[Call, ...]
-    after: tuple[Call, ...]
-    leaves: tuple[int, ...]
-    moves: bool
-    exits: bool
-    notes: Notes | None
-    raised: tuple[str, ...]
-    settles: bool
-
-
-@dataclass(frozen=True)
-class Planner:
-    """Plans the steps of one chart.
-
-    Args:
-        tree: Its states.
-        kept: Composites that a history refers to.
-        timed: States whose time is kept.
-        reacting: States that have eventless transitions.
-        reacts_to: Returns whether the chart reacts to an event; no other need be raised.
-    """
-
-    tree: Tree
-    kept: frozenset[int]
-    timed: frozenset[int]
-    reacting: frozenset[int]
-    reacts_to: Callable[[str], bool]
-
-    @property
-    def remembers(self) -> bool:
-        """Whether agents need a memory."""
-        return bool(self.kept or self.timed)
-
-    def beginning(self, leaves: tuple[int, ...] = ()) -> Plan:
-        """Plan the step that enters the initial state, or some leaves if given."""
-        return self.plan((self.tree.beginning(leaves),), (), {})
-
-    def plan(self, arcs: Sequence[Arc], leaves: tuple[int, ...], memory: Memory) -> Plan:
-        """Plan the step that some transitions make together.
-
-        Args:
-            arcs: The transitions, none of them in conflict.
-            leaves: The active leaves; none before an agent begins.
-            memory: What the agent's histories stand for.
-        """
-        active = self.tree.active(leaves)
-        gone = frozenset().union(*(self.tree.exited(arc, active, memory) for arc in arcs))
-        left = {
-            each: self.tree.inside(leaves, each) for each in sorted(gone & self.kept, reverse=True)
-        }
-        come = self.tree.entered(arcs, {**memory, **left})
-        rest = active - gone
-        own = [(arc.action, rest) for arc in arcs if arc.action is not None]
-        after, raised = self._entries(sorted(come), rest)
-        now = rest | come
-        entered = tuple(sorted(now.intersection(self.tree.leaves)))
-        return Plan(
-            tuple(arc.place for arc in arcs) if leaves else (),
-            (*self._exits(gone, active), *own),
-            after,
-            entered,
-            leaves not in ((), entered),
-            bool(gone),
-            self._notes(left, gone, come),
-            raised,
-            bool(raised or now & self.reacting),
-        )
-
-    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
-        for number in sorted(gone, reverse=True):
-            for action in self.tree.nodes[number].exit:
-                yield action, active
-            active -= {number}
-
-    def _entries(
-        self, come: Iterable[int], active: frozenset[int]
-    ) -> tuple[tuple[Call, ...], tuple[str, ...]]:
-        calls: list[Call] = []
-        raised: list[str] = []
-        for number in come:
-            node = self.tree.nodes[number]
-            active |= {number}
-            calls += [(action, active) for action in node.entry]
-            if node.kind == "final":
-                raised += filter(self.reacts_to, self.done(node.parent, active))
-
-        return tuple(calls), tuple(raised)
-
-    def _notes(self, left: Memory, gone: Iterable[int], come: Iterable[int]) -> Notes | None:
-        texts = self.tree.texts
-        stopped, started = (
-            tuple(texts[number] for number in sorted(self.timed.intersection(numbers)))
-            for numbers in (gone, come)
-        )
-        if not (left or stopped or started):
-            return None
-        composites = {
-            texts[each]: [texts[leaf] for leaf in leaves] for each, leaves in left.items()
-        }
-        return Notes(composites, stopped, started)
-
-    def done(self, composite: int, active: Collection[int]) -> list[str]:
-        """Return the ``done`` events of a final state: its parent's, and perhaps a parallel's."""
-        if composite == CHART:
-            return []
-        nodes = self.tree.nodes
-        raised, parallel = [done(nodes[composite].state)], nodes[composite].parent
-        if nodes[parallel].kind == "parallel" and self.tree.is_done(parallel, active):
-            raised.append(done(nodes[parallel].state))
-        return raised

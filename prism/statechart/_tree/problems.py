@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import accumulate, chain, islice
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
-from prism.statechart._tree.numbers import CHART, Tree
-from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import (
-    ALWAYS,
-    History,
-    Transition,
-    as_tuple,
-    is_any_state,
-)
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
+from prism.statechart.states import MOST_NAMED, is_state, joined, state_text
+from prism.statechart.transitions import ALWAYS, History, Transition, as_tuple, is_any_state
 
 MOST_TRANSITIONS = 100_000
 """Transitions from leaf to leaf that a chart may stand for."""
@@ -26,29 +20,22 @@ MOST_TRANSITIONS = 100_000
 MOST_TARGETS = 100
 """States that one target may name, since entering them takes time by their square."""
 
-MOST_TOLD = 20
-"""Problems, or names in one of them, that a message lists."""
-
 _ROUNDING = 1e-9
 
 
 def chart_problems(hierarchy: Hierarchy) -> list[str]:
     """List what is wrong, as far as a message can; each kind needs those before it to be sound."""
-    members = [member_of(state) for state in with_insides(hierarchy.states)]
-    kinds: tuple[Callable[[], Iterable[str]], ...] = (
-        lambda: _set_problems(members),
-        lambda: _text_problems(hierarchy, members),
-        lambda: _naming_problems(hierarchy, members),
-        lambda: _count_problems(_size_as_written(hierarchy)),
-        lambda: chain(
-            _state_problems(hierarchy), _all_transitions(hierarchy), _share_problems(hierarchy)
-        ),
-        lambda: islice(_size_problems(hierarchy), 1),
+    kinds: tuple[Callable[[Hierarchy], Iterable[str]], ...] = (
+        _set_problems,
+        _naming_problems,
+        _size_as_written,
+        _part_problems,
+        _size_problems,
     )
     for kind in kinds:
         # there may be as many as a product of what was written
-        if problems := [*islice(kind(), MOST_TOLD)]:
-            return problems if len(problems) < MOST_TOLD else [*problems, "and more"]
+        if problems := [*islice(kind(hierarchy), MOST_NAMED)]:
+            return [*problems, "and more"] if len(problems) == MOST_NAMED else problems
     return []
 
 
@@ -64,292 +51,203 @@ def need_problems(needs: Iterable[Any]) -> list[str]:
 # Names
 
 
-def _set_problems(states: Sequence[Any]) -> Iterator[str]:
+def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Yield why values cannot be the states of a chart."""
-    wrong = [repr(state) for state in states if not is_state(state)]
-    enums = sorted({type(state).__name__ for state in states})
-    if not states:
+    states = [*with_insides(hierarchy.states)]
+    members = [*map(member_of, states)]
+    enums = {type(member) for member in members}
+    wrong = [repr(member) for member in members if not is_state(member)]
+    if not members:
         yield "a chart needs at least one state"
     elif wrong:
         yield f"states must be members of a str-based Enum, such as a StrEnum, got {joined(wrong)}"
-    elif len({type(state) for state in states}) > 1:
-        yield f"states must all come from one enum, got members of {joined(enums)}"
+    elif len(enums) > 1:
+        names = sorted(enum.__name__ for enum in enums)
+        yield f"states must all come from one enum, got members of {joined(names)}"
+
+    has_regions = any(isinstance(each, State) and each.parallel for each in states)
+    for text, count in Counter(map(state_text, members)).items():
+        if count > 1:
+            yield f"state {text!r} appears in the tree twice: remove one"
+        if has_regions and SEPARATOR in text:
+            yield f"state {text!r} contains a {SEPARATOR!r}, which separates leaves: rename it"
 
 
-def _text_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
-    counts = Counter(map(state_text, members))
-    yield from (
-        f"state {text!r} appears in the tree twice: remove one"
-        for text, count in counts.items()
-        if count > 1
-    )
-
-    if any(isinstance(each, State) and each.parallel for each in with_insides(hierarchy.states)):
-        yield from (
-            f"state {state_text(member)!r} contains a {SEPARATOR!r}, which separates the leaves of "
-            "a configuration: rename it"
-            for member in members
-            if SEPARATOR in state_text(member)
-        )
-
-
-def joined(items: Sequence[str], separator: str = ", ", beyond: int = 0) -> str:
-    """Return several texts, and so many beyond them, as one; of very many only the first."""
-    more = len(items) - MOST_TOLD + beyond
-    return separator.join([*items[:MOST_TOLD], f"and {more} more"] if more > 0 else items)
-
-
-def _naming_problems(hierarchy: Hierarchy, members: Sequence[Any]) -> Iterator[str]:
+def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Yield a problem for each name that is no state of the chart."""
-    known = set(members)
-    is_not = f"is not among the states ({joined([*map(state_text, members)])})"
-    yield from (
-        f"{what} {state!r} {is_not}"
-        for what, state in _named(hierarchy)
-        if not _is_among(state, known)
+    members = [*map(member_of, with_insides(hierarchy.states))]
+    enum, known = type(members[0]), {*members}
+    listing = joined([*map(state_text, members)])
+
+    def strangers(what: str, value: Any) -> Iterator[str]:
+        """Yield what is not among the states of all that a value names."""
+        for each in as_tuple(value):
+            state = each.state if isinstance(each, History) else each
+            # by enum, too: members of two enums with equal texts compare equal
+            if not isinstance(state, Enum) or type(state) is not enum or state not in known:
+                yield f"{what} {state!r} is not among the states"
+            if isinstance(each, History) and each.default is not None:
+                yield from strangers("default", each.default)
+
+    beginnings = (
+        each.initial for each in with_insides(hierarchy.states) if isinstance(each, State)
     )
+    for what, value in (
+        ("initial state", hierarchy.initial),
+        ("decision state", hierarchy.decision_states),
+        ("final state", hierarchy.final_states),
+        ("state with a limit in timeouts", tuple(hierarchy.timeouts)),
+        *(("initial state", initial) for initial in beginnings),
+    ):
+        yield from (f"{problem} ({listing})" for problem in strangers(what, value))
     for number, item in enumerate(hierarchy.transitions, start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
-        yield from (
-            f"transition {number} ({item}): {what} {state!r} is not among the states"
-            for what, state in _named_by(item)
-            if not _is_among(state, known)
-        )
+        for what, value in (
+            ("source", () if is_any_state(item.source) else item.source),
+            ("state of the guard", item.guard.state if isinstance(item.guard, In) else ()),
+            ("target", () if item.target is None else item.target),
+        ):
+            for problem in strangers(what, value):
+                yield f"transition {number} ({item}): {problem}"
 
 
-def _is_among(state: Any, known: set[Any]) -> bool:
-    """Return whether a value is one of a chart's states."""
-    # by enum, too: members of two enums with equal texts compare equal
-    return isinstance(state, Enum) and type(state) is type(next(iter(known))) and state in known
+# The parts of the chart, in numbers
 
 
-def _named(hierarchy: Hierarchy) -> Iterator[tuple[str, Any]]:
-    yield from (("initial state", state) for state in as_tuple(hierarchy.initial))
-    yield from (("decision state", state) for state in hierarchy.decision_states)
-    yield from (("final state", state) for state in hierarchy.final_states)
-    yield from (("state with a limit in timeouts", state) for state in hierarchy.timeouts)
-    for each in with_insides(hierarchy.states):
-        if isinstance(each, State):
-            yield from _named_in("initial state", each.initial)
-
-
-def _named_by(item: Transition[Any]) -> Iterator[tuple[str, Any]]:
-    if not is_any_state(item.source):
-        yield "source", item.source
-    if isinstance(item.guard, In):
-        yield "state of the guard", item.guard.state
-    yield from _named_in("target", _targets(item))
-
-
-def _named_in(what: str, targets: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    for target in targets:
-        yield what, target.state if isinstance(target, History) else target
-        if isinstance(target, History) and target.default is not None:
-            yield from (("default", state) for state in as_tuple(target.default))
-
-
-def _targets(item: Transition[Any]) -> tuple[Any, ...]:
-    return () if item.target is None else as_tuple(item.target)
-
-
-# States
-
-
-def _state_problems(hierarchy: Hierarchy) -> Iterator[str]:
+def _part_problems(hierarchy: Hierarchy) -> Iterator[str]:
     tree = hierarchy.tree
-    yield from _initial_problems(hierarchy)
-    yield from _final_problems(hierarchy)
-    for node in tree.nodes[1:]:
-        text = state_text(node.state)
-        if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
+    for node in tree.nodes:
+        yield from _state_problems(tree, node)
+    for text in map(state_text, hierarchy.final_states):
+        if tree.nodes[tree.numbers[text]].children:
             yield (
-                f"state {text!r} is a region, which cannot be final itself: put a final state "
-                "inside"
+                f"final state {text!r} has substates: make one of these final, and the state "
+                "around it is done when that one is entered"
             )
-
     for state, ticks in hierarchy.timeouts.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
+    # those of a wildcard are alike
+    for place, arc in {arc.place: arc for arc in hierarchy.arcs}.items():
+        for problem in _arc_problems(tree, arc):
+            yield f"transition {place + 1} ({arc.written}): {problem}"
+    yield from _share_problems(hierarchy)
 
 
-def _final_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    tree, deciding = hierarchy.tree, {*hierarchy.decision_states}
-    for state in hierarchy.final_states:
-        node = tree.nodes[tree.numbers[state_text(state)]]
-        text = f"final state {state_text(state)!r}"
-        if node.children:
-            yield (
-                f"{text} has substates: make one of these final, and the state around it is done "
-                "when that one is entered"
-            )
-        if node.exit and node.parent == CHART:
-            yield f"{text} has an exit action, but no agent leaves it: remove the action"
-        if state in deciding:
-            yield f"{text} cannot be a decision state: nothing is enabled there"
-        if state in hierarchy.timeouts:
-            yield f"{text} cannot have a limit in timeouts: no agent leaves it"
+def _state_problems(tree: Tree, node: Node) -> Iterator[str]:
+    text = repr(tree.texts[node.number]) if node.number else "the chart"
+    if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
+        yield f"state {text} is a region, which cannot be final itself: put a final state inside"
+    for outside in _outside(tree, node.number, node.initial):
+        yield f"initial state {outside!r} does not lie inside {text}: name a state inside"
+    for problem in _target_problems(tree, node.initial):
+        yield f"initial of {text}: {problem}"
 
 
-def _initial_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    initials = [(CHART, "the chart", as_tuple(hierarchy.initial))]
-    for state in with_insides(hierarchy.states):
-        text = state_text(member_of(state))
-        given = state.initial if isinstance(state, State) else ()
-        initials.append((hierarchy.tree.numbers[text], repr(text), given))
-    for number, text, targets in initials:
-        for target in targets:
-            if not _lies_in(hierarchy.tree, number, target):
-                name = _text(target)
-                yield f"initial state {name!r} does not lie inside {text}: name a state inside"
-        for problem in _target_problems(hierarchy.tree, targets):
-            yield f"initial of {text}: {problem}"
+def _arc_problems(tree: Tree, arc: Arc) -> Iterator[str]:
+    source, text, trigger = tree.nodes[arc.source], tree.texts[arc.source], arc.written.trigger
+    # what was read from SCXML describes events, whatever their names
+    if trigger is not None and not isinstance(trigger, EventDescriptor):
+        done = tree.numbers.get(trigger.removeprefix(DONE), CHART)
+        if trigger.startswith(DONE) and not (done and tree.nodes[done].children):
+            yield "only a state with substates can be done: name a composite"
+    if source.kind == "final":
+        yield (
+            f"it leaves {text!r}, which is a final state: remove it, or take the state out of "
+            "final_states"
+        )
+    yield from _target_problems(tree, arc.targets)
+    is_inside = arc.targets and not [*_outside(tree, arc.source, arc.targets)]
+    is_sound = source.kind == "composite" and is_inside and not is_any_state(arc.written.source)
+    if arc.written.internal and not is_sound:
+        yield (
+            "it is internal, so its source must be a composite with one active substate, and its "
+            "targets must lie inside that: leave out internal"
+        )
 
 
-def _text(target: Any) -> str:
-    return state_text(target.state if isinstance(target, History) else target)
+def _target_problems(tree: Tree, targets: Sequence[int | HistoryAt]) -> Iterator[str]:
+    for target in targets:
+        if isinstance(target, HistoryAt):
+            text = tree.texts[target.composite]
+            if not tree.nodes[target.composite].children:
+                yield f"{text!r} has no substates, so it has no history: name a composite"
+            for outside in _outside(tree, target.composite, target.default):
+                yield f"the default {outside!r} does not lie inside {text!r}: name a state inside"
+            yield from _apart(tree, target.default)
+    yield from _apart(tree, [*map(_number, targets)])
+
+
+def _number(target: int | HistoryAt) -> int:
+    return target.composite if isinstance(target, HistoryAt) else target
+
+
+def _outside(tree: Tree, composite: int, targets: Iterable[int | HistoryAt]) -> Iterator[str]:
+    """Yield the targets that do not lie inside a composite; its own history does."""
+    for target in targets:
+        is_own = isinstance(target, HistoryAt) and target.composite == composite
+        if not is_own and not tree.is_inside(_number(target), composite):
+            yield tree.texts[_number(target)]
 
 
 def _apart(tree: Tree, numbers: Sequence[int]) -> Iterator[str]:
-    """Yield which of several states cannot be active together."""
+    """Yield why several states cannot be active together."""
     if len(numbers) > MOST_TARGETS:
         yield f"names more than {MOST_TARGETS} states: name a state around them"
         return
-    # by which state inside it each state around was reached, and from which of the several
-    reached: dict[int, tuple[int, int]] = {}
-    for number in numbers:
-        inner = number
-        for around in (number, *tree.ancestors(number)):
-            is_twice = around == number and number in reached
-            before, first = reached.setdefault(around, (inner, number))
-            is_between_regions = tree.nodes[around].kind == "parallel" and before != around
-            if is_twice or not (before == inner or is_between_regions):
-                one, other = (state_text(tree.nodes[each].state) for each in (first, number))
-                yield (
-                    f"{one!r} and {other!r} do not lie in different regions, so they are never "
-                    "active together: name one state in each region"
-                )
-                break
-            inner = around
-
-
-# Transitions
-
-
-def _all_transitions(hierarchy: Hierarchy) -> Iterator[str]:
-    if {None, ALWAYS} <= {each.trigger for each in hierarchy.transitions}:
-        yield f"logs call eventless transitions {ALWAYS!r}: rename the trigger {ALWAYS!r}"
-    for number, item in enumerate(hierarchy.transitions, start=1):
-        for problem in _transition_problems(hierarchy, item):
-            yield f"transition {number} ({item}): {problem}"
-
-
-def _transition_problems(hierarchy: Hierarchy, item: Transition[Any]) -> Iterator[str]:
-    tree = hierarchy.tree
-    # what was read from SCXML describes events, whatever their names
-    trigger = None if isinstance(item.trigger, EventDescriptor) else item.trigger
-    if trigger == "state":
-        yield "a trigger cannot be called 'state': rename it"
-    if trigger is not None and trigger.startswith(DONE):
-        number = tree.numbers.get(trigger.removeprefix(DONE))
-        if number is None or not tree.nodes[number].children:
-            yield "only a state with substates can be done: name a composite"
-
-    yield from _target_problems(tree, _targets(item))
-    if is_any_state(item.source):
-        if item.internal:
-            yield "a wildcard cannot be internal: name the composite"
-        return
-
-    source = tree.nodes[tree.numbers[state_text(item.source)]]
-    if source.kind == "final":
-        yield (
-            f"it leaves {state_text(item.source)!r}, which is a final state: remove it, or take "
-            "the state out of final_states"
+    # in document order, neighbours tell of all others
+    for one, other in pairwise(sorted(numbers)):
+        around = next(
+            each
+            for each in (one, *tree.ancestors(one))
+            if each == other or tree.is_inside(other, each)
         )
-    if item.internal:
-        yield from _internal_problems(tree, item, source.number)
-
-
-def _target_problems(tree: Tree, targets: Sequence[Any]) -> Iterator[str]:
-    for target in targets:
-        if not isinstance(target, History):
-            continue
-        text = state_text(target.state)
-        number = tree.numbers[text]
-        if not tree.nodes[number].children:
-            yield f"{text!r} has no substates, so it has no history: name a composite"
-        defaults = () if target.default is None else as_tuple(target.default)
-        for each in defaults:
-            if not _lies_in(tree, number, each):
-                name = _text(each)
-                yield f"the default {name!r} does not lie inside {text!r}: name a state inside"
-        yield from _apart(tree, [tree.numbers[state_text(each)] for each in defaults])
-
-    yield from _apart(tree, [tree.numbers[_text(target)] for target in targets])
-
-
-def _internal_problems(tree: Tree, item: Transition[Any], source: int) -> Iterator[str]:
-    inside = [_lies_in(tree, source, each) for each in _targets(item)]
-    if tree.nodes[source].kind != "composite":
-        yield (
-            f"it is internal, but {state_text(item.source)!r} is not a composite with one active "
-            "substate: leave out internal"
-        )
-    elif not inside or not all(inside):
-        yield (
-            f"it is internal, so its target must lie inside {state_text(item.source)!r}: name a "
-            "state inside, or leave out internal"
-        )
-
-
-def _lies_in(tree: Tree, composite: int, target: Any) -> bool:
-    number = tree.numbers[_text(target)]
-    # a composite's own history is something inside it
-    is_own = isinstance(target, History) and number == composite
-    return is_own or tree.is_inside(number, composite)
+        if around == one or tree.nodes[around].kind != "parallel":
+            yield (
+                f"{tree.texts[one]!r} and {tree.texts[other]!r} do not lie in different regions, "
+                "so they are never active together: name one state in each region"
+            )
 
 
 def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    shares: Counter[tuple[Any, int]] = Counter()
-    has_shares = any(item.probability is not None for item in hierarchy.transitions)
-    for arc in hierarchy.arcs if has_shares else ():
+    shares: Counter[tuple[str | None, int]] = Counter()
+    for arc in hierarchy.arcs:
         share = arc.written.probability
         if share is None:
             continue
         shares[arc.written.trigger, arc.source] += share  # type: ignore[assignment]
-        if any(number in hierarchy.decides for number in hierarchy.leaves_at(arc.source)):
+        if not hierarchy.decides.isdisjoint(hierarchy.leaves_at(arc.source)):
             yield f"transition {arc.written}: a reasoner chooses there, so leave out probability"
 
     for (trigger, source), total in shares.items():
         if total > 1 + _ROUNDING:
-            text = state_text(hierarchy.tree.nodes[source].state)
             yield (
-                f"the probabilities of {trigger or ALWAYS!r} in {text!r} add up to {total:g}, "
-                "which is more than 1: lower them"
+                f"the probabilities of {trigger or ALWAYS!r} in {hierarchy.tree.texts[source]!r} "
+                f"add up to {total:g}, which is more than 1: lower them"
             )
 
 
 # Size
 
 
-def _size_as_written(hierarchy: Hierarchy) -> int:
-    """Return how many transitions there are, as a wildcard is one for every state at the top."""
+def _size_as_written(hierarchy: Hierarchy) -> Iterator[str]:
+    """Count a wildcard as one for every state at the top."""
     wildcards = sum(is_any_state(item.source) for item in hierarchy.transitions)
-    return len(hierarchy.transitions) + wildcards * (len(hierarchy.states) - 1)
+    yield from _too_many([len(hierarchy.transitions) + wildcards * (len(hierarchy.states) - 1)])
 
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
     sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
-    if any(node.children for node in hierarchy.tree.nodes[1:]):
-        yield from chain.from_iterable(map(_count_problems, accumulate(sizes)))
+    if hierarchy.tree.has_composites:
+        yield from _too_many(accumulate(sizes))
 
 
-def _count_problems(count: int) -> Iterator[str]:
-    if count > MOST_TRANSITIONS:
+def _too_many(counts: Iterable[int]) -> Iterator[str]:
+    if any(count > MOST_TRANSITIONS for count in counts):
         yield (
             f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split it "
             "into several charts"

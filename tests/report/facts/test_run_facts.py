@@ -21,7 +21,7 @@ from prism.drawing import Arrow, Diagram
 from prism.report import Report
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of, parsed_once
 from prism.statechart import social_media_chart
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 
 TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,

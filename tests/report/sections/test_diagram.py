@@ -17,7 +17,7 @@ from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._page import familiar_charts
 from prism.report._sections.diagram import CHART, diagram_of, traffic_of
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 
 
 def test_chart_has_every_state_and_trigger_of_the_log(

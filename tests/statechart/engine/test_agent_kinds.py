@@ -10,7 +10,6 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError, UnknownStateError
-from prism.reasoner import Reasoner
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -168,7 +167,7 @@ def test_what_begins_needs_a_state_that_can_be_set() -> None:
         def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             pass
 
-    with pytest.raises(AgentError, match=r"Kept rejects a new state .*: make it writable, or keep"):
+    with pytest.raises(AgentError, match="Kept takes no new values"):
         chart_of().begin(Kept())
 
 
@@ -212,9 +211,8 @@ def test_adopt_refuses_an_object_without_room() -> None:
     """An object whose class takes no fields is refused with a list of the fields."""
     with pytest.raises(
         AgentError, match=r"Slots has no fields engagement_threshold, .*: declare them"
-    ) as caught:
+    ):
         chart_of().adopt(Slots())
-    assert "or do without adopt, since the chart needs only its 'state'" in str(caught.value)
 
 
 def test_a_forgotten_state_type_is_told() -> None:
@@ -226,11 +224,10 @@ def test_a_forgotten_state_type_is_told() -> None:
     work = StrEnum("Work", ["OPEN", "DONE"])
     desk = Statechart(work, [Transition("go", work.OPEN, work.DONE)], work.OPEN, name="desk")
     with pytest.raises(
-        UnknownStateError, match=r"AgentState, but the states of chart 'desk' are .*Work; .* set"
+        UnknownStateError, match=r"states of chart 'desk' are .*Work: set"
     ) as caught:
         desk.fire(Forgetful(), "go")
     assert "set  state_type = chart.state_type  in the agent's class" in str(caught.value)
-    assert "an agent has one state, so a second chart needs an agent" in str(caught.value)
 
 
 class Patched(StatechartMixin):
@@ -268,14 +265,3 @@ def test_a_class_is_no_agent() -> None:
     chart = chart_of(Transition("look", S.IDLE, S.SCROLLING))
     with pytest.raises(UnknownStateError, match="Slots is a class: pass an agent"):
         chart.fire(Slots, "look")
-
-
-async def test_a_class_is_no_reasoner() -> None:
-    """Whoever passes the class of a reasoner is told to pass a reasoner."""
-    chart = chart_of(
-        Transition("look", S.IDLE, S.SCROLLING),
-        Transition("look", S.IDLE, S.COMPOSING),
-        decision_states=[S.IDLE],
-    )
-    with pytest.raises(TypeError, match=r"afire needs a reasoner with a method .*, got <class"):
-        await chart.afire(Record(), "look", reasoner=Reasoner)

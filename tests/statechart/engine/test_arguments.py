@@ -88,6 +88,6 @@ def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Sta
         chart.fire(Broken(), "go")
     with pytest.raises(
         AgentError,
-        match=r"cannot drive 'Post': it has no 'state' .*; give it one, call chart.adopt",
+        match=r"cannot drive 'Post': it has no 'state' .*: give it one, or call chart.adopt",
     ):
         chart.fire(Post(), "go")

@@ -1,4 +1,4 @@
-"""Writing a move into an agent."""
+"""Writing a transition into an agent."""
 
 import tracemalloc
 from collections import deque
@@ -10,34 +10,9 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart._engine.writing import (
-    count_tick,
-    make_record,
-    write_kept,
-    write_plain,
-    writer_of,
-)
-from prism.statechart._identity import agent_name
-from prism.statechart.states import AgentState
-from prism.statechart.transitions import Edge, StateTransition
+from prism.statechart import AgentState, Statechart, StateTransition, Transition, identify
 
 S = AgentState
-GO = Edge(S.IDLE, S.SCROLLING, "go")
-
-
-class Kept(StatechartMixin):
-    """Keeps its fields where the engine writes them."""
-
-
-class Own:
-    """Writes itself."""
-
-    def __init__(self) -> None:
-        self.state, self.ticks_in_state, self.moves = S.IDLE, 4, []
-
-    def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
-        self.state = new_state
-        self.moves.append((new_state, trigger, context))
 
 
 @dataclass
@@ -47,7 +22,7 @@ class Plain:
     state: Any = S.IDLE
     ticks_in_state: int = 4
     state_history: Any = field(default_factory=list)
-    max_history_depth: int = 3
+    max_history_depth: Any = 3
 
 
 class Guarded(Plain):
@@ -68,68 +43,64 @@ class Full(list[Any]):
         raise OSError("no more")
 
 
-def test_an_object_that_takes_no_state_is_refused() -> None:
-    """An object whose state is read only is an error that says what to do, and has not changed."""
+def chart(seen: list[Any] | None = None) -> Statechart[S]:
+    action = None if seen is None else lambda agent, context: seen.append(context)
+    go = Transition("go", S.IDLE, S.SCROLLING, action=action)
+    return Statechart(S, [go, Transition("back", S.SCROLLING, S.IDLE)], S.IDLE)
 
-    class Fixed(Plain):
+
+def test_a_read_only_field_is_refused_before_the_action_runs() -> None:
+    """The error says what to do, and nothing has changed; also if a tick finds it."""
+
+    class FixedState(Plain):
         state = property(lambda fixed: S.IDLE)  # type: ignore[assignment]
 
         def __init__(self) -> None:
             self.ticks_in_state, self.state_history = 4, []
 
-    agent = Fixed()
-    with pytest.raises(
-        AgentError,
-        match=r"Fixed rejects a new state \(.+\): keep the frozen value .* transition_to",
-    ):
-        write_plain(agent, GO, 0.0, None)
-    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
-
-
-@pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
-def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
-    """What a field's own code raises gets a note, and nothing has changed, even if it was set."""
-
-    class Strict(Guarded):
-        never = ((field, value),)
-
-    old = make_record(GO, 0.0, None)
-    agent = Strict(state_history=deque([old], maxlen=1))
-    with pytest.raises(ValueError, match="never") as caught:
-        write_plain(agent, GO, 1.0, None)
-    assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
-    assert caught.value.__notes__ == [
-        f"Strict rejected what prism wrote into '{field}' and is unchanged; if it is frozen, "
-        "keep it in a field of an agent with StatechartMixin"
-    ]
-
-
-def test_ticks_that_cannot_be_written_are_refused() -> None:
-    """An object whose ticks are read only is an error with a way out, and has not changed."""
-
-    class Fixed(Plain):
+    class FixedTicks(Plain):
         ticks_in_state = property(lambda fixed: 4)  # type: ignore[assignment]
 
         def __init__(self) -> None:
             self.state, self.state_history = S.IDLE, []
 
-    agent = Fixed()
-    for write in (lambda: write_plain(agent, GO, 0.0, None), lambda: count_tick(agent, 4)):
-        with pytest.raises(
-            AgentError, match=r"Fixed rejects a new ticks_in_state \(.+\): keep the frozen value"
-        ) as caught:
-            write()
-        assert isinstance(caught.value.__cause__, AttributeError)
-    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+    seen: list[Any] = []
+    for cls in (FixedState, FixedTicks):
+        agent = cls()
+        with pytest.raises(AgentError, match=r"Fixed\w+ takes no new values \(.+\): keep the"):
+            chart(seen).fire(agent, "go")
+        assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+    with pytest.raises(AgentError, match="FixedTicks takes no new values"):
+        chart().tick(FixedTicks())
+    assert not seen
+
+
+@pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
+def test_a_transition_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
+    """What a field's own code raises propagates, and nothing has changed, even if it was set."""
+    agent = Plain(ticks_in_state=0, state_history=deque(maxlen=1))
+    chart().fire(agent, "go")
+    (old,) = agent.state_history
+
+    class Strict(Guarded):
+        never = ((field, value),)
+
+    strict = Strict(state_history=agent.state_history)
+    with pytest.raises(ValueError, match="never"):
+        chart().fire(strict, "go")
+    assert (strict.state, strict.ticks_in_state, [*strict.state_history]) == (S.IDLE, 4, [old])
 
 
 def test_a_history_may_raise() -> None:
     """What the user's own history raises propagates, and state and ticks are as before."""
     agent = Plain(state_history=Full())
-    with pytest.raises(OSError, match="no more") as caught:
-        write_plain(agent, GO, 0.0, None)
+    with pytest.raises(OSError, match="no more"):
+        chart().fire(agent, "go")
     assert (agent.state, agent.ticks_in_state) == (S.IDLE, 4)
-    assert "rejected what prism wrote into 'state_history'" in caught.value.__notes__[0]
+
+
+async def _later(self: Any, new_state: S, trigger: str, context: Any = None) -> None:
+    self.state = new_state
 
 
 @pytest.mark.parametrize(
@@ -141,58 +112,54 @@ def test_a_history_may_raise() -> None:
             "missing a required argument: 'when'",
         ),
         (lambda self, new_state, *, trigger, context: None, "too many positional arguments"),
+        (_later, "it is async"),
     ],
 )
-def test_a_transition_to_with_other_arguments_is_refused(own: Any, problem: str) -> None:
-    """A transition_to with other arguments is an error that shows how to define it."""
+def test_a_transition_to_that_cannot_be_called_is_refused(own: Any, problem: str) -> None:
+    """The error shows how to define it, and comes before the action runs."""
     message = (
         rf"Odd.transition_to cannot write a transition \({problem}\): "
         r"define it as  def transition_to\(self, new_state,"
     )
+    seen: list[Any] = []
     with pytest.raises(AgentError, match=message):
-        writer_of(type("Odd", (), {"transition_to": own}))
+        chart(seen).fire(type("Odd", (), {"state": S.IDLE, "transition_to": own})(), "go")
+    assert not seen
 
 
-def test_an_async_transition_to_is_refused() -> None:
-    """A transition_to that would have to be awaited is an error before it is called."""
-
-    class Later(Own):
-        async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
-            self.state = new_state
-
-    with pytest.raises(AgentError, match="it is async, but transitions are synchronous"):
-        writer_of(Later)
-
-
-@pytest.mark.parametrize("depth", ["3", [], object])
+@pytest.mark.parametrize("depth", ["3", [], object, None])
 def test_a_depth_that_is_no_number_counts_as_none_given(depth: Any) -> None:
     """What a mock or somebody else has under that name keeps no transition from being made."""
     agent = Plain(max_history_depth=depth)
-    for time in range(60):
-        agent.state = S.IDLE
-        write_plain(agent, GO, float(time), None)
+    for number in range(60):
+        chart().fire(agent, "back" if number % 2 else "go")
     assert len(agent.state_history) == 50
 
 
 @pytest.mark.parametrize(
     "context", [None, {}, {"post_id": "p1"}, {"a": 1, "b": [2]}, "text", SimpleNamespace(id=3)]
 )
-def test_quick_records_equal_constructed_ones(context: Any) -> None:
-    """A record made from a chart's edge equals one made by the public constructor."""
-    quick = make_record(GO, 1_000_000.25, context)
-    assert quick == StateTransition(S.IDLE, S.SCROLLING, "go", quick.timestamp, context)
+def test_records_of_a_chart_equal_constructed_ones(context: Any) -> None:
+    """A record made by a chart equals one made by the public constructor."""
+    agent = Plain()
+    chart().fire(agent, "go", context)
+    (made,) = agent.state_history
+    assert made == StateTransition(S.IDLE, S.SCROLLING, "go", made.timestamp, context)
 
 
 def test_fifty_records_fit_in_ten_kilobytes() -> None:
     """A full history with contexts takes less than the 10 KB that the specification allows."""
-    agents = [Kept() for _ in range(100)]
+
+    class Kept(StatechartMixin):
+        """Keeps its fields where the engine writes them."""
+
+    agents, shared = [Kept() for _ in range(100)], chart()
     contexts = [{"post_id": f"post_{number}"} for number in range(50)]
     tracemalloc.start()
     try:
         for agent in agents:
             for number, context in enumerate(contexts):
-                agent.state = S.IDLE
-                write_kept(agent, GO, 1.7e9 + number, context)
+                shared.fire(agent, "back" if number % 2 else "go", context)
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -207,22 +174,12 @@ def test_fifty_records_fit_in_ten_kilobytes() -> None:
         (SimpleNamespace(id=0, name="x"), "0"),
         (type("HelpTicket", (), {"help_ticket_id": "t7", "name": "x"})(), "t7"),
         (SimpleNamespace(agent_id=None, name="x"), "x"),
+        (type("Ticket", (), {})(), "Ticket@"),
     ],
 )
-def test_an_agent_is_called_by_its_identifier(agent: Any, name: str) -> None:
-    """Logs call an agent by the first identifier it has."""
-    assert agent_name(agent) == name
-
-
-def test_an_agent_without_identifier_is_called_by_class_and_address(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """One warning says how it gets a name by which it can be found again."""
-
-    class Ticket:
-        state = S.IDLE
-
-    agents = [Ticket() for _ in range(3)]
-    assert [*map(agent_name, agents)] == [f"Ticket@{id(agent):x}" for agent in agents]
-    (told,) = (record.getMessage() for record in caplog.records)
-    assert "a Ticket has no agent_id, unique_id, id, ticket_id or name" in told
+def test_an_agent_is_called_by_its_identifier(agent: Any, name: str, events: list[Any]) -> None:
+    """Logs call an agent by the first identifier it has, else by class and address."""
+    agent.state = S.IDLE
+    chart().fire(agent, "go")
+    assert events[0]["agent_id"].startswith(name)
+    assert identify(agent) is not None

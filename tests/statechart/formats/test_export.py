@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism.drawing import Arrow
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.formats._export import label_of, to_outline
+from prism.statechart.outline import label_of, to_outline
 
 Mood = state_enum("Mood", ["calm", "angry", "sad", "gone"])
 CALM, ANGRY, SAD, GONE = Mood
@@ -53,11 +53,8 @@ def test_the_social_chart_is_drawn_with_few_arrows() -> None:
         Arrow(None, "idle", ("round_ends",))
     ]
     assert len(found.arrows) == 18
-    assert (found.initial, found.decision_states, found.timeouts) == (
-        "idle",
-        {"evaluating"},
-        {"resting": 2},
-    )
+    assert (found.initial, found.decision_states) == ("idle", {"evaluating"})
+    assert found.notes["resting"] == ("time-out after 2 ticks",)
 
 
 @given(data=st.data())

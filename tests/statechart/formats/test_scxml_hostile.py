@@ -25,6 +25,7 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "a document type": lambda: '<!DOCTYPE x [<!ENTITY a "aaaa">]>' + document("<state/>"),
     "a million states": lambda: document(many(1_000_000, "<state id='s%d'/>")),
     "many states": lambda: document(many(40_000)),
+    "10,000 levels": lambda: document("<state>" * 10_000 + "</state>" * 10_000),
     "200 levels": lambda: document(many(200, '<state id="s%d">') + "</state>" * 200),
     "ids twice": lambda: document("<state id='a'/>" * 30_000),
     "100 MB": lambda: document(" " * 100_000_000),
@@ -96,5 +97,5 @@ def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> Non
 def test_what_describes_no_event_is_refused(descriptor: str, told: str) -> None:
     """A descriptor that could never match is a mistake, told with its line."""
     inside = f'<state id="a">\n<transition event="{descriptor}" target="a"/></state>'
-    with pytest.raises(DefinitionError, match=f"line 3: {re.escape(told)}"):
+    with pytest.raises(DefinitionError, match=f"line 3, .*: {re.escape(told)}"):
         Statechart.from_scxml(document(inside))

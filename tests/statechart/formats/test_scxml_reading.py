@@ -46,7 +46,7 @@ def test_a_document_is_a_chart_like_any_other() -> None:
     assert pickle.loads(pickle.dumps(chart)) == chart
     assert "fire moves the agent to 'off'" in str(chart.explain(agent, "off.now"))
     assert chart.valid_triggers(agent.state) == ["off.*", "done", "next"]
-    assert "knows no such event" in str(chart.explain(agent, "offer"))
+    assert "reacts to off.*, done, next" in str(chart.explain(agent, "offer"))
     assert chart.fire(agent, "next") == "off"
 
 
@@ -54,8 +54,6 @@ def test_a_state_without_an_id_gets_a_name() -> None:
     """Only what is named elsewhere needs one."""
     chart = Statechart.from_scxml(document("<state/><state/>"))
     assert sorted(chart.states) == ["state1", "state2"]
-    chart = Statechart.from_scxml(document("<state/><state/><state id='state1'/><state/>"))
-    assert sorted(chart.states) == ["state1", "state2", "state3", "state4"]
 
 
 def test_the_states_may_be_members_of_an_enum() -> None:
@@ -130,7 +128,9 @@ def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -
     assert chart.fire(agent, "e", 4) == "t"
     assert seen == ["left", "it"]
     assert chart.fire(agent, "e") == "s"
-    with pytest.raises(DefinitionError, match=r"line 2: unknown guard 'x > 3': pass it in guards="):
+    with pytest.raises(
+        DefinitionError, match=r"line 2, .*: unknown guard 'x > 3': pass it in guards="
+    ):
         Statechart.from_scxml(document('<state><transition event="e" cond="x &gt; 3"/></state>'))
 
 
@@ -167,42 +167,55 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
                 '<transition event="e" target="nowhere"><raise event="x"/></transition>\n'
                 "<onentry/></state>\n"
                 '<state id="b"><history id="h"><transition target="no"/></history></state>\n'
-                '<state><transition event="e" target="h"/></state>'
+                '<state><transition event="e" target="h" prism:afther="3"/></state>',
+                PRISM,
             )
         )
-    message = str(caught.value)
-    for line, part in (
-        (2, "<script> in <scxml>"),
-        (3, "<invoke> in <state>"),
-        (4, "names 'nowhere', which is not among the states"),
-        (4, "<raise> in <transition>"),
-        (5, "<onentry> in <state>"),
-        (7, "names 'no', which is not among the states"),
-    ):
-        assert f"line {line}: {part}" in message, message
+    refused = "is not supported: remove it, or correct it"
+    assert str(caught.value).splitlines()[1:] == [
+        f"  line 2: <script> in <scxml> {refused}",
+        f"  line 3: <invoke> in <state> {refused}",
+        f"  line 4: <raise> in <transition> {refused}",
+        "  line 4, transitions[0].target: names 'nowhere', which is not among the states",
+        f"  line 5: <onentry> in <state> {refused}",
+        "  line 7, transitions[1].afther: is unknown; did you mean 'after'?",
+        "  line 7, transitions[1].target.default: names 'no', which is not among the states",
+    ]
 
 
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
     [
-        ("", "", "has no states"),
-        ("<state/>", 'initial="no"', "line 1: names 'no'"),
+        ("", "", "states: must not be empty"),
+        ("<state/>", 'initial="no"', "line 1, initial: names 'no'"),
         ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
         ('<state id="a"/><state id="a"/>', "", "remove the repeated states 'a'"),
         ("<state>x</state>", "", "text in <state>"),
         ("<state src='x'/>", "", "src of <state>"),
         ("<state><transition event='e' target=''/></state>", "", "target must name a state"),
         ("<state><transition event='e' cnd='x'/></state>", "", "cnd of <transition>"),
-        ("<state><transition event='e' type='inner'/></state>", "", "type cannot be 'inner'"),
+        (
+            "<state><transition event='e' type='inner'/></state>",
+            "",
+            "must be true or false, got 'inner'",
+        ),
         ("<state><transition event='e' cond='In(\"a\")'/></state>", "", "names 'a'"),
-        ("<state prism:afther='1'/>", PRISM, "prism:afther of <state>"),
-        ("<state prism:decision='yes'/>", PRISM, "prism:decision cannot be 'yes'"),
-        (f"<state prism:timeout='{'9' * 5000}'/>", PRISM, "prism:timeout cannot be '9999"),
+        ("<state prism:afther='1'/>", PRISM, "states[0].afther: is unknown"),
+        (
+            "<state><transition event='e' prism:actoin='x'/></state>",
+            PRISM,
+            "did you mean 'action'?",
+        ),
+        (
+            f"<state><transition event='e' prism:after='{'9' * 5000}'/></state>",
+            PRISM,
+            "unknown guard '9999",
+        ),
+        (f"<state prism:entry='{'[' * 5000}'/>", PRISM, "unknown action '[[["),
         ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
-        ("<state><history/></state>", "", "a history needs an id"),
-        ("<parallel><final/></parallel>", "", "<final> in <parallel>"),
-        ("<state><initial/><state/></state>", "", "<initial> needs one"),
-        ("<state initial='s'><initial/><state id='s'/></state>", "", "has several initials"),
+        ("<state><history/></state>", "", "<history> in <state> is"),
+        ("<state><initial/><state/></state>", "", "<initial> in <state> is"),
+        ("<state initial='s'><initial/><state id='s'/></state>", "", "<initial> in <state> is"),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(inside: str, attributes: str, said: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, UnknownTriggerError
+from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
@@ -133,11 +133,10 @@ def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
 
 
 def test_a_member_of_another_enum_is_an_unknown_state() -> None:
-    """An agent of another enum is not explained as if it were in the state with that text."""
+    """An agent of another enum is refused as fire refuses it."""
     other = state_enum("Other", ["idle"])
-    explanation = social_media_chart().explain(SimpleNamespace(state=other("idle")), "feed_ready")
-    assert explanation.outcome == "unknown state"
-    assert "'idle' is a member of another enum than the chart's states" in str(explanation)
+    with pytest.raises(UnknownStateError, match="the states of chart 'social_media' are members"):
+        social_media_chart().explain(SimpleNamespace(state=other("idle")), "feed_ready")
 
 
 def test_what_fire_would_not_take_is_refused() -> None:
@@ -212,4 +211,4 @@ def test_explanation_foretells_fire_and_afire(
     except LookupError:
         assert explanation.outcome == "raises"
     except UnknownTriggerError:
-        assert explanation.outcome == "unknown event"
+        assert explanation.outcome == "no reaction"

@@ -93,13 +93,12 @@ async def test_an_answer_holds_though_another_region_has_moved(
     assert (agent.state, agent.notes, discarded(events)) == (end, [note], [])
 
 
-@pytest.mark.parametrize("made", [Sleeper, bare])
 @pytest.mark.parametrize("choice", [ASKED_IN, "writing+fresh"])
 async def test_an_answer_is_discarded_once_its_own_region_has_moved(
-    made: Callable[[], Any], choice: str, events: list[Any]
+    choice: str, events: list[Any]
 ) -> None:
     """Even if the region is back where it was, and another one has moved as well."""
-    agent = made()
+    agent = Sleeper()
     meanwhile = fires("tires", "closes", "opens")
     assert await asked(chart_of(), agent, choice, meanwhile, "afire") is None
     assert (agent.state, agent.notes, discarded(events)) == ("feed+tired", [], ["moved"])

@@ -56,10 +56,20 @@ def test_each_guard_is_asked_once_a_step() -> None:
     assert len(asked) == 1
 
 
-# Regions in conflict
+def test_a_guard_is_asked_at_every_event() -> None:
+    """What it said of one event holds for no other."""
+    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING, lambda a, c: c))
+    agent = begun(chart, None, "opens")
+    assert chart.fire(agent, "rings", True) is Phone.REPLYING
+    for trigger in ("rings", "opens"):
+        chart.fire(agent, trigger)
+    assert chart.fire(agent, "rings", False) is Phone.POCKET
 
 
-# What is left
+def test_of_regions_in_conflict_the_inner_source_wins() -> None:
+    """Though the outer transition is that of an earlier region, too."""
+    chart = day(Transition("noon", Day.AWAKE, Day.ASLEEP), Transition("noon", Day.FRESH, Day.TIRED))
+    assert chart.fire(begun(chart, Sleeper(), "wakes"), "noon") == "idle+tired"
 
 
 # Order
@@ -123,7 +133,7 @@ def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
     chart.fire(agent, "again")
     assert agent.notes == ["lock@reading", "unlock@reading"]
     assert (agent.ticks_in_state, len(agent.state_history)) == (0, recorded)
-    assert agent.state_memory["entered"]["engaging"] == 1
+    assert agent.state_memory["ticks"] == {"engaging": 0}
 
 
 # History
@@ -360,7 +370,7 @@ def test_a_strict_chart_changes_nothing_before_the_commit(is_exit: bool) -> None
     assert agent.state is Phone.READING
     assert agent.notes == []
     notes = getattr(caught.value, "__notes__", [])
-    assert is_exit or "1 more entry actions did not run" in notes[0]
+    assert is_exit or "1 more actions did not run" in notes[0]
 
 
 # Configurations

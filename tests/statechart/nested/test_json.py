@@ -81,8 +81,8 @@ def test_the_document_says_what_was_written() -> None:
     assert data["states"][1] == {
         "state": "engaging",
         "states": ["reading", "replying", "sent"],
-        "entry": "unlock",
-        "exit": "lock",
+        "entry": ["unlock"],
+        "exit": ["lock"],
     }
     assert data["transitions"][4]["trigger"] is None
     assert data["transitions"][4]["guard"] == {"in": "replying"}

@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import History, In, State, Statechart, Transition, done
-from tests.statechart.nested.phone import Day, Owner, Phone, phone
+from tests.statechart.nested.phone import Day, Owner, Phone, day, phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -28,7 +28,7 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
         ),
         (
             Transition("x", Phone.ENGAGING, Phone.POCKET, internal=True),
-            "it is internal, so its target must lie inside 'engaging'",
+            "its targets must lie inside that",
         ),
         (
             Transition("x", Phone.POCKET, (Phone.READING, Phone.REPLYING)),
@@ -50,18 +50,30 @@ def misused(*more: Any, states: Any = None, **options: Any) -> str:
             Transition("x", Phone.READING, Day.IDLE),
             "target <Day.IDLE: 'idle'> is not among the states",
         ),
+        (
+            Transition("x", Phone.POCKET, (Phone.SENT, Phone.ENGAGING)),
+            "'engaging' and 'sent' do not lie in different regions",
+        ),
         ("x", "transition 5 must be a Transition, got 'x'"),
-        (Transition("state", Phone.POCKET, Phone.READING), "a trigger cannot be called 'state'"),
-        (Transition("x", "*", Phone.POCKET, internal=True), "a wildcard cannot be internal"),
+        (Transition("x", "*", Phone.POCKET, internal=True), "it is internal, so its source"),
         (
             Transition("x", Phone.READING, Phone.REPLYING, internal=True),
-            "it is internal, but 'reading' is not a composite",
+            "it is internal, so its source must be a composite",
         ),
     ],
 )
 def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None:
     """At definition, with its number and what to do."""
     assert message in misused(item)
+
+
+@pytest.mark.parametrize(
+    "targets", [(Day.FEED, Day.TIRED, Day.WRITING), (Day.AWAKE, Day.FEED), (Day.FEED, Day.FEED)]
+)
+def test_targets_that_are_never_active_together_are_refused(targets: Any) -> None:
+    """Be they in one region, or one inside the other."""
+    with pytest.raises(DefinitionError, match="do not lie in different regions"):
+        day(Transition("x", Day.ASLEEP, targets))
 
 
 def test_a_tree_that_cannot_be_is_refused() -> None:
@@ -120,7 +132,7 @@ def test_a_guard_on_a_state_belongs_to_a_chart() -> None:
     guard = In(Phone.READING)
     with pytest.raises(DefinitionError, match=r"use it only as a guard, and chart.is_in\(agent"):
         guard(Owner(), None)
-    assert repr(guard) == "In(<Phone.READING: 'reading'>)"
+    assert repr(guard) == "In(state=<Phone.READING: 'reading'>)"
     assert {guard, In(Phone.READING)} == {guard}
     assert guard != Phone.READING
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from prism.drawing import Box
 from prism.statechart import History, State, Statechart, Transition
-from prism.statechart.formats._export import to_outline
+from prism.statechart.outline import to_outline
 from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
 from tests.statechart.nested.test_json import everything
 

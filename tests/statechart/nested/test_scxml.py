@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import Statechart, Transition, social_media_chart, social_media_guards
-from tests.statechart.nested.phone import day, whole_phone
+from prism.statechart import (
+    History,
+    Statechart,
+    Transition,
+    social_media_chart,
+    social_media_guards,
+)
+from tests.statechart.nested.phone import Day, day, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 from tests.statechart.nested.test_json import everything, functions_of, speed
 
@@ -38,6 +44,14 @@ def test_a_random_chart_comes_back_equal(seed: int) -> None:
     actions = functions_of(chart)
     text = chart.to_scxml(actions=actions)
     assert Statechart.from_scxml(text, actions=actions) == chart
+
+
+def test_a_history_without_a_default_is_written_with_one() -> None:
+    """SCXML asks for it; what is read has none again."""
+    chart = day(Transition("returns", Day.ASLEEP, History(Day.AWAKE, deep=True)))
+    text = chart.to_scxml()
+    assert '<transition target="phone body" />' in text
+    assert Statechart.from_scxml(text) == chart
 
 
 def test_a_flat_chart_comes_back_equal() -> None:

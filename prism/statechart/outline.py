@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prism.drawing._diagram import Arrow, Box, Diagram
-from prism.drawing._languages import to_dot, to_mermaid
-from prism.drawing._svg import draw_svg
+from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
+from prism.statechart._document import to_data, to_text
 from prism.statechart._identity import shown_name
+from prism.statechart._scxml import to_scxml
 from prism.statechart._tree.numbers import CHART, HistoryAt
-from prism.statechart.formats._document import to_data, to_text
-from prism.statechart.formats._scxml import to_scxml
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, Transition, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
+
+__all__ = ["label_of", "to_outline"]
 
 _FEWEST_COLLAPSED = 3
 """States that must have a transition in common before their arrows become one."""
@@ -26,51 +26,49 @@ _FEWEST_COLLAPSED = 3
 def to_outline(chart: Definition[Any]) -> Diagram:
     """Return the outline of a chart with what lies inside what, and transitions as written.
 
-    In a flat chart, a transition that all other states but the final ones have in common becomes
-    one arrow without a source.
+    A transition that all other states but the final ones have in common becomes one arrow without
+    a source.
     """
     tree = chart.hierarchy
     outline = _Outline(tree)
-    leaving = set(chart.states) - chart.final_states
     return Diagram(
-        (*outline.texts, *outline.marks.values()),
-        outline.arrows() if chart.tree else _arrows(chart.transitions, leaving),
+        (*tree.texts, *outline.marks.values()),
+        outline.arrows(set(tree.texts) - {*map(state_text, tree.final_states)}),
         outline.name(tree.tree.nodes[CHART].initial[0]),
         chart.name,
         frozenset(map(state_text, tree.decision_states)),
-        {state_text(state): ticks for state, ticks in tree.timeouts.items()},
         frozenset(map(state_text, tree.final_states)),
         outline.boxes(),
-        outline.notes(),
+        outline.notes({state_text(state): ticks for state, ticks in tree.timeouts.items()}),
         {mark: "H*" if at.deep else "H" for at, mark in outline.marks.items()},
     )
 
 
 class _Outline:
-    """The parts of the outline of a chart with composites, by the texts of its states.
+    """The parts of the outline of a chart, by the texts of its states.
 
     Args:
         tree: The chart's states and transitions.
 
     Attributes:
-        texts: The states.
         marks: The names of the histories, each of which has a mark in its composite.
     """
 
     def __init__(self, tree: Hierarchy) -> None:
+        self._texts = tree.tree.texts
         self._arcs = tree.arcs
         self._nodes = tree.tree.nodes[1:]
-        self.texts = tree.texts
-        self.marks: dict[HistoryAt, str] = {}
         targets = [target for arc in tree.arcs for target in arc.targets]
-        for target in (*targets, *(each for node in tree.tree.nodes for each in node.initial)):
-            if isinstance(target, HistoryAt) and target not in self.marks:
-                number = len(self.marks) + 1
-                self.marks[target] = f"{self.name(target.composite)}, history {number}"
+        targets += [target for node in self._nodes for target in node.initial]
+        histories = dict.fromkeys(each for each in targets if isinstance(each, HistoryAt))
+        self.marks: dict[HistoryAt, str] = {
+            at: f"{self._texts[at.composite]}, history {number}"
+            for number, at in enumerate(histories, start=1)
+        }
 
     def name(self, target: int | HistoryAt) -> str:
         """Return the text of a state, or the name of a history."""
-        return self.marks[target] if isinstance(target, HistoryAt) else self.texts[target - 1]
+        return self.marks[target] if isinstance(target, HistoryAt) else self._texts[target]
 
     def boxes(self) -> dict[str, Box]:
         """Return what lies inside each composite."""
@@ -87,47 +85,38 @@ class _Outline:
             if node.children
         }
 
-    def arrows(self) -> tuple[Arrow, ...]:
-        """Return the transitions as written, those between the same states as one arrow."""
-        labels: dict[tuple[str, str], dict[str, None]] = {}
-        for arc in self._arcs:
-            for target in arc.targets or (arc.source,):
-                leading = labels.setdefault((self.name(arc.source), self.name(target)), {})
-                leading[label_of(arc.written)] = None
+    def arrows(self, leaving: set[str]) -> tuple[Arrow, ...]:
+        """Return the transitions as written, those between the same states as one arrow.
 
+        Args:
+            leaving: The states that are not final.
+        """
+        # dicts serve as sets that keep the order of the definition
+        sources: dict[tuple[str, str], dict[str, None]] = {}
+        for arc in self._arcs:
+            for end in map(self.name, arc.targets or (arc.source,)):
+                leading = sources.setdefault((end, label_of(arc.written)), {})
+                leading[self.name(arc.source)] = None
+
+        labels: dict[tuple[str | None, str], dict[str, None]] = {}
+        for (target, label), found in sources.items():
+            others = found.keys() - {target}
+            is_shared = len(others) >= _FEWEST_COLLAPSED and others == leaving - {target}
+            for source in [None] if is_shared else found:
+                labels.setdefault((source, target), {})[label] = None
         return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
 
-    def notes(self) -> dict[str, tuple[str, ...]]:
-        """Return the entry and exit actions of each state that has some."""
+    def notes(self, timeouts: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+        """Return the time-out, the entry and the exit actions of each state."""
         return {
-            self.name(node.number): (
+            name: (
+                *(f"time-out after {timeouts[name]} ticks" for _ in timeouts.keys() & {name}),
                 *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
                 *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
             )
             for node in self._nodes
-            if node.entry or node.exit
+            for name in [self.name(node.number)]
         }
-
-
-def _arrows(
-    transitions: Iterable[Transition[Any]], sources_possible: set[Any]
-) -> tuple[Arrow, ...]:
-    left = set(map(state_text, sources_possible))
-
-    # dicts serve as sets that keep the order of the definition
-    sources: dict[tuple[str, str], dict[str, None]] = {}
-    for item in transitions:
-        leading = sources.setdefault((state_text(item.target), label_of(item)), {})
-        leading[state_text(item.source)] = None
-
-    labels: dict[tuple[str | None, str], dict[str, None]] = {}
-    for (target, label), found in sources.items():
-        others = found.keys() - {target}
-        everywhere = others == left - {target} and len(others) >= _FEWEST_COLLAPSED
-        for source in [None] if everywhere else list(found):
-            labels.setdefault((source, target), {})[label] = None
-
-    return tuple(Arrow(source, target, tuple(found)) for (source, target), found in labels.items())
 
 
 def label_of(item: Transition[Any]) -> str:
@@ -146,7 +135,7 @@ def _shown(value: Any) -> str:
 _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
-    "scxml": to_scxml,
+    "scxml": lambda chart: to_scxml(to_data(chart, None, None)),
     "json": lambda chart: to_text(to_data(chart, None, None)),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }

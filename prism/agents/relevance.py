@@ -57,60 +57,49 @@ def relevance(interests: Terms, context: Any) -> float:
     """
     if context is None:
         return 0.0
-    if isinstance(context, (int, float)):
-        return _checked(context)
 
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
-        given = _read(context, "relevance")
+        is_number = isinstance(context, (int, float))
+        given = context if is_number else _read(context, "relevance")
         if given is not None:
-            return _checked(given)
+            return checked_relevance("relevance", given)
         terms = _terms_of_context(context)
 
-    return overlap(interests, terms)
+    topics = _cosine(interests.topics, terms.topics)
+    return max(topics, _cosine(interests.words, terms.words))
 
 
-def overlap(one: Terms, other: Terms) -> float:
-    """Return the overlap of topics or that of words, whichever is larger, from 0.0 to 1.0."""
-    topics, words = one.topics & other.topics, one.words & other.words
-    of_topics = len(topics) / sqrt(len(one.topics) * len(other.topics)) if topics else 0.0
-    of_words = len(words) / sqrt(len(one.words) * len(other.words)) if words else 0.0
+def checked_relevance(field: str, value: Any) -> float:
+    """Return a relevance, or a threshold for one, as a float.
 
-    return of_topics if of_topics > of_words else of_words
+    Raises:
+        FieldValueError: If it is not a number from 0.0 to 1.0; the message names the field.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+        raise FieldValueError(f"{field} must be a number from 0.0 to 1.0, got {value!r}")
+    return float(value)
 
 
-def _checked(number: Any) -> float:
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0.0 <= number <= 1.0:
-        raise FieldValueError(f"relevance must be a number from 0.0 to 1.0, got {number!r}")
-    return float(number)
+def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
+    common = len(one & other)
+    return common / sqrt(len(one) * len(other)) if common else 0.0
 
 
 def _terms_of_context(context: Any) -> Terms:
     topics, text = _read(context, "topics"), _read(context, "text")
     if text is None:
         text = _read(context, "content")
-    if topics is None and text is None:
-        if isinstance(context, Mapping):
-            return terms_of(())
+    if topics is None and text is None and not isinstance(context, Mapping):
         raise FieldTypeError(
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with "
             "'relevance', 'topics' or 'text', or a post with topics and text"
         )
-
-    names = [] if topics is None else _names(topics)
-    if text is not None and not isinstance(text, str):
-        raise FieldTypeError(f"the text of a post must be a string, got {text!r}")
-
-    return terms_of(names, text or "")
-
-
-def _names(topics: Any) -> list[str]:
-    # A string is also iterable, but its characters are not topics.
-    names = None if isinstance(topics, str) or not isinstance(topics, Iterable) else list(topics)
-    if names is None or not all(isinstance(name, str) for name in names):
+    # a string is also iterable, but its characters are not topics
+    if isinstance(topics, str):
         raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")
 
-    return names
+    return terms_of(topics or (), text or "")
 
 
 def _read(context: Any, name: str) -> Any:

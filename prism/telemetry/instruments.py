@@ -117,14 +117,8 @@ event_hooks: list[Hook] = []
 join_hooks: list[Callable[[str, str, str], object]] = []
 """Called with chart, agent and state when an agent of a chart without its own logger is met."""
 
-_GROUPS = {
-    "chart_built": engine_hooks,
-    "guard": engine_hooks,
-    "transition_began": engine_hooks,
-    "transition": engine_hooks,
-    "event": event_hooks,
-}
-_hooks: dict[str, list[Hook]] = {name: [] for name in _GROUPS}
+_OF_CHARTS = ("chart_built", "guard", "transition_began", "transition")
+_INSTALLED: dict[str, list[Hook]] = {"event": event_hooks, **{name: [] for name in _OF_CHARTS}}
 
 
 @contextmanager
@@ -134,33 +128,31 @@ def instrumented(instrument: Instrument) -> Iterator[None]:
     Args:
         instrument: Its overridden hooks are called, in all threads.
     """
-    overridden = [
-        (name, getattr(instrument, name))
-        for name in _GROUPS
+    placed = [
+        (hooks, getattr(instrument, name))
+        for name, own in _INSTALLED.items()
         if getattr(type(instrument), name) is not getattr(Instrument, name)
+        for hooks in ([own, engine_hooks] if name in _OF_CHARTS else [own])
     ]
-    for name, hook in overridden:
-        _hooks[name].append(hook)
-        _GROUPS[name].append(hook)
+    for hooks, hook in placed:
+        hooks.append(hook)
 
     try:
         yield
     finally:
-        for name, hook in overridden:
-            _hooks[name].remove(hook)
-            _GROUPS[name].remove(hook)
+        for hooks, hook in placed:
+            hooks.remove(hook)
 
 
-def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
+def observe(name: str, kind: Callable[..., object], *values: Any) -> None:
     """Call the installed hooks of one name.
 
     Args:
-        hook: Name of the hook.
+        name: Name of the hook.
         kind: Class of the details, which are made only if a hook needs them.
         values: The fields of the details.
     """
-    installed = _hooks[hook]
-    if installed:
+    if hooks := _INSTALLED[name]:
         details = kind(*values)
-        for call in installed:
-            call(details)
+        for hook in hooks:
+            hook(details)

@@ -4,7 +4,7 @@ Events go to the given logger, or else to structlog once the application has con
 to the standard library's logger ``prism.statechart``. Transitions have the level info, which the
 standard library does not show by default; faults are errors, which it shows.
 
-structlog is looked up in `sys.modules`, never imported: importing it costs more than the engine
+structlog is looked up in ``sys.modules``, never imported: importing it costs more than the engine
 itself, it prints to stdout until it is configured, and an application that has not imported it
 cannot have configured it.
 """
@@ -13,23 +13,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partialmethod
 from inspect import iscoroutinefunction
-from pathlib import Path
-from sys import _getframe, modules
+from sys import modules
 from traceback import walk_tb
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry._instrument import Level, LogEvent, event_hooks, observe
+from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
-
-_DEBUG, _INFO = logging.DEBUG, logging.INFO
-_standard = logging.getLogger(LOGGER_NAME)
-_is_configured: Callable[[], bool] | None = None
-_configured: tuple[dict[str, Any], EventLogger] | None = None
-_defaults: dict[str, Any] | None = None
 
 
 class EventLogger(Protocol):
@@ -45,36 +39,7 @@ class EventLogger(Protocol):
         """Record a fault in the user's code."""
 
 
-class _Leveled:
-    """A logger whose methods do the same, each for its own level."""
-
-    __slots__ = ()
-
-    def debug(self, event: str, **keys: Any) -> None:
-        """Record a detail."""
-        self._record("debug", event, keys)
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record something that happened."""
-        self._record("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record something that went wrong and was dealt with."""
-        self._record("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record a fault in the user's code."""
-        self._record("error", event, keys)
-
-    def critical(self, event: str, **keys: Any) -> None:
-        """Record a critical event; prism itself has none."""
-        self._record("critical", event, keys)
-
-    def _record(self, level: Any, event: str, keys: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-
-class StandardLogger(_Leveled):
+class StandardLogger:
     """Passes events to a logger of the standard library, if it is enabled for them.
 
     A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
@@ -89,9 +54,9 @@ class StandardLogger(_Leveled):
     def __init__(self, name: str | None = None) -> None:
         self._logger = logging.getLogger(name)
 
-    def _record(self, level: str, event: str, keys: dict[str, Any]) -> None:
-        number: int = getattr(logging, level.upper())
-        if not self._logger.isEnabledFor(number):
+    def log(self, level: int, event: str, /, **keys: Any) -> None:
+        """Record an event at a level of the standard library."""
+        if not self._logger.isEnabledFor(level):
             return
 
         # logging shows the traceback, so ``error`` would only repeat it
@@ -99,39 +64,36 @@ class StandardLogger(_Leveled):
         shown = {name: value for name, value in keys.items() if not raised or name != "error"}
         # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
-        self._logger.log(number, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+
+    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
+    info: partialmethod[None] = partialmethod(log, logging.INFO)
+    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
+    error: partialmethod[None] = partialmethod(log, logging.ERROR)
+    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
 
 
-class LateLogger(_Leveled):
+class LateLogger:
     """A logger for use before it is known where the events go.
 
-    Until it is opened, events go where events without a logger go.
-
     Attributes:
-        followers: Others that are opened with it.
-        opened: The logger to which it has been opened, if it has.
+        opened: Where they go. Until it is set, they go where events without a logger go.
     """
 
+    __slots__ = ("opened",)
+
     def __init__(self) -> None:
-        self.followers: list[LateLogger] = []
         self.opened: EventLogger | None = None
 
-    def open(self, logger: EventLogger) -> None:
-        """Send events to another logger from now on."""
-        self.opened = logger
-        # its own methods stand here, so that no event passes through this class
-        for name in ("info", "warning", "error"):
-            setattr(self, name, getattr(logger, name))
-        for each in self.followers:
-            each.open(logger)
+    def _report(self, level: Level, event: str, /, **keys: Any) -> None:
+        report(self, level, event, **keys)
 
-    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        own = _own_logger()
-        if own is not None or level != "info":
-            getattr(own or _standard_logger, level)(event, **keys)
+    info: partialmethod[None] = partialmethod(_report, "info")
+    warning: partialmethod[None] = partialmethod(_report, "warning")
+    error: partialmethod[None] = partialmethod(_report, "error")
 
 
-class _ObservedLogger(_Leveled):
+class _ObservedLogger:
     """A logger that shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
@@ -139,21 +101,29 @@ class _ObservedLogger(_Leveled):
     def __init__(self, logger: EventLogger) -> None:
         self._logger = logger
 
-    def _record(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+    def _show(self, level: Level, event: str, /, **keys: Any) -> None:
         observe("event", LogEvent, event, level, dict(keys))
         getattr(self._logger, level)(event, **keys)
+
+    info: partialmethod[None] = partialmethod(_show, "info")
+    warning: partialmethod[None] = partialmethod(_show, "warning")
+    error: partialmethod[None] = partialmethod(_show, "error")
+
+
+_standard = logging.getLogger(LOGGER_NAME)
+_standard_logger = StandardLogger(LOGGER_NAME)
 
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
     if event_hooks or ("structlog" in modules and structlog_is_configured()):
         return True
-    return _standard.isEnabledFor(_INFO)
+    return _standard.isEnabledFor(logging.INFO)
 
 
 def somebody_wants_details() -> bool:
     """Return True if anybody may listen to the details of charts without their own logger."""
-    return "structlog" in modules or _standard.isEnabledFor(_DEBUG)
+    return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
@@ -162,48 +132,12 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
     Args:
         given: The chart's or reasoner's own logger, if it has one.
     """
-    logger = given.opened if type(given) is LateLogger else given
-    if logger is None:
-        logger = _own_logger()
-
+    logger = _logger_for(given, logging.INFO)
     # a logger that relays events is observed when it passes them on, in the order of the log
     if not event_hooks or getattr(given, "relays", False):
         return logger
 
     return _ObservedLogger(logger or _standard_logger)
-
-
-def synchronous(logger: Any) -> Any:
-    """Return a logger whose methods log at once: of a coroutine, nobody would await the event.
-
-    Raises:
-        DefinitionError: If it has coroutines only.
-    """
-    kind = type(logger)
-    if "structlog" in modules and not hasattr(kind, "info"):
-        # structlog makes the logger itself when it is first used
-        kind = modules["structlog"].get_config()["wrapper_class"]
-    if logger is None or not _is_asynchronous(kind):
-        return logger
-
-    try:
-        # structlog's asynchronous logger keeps the other one for such uses
-        return logger.sync_bl
-    except (AttributeError, RuntimeError):
-        raise DefinitionError(
-            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
-            "synchronous methods, or none, so that events go to the processors of structlog"
-        ) from None
-
-
-def _is_asynchronous(kind: type) -> bool:
-    return iscoroutinefunction(getattr(kind, "info", None))
-
-
-def _own_logger() -> EventLogger | None:
-    if structlog_is_configured():
-        return _configured_logger()
-    return _standard_logger if _standard.isEnabledFor(_INFO) else None
 
 
 def debug_logger(given: EventLogger | None) -> Any:
@@ -212,22 +146,48 @@ def debug_logger(given: EventLogger | None) -> Any:
     Args:
         given: The chart's own logger, if it has one.
     """
-    logger: Any = given.opened if type(given) is LateLogger else given
-    if logger is None:
-        if not structlog_is_configured():
-            return _standard_logger if _standard.isEnabledFor(_DEBUG) else None
-        logger = _configured_logger()
+    logger: Any = _logger_for(given, logging.DEBUG)
+    # those of runs have no details; one of structlog's that filters says for which levels it does
+    is_enabled = getattr(logger, "is_enabled_for", lambda _level: hasattr(logger, "debug"))
+    return logger if is_enabled(logging.DEBUG) else None
 
-    # those of runs have no details
-    if not hasattr(logger, "debug"):
-        return None
-    # a logger of structlog's that filters says for which levels it does
-    is_enabled = getattr(logger, "is_enabled_for", None)
-    return None if is_enabled is not None and not is_enabled(_DEBUG) else logger
+
+def _logger_for(given: EventLogger | None, level: int) -> EventLogger | None:
+    while type(given) is LateLogger:
+        given = given.opened
+    if given is not None:
+        return given
+    if structlog_is_configured():
+        return _configured_logger()
+
+    return _standard_logger if _standard.isEnabledFor(level) else None
+
+
+def synchronous(logger: Any) -> Any:
+    """Return a logger, if its methods log at once.
+
+    Raises:
+        DefinitionError: If they are coroutines, which nobody would await.
+    """
+    kind = type(logger)
+    if "structlog" in modules and not hasattr(kind, "info"):
+        # structlog makes the logger itself when it is first used
+        kind = modules["structlog"].get_config()["wrapper_class"]
+    if logger is not None and _is_asynchronous(kind):
+        raise DefinitionError(
+            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
+            "synchronous methods, or none, so that events go to the processors of structlog"
+        )
+
+    return logger
+
+
+def _is_asynchronous(kind: type) -> bool:
+    return iscoroutinefunction(getattr(kind, "info", None))
 
 
 def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
-    """Log an event.
+    """Log an event; a processor of structlog that raises loses it, and nothing else.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
@@ -235,7 +195,10 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
     """
-    getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+    try:
+        getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+    except Exception as error:
+        pass_over(error, event)
 
 
 def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
@@ -247,15 +210,10 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    report_anyhow(given, "error", event, exc_info=error, error=describe(error), **keys)
+    report(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
-def report_anyhow(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
-    """Log an event, as `report` does, whatever a processor of structlog does with it."""
-    try:
-        report(given, level, event, **keys)
-    except Exception as error:
-        pass_over(error, event)
+_told_places: set[str] = set()
 
 
 def pass_over(error: Exception, event: str) -> None:
@@ -299,14 +257,17 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-_standard_logger = StandardLogger(LOGGER_NAME)
-_told_places: set[str] = set()
+_is_configured: Callable[[], bool] | None = None
+_defaults: dict[str, Any] | None = None
+"""The configuration that structlog has by itself, once it is known."""
+_made_for: tuple[dict[str, Any], EventLogger] | None = None
+"""The last logger, and the configuration that it was made for."""
 
 
 def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog.
 
-    After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
+    After ``structlog.testing.capture_logs``, structlog says so, and has nothing but its defaults.
     """
     global _is_configured, _defaults
     if _is_configured is None:
@@ -317,6 +278,7 @@ def structlog_is_configured() -> bool:
     if not _is_configured():
         _defaults = _defaults or _configuration()
         return False
+
     return _defaults is None or _configuration() != _defaults
 
 
@@ -328,32 +290,43 @@ def _configuration() -> dict[str, Any]:
 
 def _configured_logger() -> EventLogger:
     """Return structlog's logger, made anew when the application has reconfigured structlog."""
-    global _configured, _defaults
-    structlog = modules["structlog"]
-    config, known = _configuration(), _configured
-    if known is not None and config == known[0]:
-        return known[1]
+    global _made_for
+    config = _configuration()
+    if _made_for is None or _made_for[0] != config:
+        _note_what_capturing_leaves(config)
+        _made_for = config, _logger_of(config)
 
-    testing = modules.get("structlog.testing")
-    capture = () if _defaults or testing is None else testing.LogCapture
-    if any(isinstance(each, capture) for each in config["processors"]):
-        # what `capture_logs` will leave behind, if nothing was configured before it
+    return _made_for[1]
+
+
+def _note_what_capturing_leaves(config: dict[str, Any]) -> None:
+    """Note the defaults, which ``capture_logs`` leaves if nothing was configured before it."""
+    global _defaults
+    structlog, testing = modules["structlog"], modules.get("structlog.testing")
+    if _defaults or testing is None:
+        return
+    if any(isinstance(each, testing.LogCapture) for each in config["processors"]):
         own = structlog.get_config()
         structlog.reset_defaults()
         _defaults = _configuration()
         structlog.configure(**own)
 
-    # an asynchronous logger would have to be awaited
-    kind = config["wrapper_class"]
-    kind = structlog.stdlib.BoundLogger if _is_asynchronous(kind) else None
+
+def _logger_of(config: dict[str, Any]) -> Any:
+    structlog = modules["structlog"]
     adder = structlog.processors.CallsiteParameterAdder
     processors = [
-        _CallerAdder(each) if isinstance(each, adder) else each for each in config["processors"]
+        _with_callers_place(each) if isinstance(each, adder) else each
+        for each in config["processors"]
     ]
-    logger: Any = structlog.wrap_logger(
+    logger = structlog.wrap_logger(
         None,
+        # the list itself may change
         processors=None if processors == config["processors"] else processors,
-        wrapper_class=kind,
+        # an asynchronous logger would have to be awaited
+        wrapper_class=structlog.stdlib.BoundLogger
+        if _is_asynchronous(config["wrapper_class"])
+        else None,
         logger_factory_args=(LOGGER_NAME,),
     )
     # assemble it for good only if the application lets structlog cache its own loggers, or if
@@ -361,41 +334,11 @@ def _configured_logger() -> EventLogger:
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
 
-    _configured = known = config, logger
-
-    return known[1]
+    return logger
 
 
-class _CallerAdder:
-    """structlog's `CallsiteParameterAdder`, with the place of whoever called prism.
-
-    Args:
-        add: What adds prism's own place.
-    """
-
-    def __init__(self, add: Any) -> None:
-        self._add = add
-
-    def __call__(self, logger: Any, method: str, event: Any) -> Any:
-        """Add the place to an event."""
-        before = {*event}
-        event = self._add(logger, method, event)
-        frame: Any = _getframe()
-        while frame.f_back and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
-            frame = frame.f_back
-        code, module = frame.f_code, frame.f_globals.get("__name__", "?")
-        place = {
-            "pathname": code.co_filename,
-            "filename": Path(code.co_filename).name,
-            "module": Path(code.co_filename).stem,
-            "func_name": code.co_name,
-            "lineno": frame.f_lineno,
-            "qual_name": f"{module}.{code.co_qualname}",
-            "qual_module": module,
-        }
-        event.update((key, place[key]) for key in place.keys() & event.keys() - before)
-        return event
-
-
-_BETWEEN = ("prism.", "structlog", "transitions.")
-"""The packages between an event and whoever caused it."""
+def _with_callers_place(add: Any) -> Any:
+    """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
+    parameter = modules["structlog"].processors.CallsiteParameter
+    parameters = [parameter(name) for name in add(None, "info", {})]
+    return type(add)(parameters, additional_ignores=["prism.", "transitions."])

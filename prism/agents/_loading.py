@@ -1,0 +1,214 @@
+"""Loading populations and posts from files."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
+from prism.agents._population import Population, SeedPost, archetype_for
+from prism.agents.social_agent import SocialAgent
+from prism.agents.tables import attributes_of, ids_of, note_left_out, read_table, unique_names
+from prism.errors import InputError
+from prism.files import Record, read_json_lines, reading
+
+_SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
+_COLUMNS = (
+    *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
+    # of OASIS, Reddit and Twitter
+    *("username", "realname", "interested_topics", "persona", "bio"),
+    *("user_char", "description", "following_agentid_list", "previous_tweets"),
+)
+_POST = ("post_id", "author_id", "text", "topics")
+
+_MOST_KEYWORDS = 5
+_KEYWORD = re.compile(r"[^\W\d_]{5,}")
+_COMMON_TEXT = """
+about after again against although always among another around because before being between
+character could current doing during every first follow friend great heart having https interested
+known makes making might never often other others people person please really seems share should
+since small someone something sometimes still tends their there these thing things those though
+through today tweets twitter under until users usually where which while whose within without
+world would years yourself
+"""
+_COMMON_WORDS = frozenset(_COMMON_TEXT.split())
+
+
+def load_population(
+    path: Path | str,
+    *,
+    seed: int = 0,
+    keep: Iterable[str] = (),
+    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+) -> Population:
+    """Load a population from a file.
+
+    An agent without an archetype draws one in the usual proportions. The draw depends only on the
+    seed and the agent's id, so a line added to a file changes no other agent.
+
+    An unknown key is refused in prism's own format, where it is probably misspelt. The formats of
+    OASIS have many columns, so prism notes once which it ignores, on the standard library's logger
+    ``prism.agents``. In these formats, the row (counted from 0) is appended to a repeated user
+    name: ``ann#7``. The interests of a Twitter user are the five most frequent long words.
+
+    Args:
+        path: ``.jsonl``: prism's own format, one object per line with ``agent_id``, ``interests``
+            and, if known, ``name``, ``personality``, ``archetype``, ``following``,
+            ``engagement_threshold``, ``timeout_threshold`` and ``max_history_depth``. ``.json``:
+            Reddit personas of OASIS (camel-ai/oasis), one array. ``.csv``: a Twitter population of
+            OASIS with its follow graph.
+        seed: Seed for drawing archetypes.
+        keep: Fields or columns to keep as ``attributes`` of agents. A column of a CSV file gives
+            numbers if all its cells are numbers, truth values if all are true or false, and texts
+            otherwise; an empty cell is None among numbers and truth values.
+        archetypes: The kinds of agents by name, with their shares and thresholds.
+
+    Returns:
+        The agents in the file's order, with their earlier posts if the file has any.
+
+    Raises:
+        InputError: If the file is missing, empty, malformed or not one of the three kinds, lacks a
+            field to keep, or has two agents with one id in prism's own format. The message names
+            file, line and field.
+    """
+    path, kept = Path(path), list(dict.fromkeys(keep))
+    with reading(path):
+        records = read_table(path, kept)
+
+    if path.suffix.lower() == ".jsonl":
+        for record in records:
+            record.require_known((*_COLUMNS, *kept))
+    else:
+        note_left_out(records, (*_COLUMNS, *kept))
+
+    ids = ids_of(records)
+    known = frozenset(ids)
+    agents: list[SocialAgent] = []
+    posts: list[SeedPost] = []
+    for record, agent_id, own in zip(records, ids, attributes_of(records, kept), strict=True):
+        kind = record.text("archetype", "")
+        with record.at("archetype"):
+            archetype = archetype_named(kind, archetypes) if kind else None
+
+        tweets = _list_in(record, "previous_tweets", str)
+        following = [*record.texts("following"), *_followed(record, ids)]
+        for name in following:
+            if name not in known:
+                raise record.wrong("following", f"no agent of this file is called {name!r}")
+        agent = SocialAgent(
+            agent_id,
+            name=_text(record, "name", "realname"),
+            interests=_interests(record, tweets),
+            personality=_text(
+                record, *("personality", "persona", "bio", "user_char", "description")
+            ),
+            archetype=archetype or archetype_for(agent_id, seed, archetypes),
+            following=[name for name in dict.fromkeys(following) if name != agent_id],
+            attributes=own,
+        )
+        for setting in _SETTINGS:
+            if record.fields.get(setting) is not None:
+                with record.at(setting):
+                    setattr(agent, setting, record.fields[setting])
+
+        agents.append(agent)
+        topics = tuple(agent.interests)
+        posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
+
+    return Population(agents, posts)
+
+
+def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost]:
+    """Load the posts that a simulation starts from.
+
+    Args:
+        path: JSON Lines with ``author_id``, ``text`` and, if known, ``topics`` and ``post_id``.
+        agents: The population; every author must be one of them.
+
+    Raises:
+        InputError: If the file is missing or malformed, an author is unknown, or two posts have the
+            same id.
+    """
+    path = Path(path)
+    authors = {agent.agent_id for agent in agents}
+    with reading(path):
+        records = list(read_json_lines(path))
+    if not records:
+        raise InputError("holds no posts", path=path)
+
+    unique_names([each for each in records if each.fields.get("post_id") is not None], "post_id")
+    posts = []
+    for record in records:
+        record.require_known(_POST)
+        author = record.text("author_id")
+        if author not in authors:
+            raise record.wrong("author_id", f"no agent of the population is called {author!r}")
+
+        text, topics = record.text("text"), tuple(record.texts("topics"))
+        posts.append(SeedPost(author, text, topics, record.fields.get("post_id")))
+
+    return posts
+
+
+def _text(record: Record, *columns: str) -> str:
+    """Return the first text of some columns that is not empty, if there is one."""
+    return next(filter(None, (record.text(column, "") for column in columns)), "")
+
+
+def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
+    """Return an agent's interests; of a Twitter file its most frequent words, as it has none."""
+    if "user_char" not in record.fields:
+        column = "interests" if "agent_id" in record.fields else "interested_topics"
+        return record.texts(column, least=1)
+
+    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
+    words = _KEYWORD.findall(said.casefold())
+    counts = Counter(word for word in words if word not in _COMMON_WORDS)
+    return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
+
+
+def _followed(record: Record, ids: Sequence[str]) -> list[str]:
+    """Return the ids of the rows that an agent of a Twitter file follows."""
+    rows = _list_in(record, "following_agentid_list", int)
+    for row in rows:
+        if not 0 <= row < len(ids):
+            problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
+            raise record.wrong("following_agentid_list", problem)
+
+    return [ids[row] for row in rows]
+
+
+def _list_in(record: Record, column: str, kind: type) -> list[Any]:
+    """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
+    text = record.text(column, "").strip()
+    items = _read_list(text) if text else []
+    if not isinstance(items, list) or not all(type(item) is kind for item in items):
+        example = "[1, 2]" if kind is int else "['one', 'two']"
+        raise record.wrong(column, f"must be a list such as {example}, got {text[:60]!r}")
+    if kind is str:
+        record.require_writable(column, items)
+
+    return items
+
+
+def _read_list(text: str) -> Any:
+    """Return the list in a text, which only the reader of CSV bounds; None if it is no list."""
+    try:
+        # takes a hundredth of the memory that Python's own parser takes
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+
+    with warnings.catch_warnings():
+        # unknown escape sequences are kept without a warning
+        warnings.simplefilter("ignore")
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return None

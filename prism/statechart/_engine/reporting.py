@@ -1,0 +1,201 @@
+"""What a chart and its reasoners write to the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from prism.errors import DefinitionError
+from prism.statechart._engine.writing import count_of
+from prism.statechart._identity import agent_name, identify
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    DECISION,
+    EVENT_REFUSED,
+    GUARD_FAILED,
+    TRANSITION,
+)
+from prism.telemetry.instruments import Level, join_hooks
+from prism.telemetry.loggers import (
+    EventLogger,
+    debug_logger,
+    describe,
+    pass_over,
+    report,
+    synchronous,
+)
+
+Discarded = Literal["moved", "not_enabled"]
+"""Why an answer was discarded: the agent had moved, or no guard lets it take the transition now."""
+
+
+class Reporter:
+    """Writes a chart's events to its log.
+
+    Args:
+        chart: Name of the chart.
+        logger: Where to write; None means structlog's own logger, once it is configured.
+        strict: Whether to raise faults of guards and actions instead.
+
+    Attributes:
+        logger: The chart's own logger, if it has one.
+        has_logger: Whether it has.
+
+    Raises:
+        DefinitionError: If the logger is one of the standard library, which takes no keys.
+    """
+
+    def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
+        if isinstance(logger, logging.Logger):
+            raise DefinitionError(
+                f"chart {chart!r}: logger must be a structlog logger, got the standard library's "
+                f"{logger.name!r}: wrap it with structlog.wrap_logger"
+            )
+        self._chart = chart
+        self.logger: EventLogger | None = synchronous(logger)
+        self._strict = strict
+        self.has_logger: bool = logger is not None
+
+    def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
+        """Report a transition, with the ticks that the agent spent in the state it left."""
+        if join_hooks:
+            self.met(agent, edge.from_text)
+        self._report(
+            "info",
+            TRANSITION,
+            agent,
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            ticks_in_state=dwell,
+            context=identify(context),
+        )
+
+    def met(self, agent: Any, state: str) -> None:
+        """Tell who counts the agents of charts that have no logger of their own."""
+        for join in join_hooks if self.logger is None else ():
+            join(self._chart, agent_name(agent), state)
+
+    def refused(
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
+    ) -> None:
+        """Report an event that made no transition, if anybody listens to details.
+
+        Args:
+            agent: The agent.
+            state: The text of its state.
+            trigger: Name of the event.
+            guards: The names of the guards that did not pass; none where nothing reacts to it.
+            context: The event's context.
+        """
+        self.met(agent, state)
+        logger = debug_logger(self.logger)
+        if logger is None:
+            return
+
+        names = [name for name in guards if name]
+        try:
+            logger.debug(
+                EVENT_REFUSED,
+                chart=self._chart,
+                agent_id=agent_name(agent),
+                state=state,
+                trigger=trigger,
+                reason="guards" if names else "no_transition",
+                guards=names,
+                ticks_in_state=count_of(agent, "ticks_in_state"),
+                context=identify(context),
+            )
+        except Exception as error:
+            pass_over(error, EVENT_REFUSED)
+
+    def discarded(
+        self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
+    ) -> None:
+        """Warn of an answer that no longer applied when it came."""
+        self._report(
+            "warning",
+            ANSWER_DISCARDED,
+            agent,
+            trigger=trigger,
+            asked_in=state_text(asked_in),
+            now_in=state_text(agent.state),
+            chosen=state_text(chosen),
+            reason=reason,
+        )
+
+    def guard_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard that raised; it counts as failed."""
+        self._failed(GUARD_FAILED, error, agent, edge)
+
+    def action_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report an action that raised; the transition is still made."""
+        self._failed(ACTION_FAILED, error, agent, edge)
+
+    def _failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+        if self._strict:
+            raise error
+        ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
+        self._report("error", event, agent, exc_info=error, error=describe(error), **ends)
+
+    def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
+        report(self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys)
+
+
+# Decisions
+
+
+class Asked(NamedTuple):
+    """An ambiguous event, as its decision is logged.
+
+    Args:
+        agent: Who decided.
+        state: Its state.
+        trigger: The event that opened the question.
+        options: What there was to choose from.
+        context: The event's context.
+    """
+
+    agent: object
+    state: Any
+    trigger: str
+    options: Sequence[Any]
+    context: object
+
+
+def announce(
+    given: EventLogger | None,
+    asked: Any,
+    chosen: Any,
+    source: str,
+    how: Mapping[str, Any],
+    more: Mapping[str, Any],
+) -> None:
+    """Log a decision. A fallback is a warning, which is shown even without structlog.
+
+    Args:
+        given: The reasoner's or the chart's own logger, if it has one.
+        asked: What was asked: an `Asked`, or an object with its attributes.
+        chosen: What was chosen.
+        source: Who chose.
+        how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
+        more: Further keys, which stand after the context.
+    """
+    report(
+        given,
+        "warning" if source == "fallback" else "info",
+        DECISION,
+        agent_id=agent_name(asked.agent),
+        state=state_text(asked.state),
+        trigger=asked.trigger,
+        options=[state_text(option) for option in asked.options],
+        chosen=state_text(chosen),
+        source=source,
+        **how,
+        context=identify(asked.context),
+        **more,
+    )

@@ -1,0 +1,370 @@
+"""A chart's plain data as SCXML (W3C, State Chart XML, https://www.w3.org/TR/scxml/), and back.
+
+Only the structure is written and read; conditions and actions are names. What SCXML lacks stands in
+attributes of prism's namespace, which other programs ignore: keys of the JSON form, with JSON or
+plain texts as values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from operator import itemgetter
+from typing import Any, NoReturn
+from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
+from xml.parsers import expat
+
+from prism.errors import DefinitionError, InputError
+from prism.files._source import Where
+from prism.statechart._definition import DEFAULT_NAME
+from prism.statechart._document import MOST_LEVELS, Functions, read_chart
+from prism.statechart.transitions import ANY_STATE, TIMING
+from prism.telemetry.loggers import warn_standard
+
+MOST_CHARACTERS = 1_000_000
+MOST_ELEMENTS = 20_000
+
+_NAMESPACE = "http://www.w3.org/2005/07/scxml"
+_PRISM = "urn:prism:statechart"
+_OWN = f"{{{_PRISM}}}"
+_STATES = ("state", "parallel", "final")
+_REFUSED = "is not supported: remove it, or correct it"
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
+_CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
+_ACTIVE = re.compile(r"\s*In\(\s*(['\"])([^'\"]*)\1\s*\)\s*")
+
+
+def _encoded(text: str) -> str:
+    """Return a text as a name, with codes such as ``_x0020_`` for blanks, as .NET writes them."""
+    return _NOT_IN_NAMES.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
+
+
+def _decoded(name: str) -> str:
+    return _CODE.sub(lambda found: chr(int(found[1], 16)), name)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+# Writing
+
+
+def to_scxml(data: Mapping[str, Any]) -> str:
+    """Write the plain data of a chart as an SCXML document."""
+    root = _Writer(data).root
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+class _Writer:
+    """Writes one chart.
+
+    Args:
+        data: The chart as plain data.
+
+    Attributes:
+        root: The outermost element.
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.root = Element("scxml", {"xmlns": _NAMESPACE, "xmlns:prism": _PRISM, "version": "1.0"})
+        self._finals = data["final_states"]
+        self._states: dict[str, Element] = {}
+        self._histories: dict[str, str] = {}
+        for state in data["states"]:
+            self._write_state(self.root, state)
+        _set(self.root, name=_encoded(data["name"]), initial=self._ids(data["initial"]))
+        _set_own(self.root, data, "description", "strict", "needs", "decision_states", "timeouts")
+        for place, transition in enumerate(data["transitions"]):
+            self._write_transition({"place": place, **transition})
+
+    def _write_state(self, around: Element, data: Any) -> None:
+        data = data if isinstance(data, dict) else {"state": data}
+        text = data["state"]
+        tag = "parallel" if data.get("parallel") else "state"
+        element = SubElement(around, "final" if text in self._finals else tag)
+        self._states[text] = element
+        for inside in data.get("states", ()):
+            self._write_state(element, inside)
+        # an initial history belongs to this state, or to one inside
+        _set(element, id=_encoded(text), initial=self._ids(data.get("initial")))
+        _set_own(element, data, "entry", "exit")
+
+    def _write_transition(self, data: dict[str, Any]) -> None:
+        trigger, guard = data["trigger"], data.get("guard")
+        source = self._states.get(data["source"])
+        data["exact"] = isinstance(trigger, str)
+        if source is None:
+            sources = [each for each in self.root if each.tag != "final"]
+        else:
+            sources = [source]
+            del data["source"]
+        for each in sources:
+            element = SubElement(each, "transition")
+            _set(
+                element,
+                event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
+                cond=f"In('{_encoded(guard['in'])}')" if isinstance(guard, dict) else guard,
+                target=self._ids(data["target"]),
+                type="internal" if data.get("internal") else None,
+            )
+            _set_own(element, data, "exact", "action", *TIMING, "source", "place")
+
+    def _ids(self, places: Any) -> str | None:
+        """Return the ids of states and histories; a history is written when it is first named."""
+        if isinstance(places, list):
+            return " ".join(filter(None, map(self._ids, places)))
+        if not isinstance(places, dict):
+            return places and _encoded(places)
+
+        key = json.dumps(places)
+        if key not in self._histories:
+            self._histories[key] = f"history-{len(self._histories) + 1}"
+            self._write_history(self._histories[key], places)
+        return self._histories[key]
+
+    def _write_history(self, name: str, data: Mapping[str, Any]) -> None:
+        owner = self._states[data["history"]]
+        kind = "deep" if "deep" in data else "shallow"
+        history = SubElement(owner, "history", id=name, type=kind)
+        default = self._ids(data.get("default"))
+        if default is None:
+            # SCXML asks for one
+            inside = [each.attrib["id"] for each in owner if each.tag in _STATES]
+            default = " ".join(inside if owner.tag == "parallel" else inside[:1])
+            history.set("prism:default", "null")
+        SubElement(history, "transition", target=default)
+
+
+def _set(element: Element, **attributes: str | None) -> None:
+    element.attrib.update((key, text) for key, text in attributes.items() if text is not None)
+
+
+def _set_own(element: Element, data: Mapping[str, Any], *keys: str) -> None:
+    """Set prism's own attributes to what the data say for these keys."""
+    for key in keys:
+        value = data.get(key)
+        if value is None or value is False or value in ("", [], {}):
+            continue
+        is_plain = isinstance(value, str) and value.isprintable() and _value(value) == value
+        element.set(f"prism:{key}", value if is_plain else json.dumps(value))
+
+
+# Reading
+
+
+def read_scxml(
+    text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
+) -> dict[str, Any]:
+    """Return the arguments of the chart that a document describes: see `Statechart.from_scxml`."""
+    reader = _Reader(_parse(text))
+    data = reader.data()
+    ignored: dict[str, int] = {}
+    unread = [*reader.unread(reader.root, ignored)]
+    arguments = read_chart(data, reader.line_of, guards, actions, enum, unread)
+    for namespace, line in ignored.items():
+        warn_standard(
+            f"SCXML document, line {line}: everything of the namespace {namespace!r} is ignored"
+        )
+    return arguments
+
+
+def _parse(text: str) -> dict[Element, int]:
+    """Return all elements of a document in order, each with its line.
+
+    Raises:
+        DefinitionError: If it is beyond a bound, or has a document type.
+        InputError: If it is not well-formed; names the line.
+    """
+    lines: list[int] = []
+    parser: Any = expat.ParserCreate()
+
+    def refuse(problem: str) -> NoReturn:
+        raise DefinitionError(f"line {parser.CurrentLineNumber}: the document {problem}")
+
+    def start(*_: Any) -> None:
+        lines.append(parser.CurrentLineNumber)
+        if len(lines) > MOST_ELEMENTS:
+            refuse(f"has more than {MOST_ELEMENTS:,} elements: split it")
+
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = lambda *_: refuse("has a DOCTYPE: remove it")
+    if len(text) > MOST_CHARACTERS:
+        refuse(f"is longer than {MOST_CHARACTERS:,} characters: split it")
+    try:
+        # a text has been decoded, whatever its declaration says
+        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
+        raise InputError(problem, line=error.lineno) from None
+    found = dict(zip(fromstring(text).iter(), lines, strict=True))
+    for element in found:
+        element.tag = element.tag.removeprefix(f"{{{_NAMESPACE}}}")
+    return found
+
+
+def _foreign(name: str) -> str:
+    """Return the namespace of a name, if it is neither SCXML's nor prism's."""
+    namespace, _, _ = name.rpartition("}")
+    return "" if name.startswith(_OWN) else namespace.removeprefix("{")
+
+
+class _Reader:
+    """Makes the plain data of a chart, and takes from the elements what it has read.
+
+    Args:
+        lines: The elements in order, with the line of each.
+
+    Attributes:
+        root: The outermost element.
+    """
+
+    def __init__(self, lines: Mapping[Element, int]) -> None:
+        self.root: Element = next(iter(lines))
+        if self.root.tag != "scxml":
+            raise DefinitionError(f"the outermost element must be <scxml>, got <{self.root.tag}>")
+        self._lines = lines
+        self._marks: dict[Where, int] = {(): lines[self.root]}
+        self._read = {self.root}
+        self._transitions: dict[Any, tuple[int, int, dict[str, Any]]] = {}
+        self._names = {
+            element: _decoded(element.attrib.pop("id", "") or f"{element.tag}{number}")
+            for number, element in enumerate(lines)
+            if element.tag in _STATES
+        }
+        self._histories: dict[str, Any] = {}
+        for element, name in self._names.items():
+            for history in element.findall("history"):
+                if history.get("id", "") not in {"", *self._histories}:
+                    self._read_history(history, name)
+
+    def line_of(self, where: Where) -> int:
+        """Return the line of a part of the data, or of what is around it."""
+        while where not in self._marks:
+            where = where[:-1]
+        return self._marks[where]
+
+    def unread(self, element: Element, ignored: dict[str, int]) -> Iterator[tuple[int, str, str]]:
+        """Yield what nothing has read of an element, with its line.
+
+        Args:
+            element: The element.
+            ignored: Gets foreign namespaces, which nobody has to read, with their first lines.
+        """
+        line = self._lines[element]
+        for name in element.attrib:
+            if namespace := _foreign(name):
+                ignored.setdefault(namespace, line)
+            else:
+                yield line, "", f"{name} of <{element.tag}> {_REFUSED}"
+        texts = (element.text, *(child.tail for child in element))
+        if any(text and not text.isspace() for text in texts):
+            yield line, "", f"text in <{element.tag}> {_REFUSED}"
+        for child in element:
+            if namespace := _foreign(child.tag):
+                ignored.setdefault(namespace, self._lines[child])
+            elif child in self._read:
+                yield from self.unread(child, ignored)
+            else:
+                yield self._lines[child], "", f"<{child.tag}> in <{element.tag}> {_REFUSED}"
+
+    def data(self) -> dict[str, Any]:
+        """Return the data."""
+        root = self.root
+        for of_no_effect in ("version", "datamodel", "binding"):
+            root.attrib.pop(of_no_effect, None)
+        states = self._inside(root, ("states",))
+        ordered = sorted(self._transitions.values(), key=itemgetter(0))
+        for number, (_, line, _) in enumerate(ordered):
+            self._marks["transitions", number] = line
+        return {
+            "schema": 2,
+            "name": _decoded(root.attrib.pop("name", DEFAULT_NAME)),
+            "states": states,
+            "initial": self._targets(root, "initial") or next(iter(self._names.values()), []),
+            "transitions": [data for *_, data in ordered],
+            "final_states": [name for each, name in self._names.items() if each.tag == "final"],
+            **self._own(root),
+        }
+
+    def _own(self, element: Element) -> dict[str, Any]:
+        """Return what prism's own attributes say."""
+        names = [name for name in element.attrib if name.startswith(_OWN)]
+        return {name.removeprefix(_OWN): _value(element.attrib.pop(name)) for name in names}
+
+    # States
+
+    def _inside(self, element: Element, where: Where) -> list[Any]:
+        if len(where) > 2 * MOST_LEVELS:
+            raise DefinitionError(f"states are nested more than {MOST_LEVELS} levels deep")
+        states = [each for each in element if each.tag in _STATES]
+        self._read.update(states)
+        return [self._state(each, (*where, number)) for number, each in enumerate(states)]
+
+    def _state(self, element: Element, where: Where) -> Any:
+        self._marks[where] = self._lines[element]
+        name = self._names[element]
+        for transition in element.findall("transition"):
+            self._read_transition(transition, name)
+        initial = self._targets(element, "initial")
+        data = {
+            "states": self._inside(element, (*where, "states")),
+            "initial": self._default(element.find("initial")) if initial is None else initial,
+            "parallel": element.tag == "parallel",
+        }
+        own = self._own(element)
+        return {"state": name, **data, **own} if own or any(data.values()) else name
+
+    def _read_history(self, element: Element, composite: str) -> None:
+        self._read.add(element)
+        kind = element.attrib.pop("type", "shallow")
+        self._histories[element.attrib.pop("id")] = {
+            "history": composite,
+            "deep": {"deep": True, "shallow": False}.get(kind, kind),
+            "default": self._default(element),
+            **self._own(element),
+        }
+
+    def _default(self, around: Element | None) -> Any:
+        """Return where the one transition of an ``initial`` or a ``history`` leads."""
+        transition = None if around is None else around.find("transition[@target]")
+        if around is None or transition is None:
+            return None
+        self._read |= {around, transition}
+        transition.attrib.pop("type", None)
+        return self._targets(transition, "target")
+
+    def _targets(self, element: Element, name: str) -> Any:
+        value = element.attrib.pop(name, None)
+        if value is None:
+            return None
+        places = [self._histories.get(each, _decoded(each)) for each in value.split()]
+        return places[0] if len(places) == 1 else places
+
+    # Transitions
+
+    def _read_transition(self, element: Element, source: str) -> None:
+        self._read.add(element)
+        own, take = self._own(element), element.attrib.pop
+        event, cond, kind = take("event", None), take("cond", None), take("type", "external")
+        is_exact = own.pop("exact", False)
+        active = _ACTIVE.fullmatch(cond or "")
+        data = {
+            "trigger": event and (_decoded(event) if is_exact else {"descriptor": event}),
+            "source": source,
+            "target": self._targets(element, "target"),
+            "guard": {"in": _decoded(active[2])} if active else cond and cond.strip(),
+            "internal": {"internal": True, "external": False}.get(kind, kind),
+            **own,
+        }
+        place = data.pop("place") if type(own.get("place")) is int else len(self._transitions)
+        # a transition from any state stands in each of them
+        key = (place, str(data)) if data["source"] == ANY_STATE else element
+        self._transitions.setdefault(key, (place, self._lines[element], data))
