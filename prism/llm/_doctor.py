@@ -17,6 +17,7 @@ from prism.errors import (
     ModelMissingError,
     ReasonerError,
     TimedOutError,
+    UnreachableError,
 )
 from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
@@ -133,8 +134,8 @@ def _is_unclear(what: str, error: LLMError) -> bool:
     if what in ("letter", "name", "decision"):
         return False
     # gateways have few paths besides that of conversations, and need not list their models
-    is_about_a_path = not is_retryable(error) and error.status != 401
-    return what == "window" or (is_about_a_path and not isinstance(error, ModelMissingError))
+    is_clear = (ModelMissingError, TimedOutError, UnreachableError)
+    return what == "window" or (not isinstance(error, is_clear) and error.status != 401)
 
 
 async def _server(server: ModelServer) -> Found:

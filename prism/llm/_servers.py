@@ -73,7 +73,7 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
     if response.status_code in (301, 302, 303) and response.request.method == "POST":
         await response.aclose()
         place = shown_address(response.headers.get("location", "another address"))
-        raise LLMError(f"{host} redirects to {place}, which loses the question: use that address")
+        raise LLMError(f"{host} redirects to {place}, and loses the question: give that address")
     if response.headers.get("content-encoding", "identity") != "identity":
         await response.aclose()
         raise BadReplyError(f"{host} sent a compressed reply, which was not asked for")

@@ -81,6 +81,7 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
 _MOST_RECORDED = 1024 * 1024
+_MOST_REASON = 40
 
 
 class Call(NamedTuple):
@@ -216,7 +217,8 @@ class ClientServer(Server):
             cost.replied(attempt, _plain(reply) if is_recorded else None, *_counts(reply))
             cost.model = of_kind(str, first(reply, "model")) or cost.model
             cost.host = of_kind(str, first(reply, "host")) or cost.host
-            cost.done_reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
+            reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
+            cost.done_reason = reason and reason[:_MOST_REASON]
             return reply
         except asyncio.CancelledError:
             fault = "cancelled before an answer came"

@@ -14,10 +14,10 @@ from typing import Any, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
-    CircuitOpenError,
     DecisionsUnsupportedError,
     FieldValueError,
     ReasonerError,
+    UnreachableError,
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
@@ -392,7 +392,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return True
 
         # the servers with decision models are gone, and others may be there
-        return request.kind == "decision" and isinstance(error, CircuitOpenError)
+        return request.kind == "decision" and isinstance(error, UnreachableError)
 
     def _answered(
         self,

@@ -73,6 +73,7 @@ class Server(ABC):
         answers: Questions that it has answered.
         failures: Failures in a row.
         trouble: Its last failure.
+        busy_until: When it wants to be asked again, on the clock of the event loop.
         known_to_decide: Whether it takes the questions of decision models; None if unknown.
         backoff: Returns the seconds to leave a slot alone after a number of failures in a row.
     """
@@ -82,7 +83,7 @@ class Server(ABC):
         self.limit, self.patience = limit, patience
         self.open = self.pausing = 0
         self.answers = self.failures = 0
-        self.failing_since = 0.0
+        self.failing_since = self.busy_until = 0.0
         self.trouble = ""
         self.known_to_decide: bool | None = None
         self.backoff: Callable[[int], float] = random_backoff
@@ -103,7 +104,9 @@ class Server(ABC):
     @property
     def has_room(self) -> bool:
         """Whether a slot is free; a server that is gone has one, to be probed."""
-        return self.open + self.pausing < (1 if self.is_gone else self.limit)
+        return loop_time() >= self.busy_until and self.open + self.pausing < (
+            1 if self.is_gone else self.limit
+        )
 
     @property
     def is_gone(self) -> bool:
@@ -148,6 +151,7 @@ class Server(ABC):
             self._halve()
 
         asks_to_wait = min(error.retry_after or 0.0, _LONGEST_WAIT_SECONDS)
+        self.busy_until = max(self.busy_until, loop_time() + asks_to_wait)
         return max(self.backoff(self.failures), asks_to_wait)
 
     def _halve(self) -> None:
@@ -224,7 +228,7 @@ class Slots:
 
     def _end_pause(self, server: Server) -> None:
         server.pausing -= 1
-        self.wake(1)
+        self.wake(server.limit)
 
     def wake(self, number: int) -> None:
         """Let the first who wait look again."""
@@ -365,6 +369,7 @@ class Pool:
             self._loop, self._open, self._slots = loop, 0, Slots()
             for server in self.servers:
                 server.open = server.pausing = 0
+                server.busy_until = 0.0
 
         self._open += 1
         try:
@@ -403,7 +408,11 @@ class _Asking:
     async def _answered(
         self, put: Callable[[Server], Awaitable[Any]], lacks: Callable[[Any], int] | None
     ) -> Any:
+        pause = 0.0
         while True:
+            # elsewhere it is put at once
+            if pause and len(self._left) == 1:
+                await asyncio.sleep(pause)
             server = await self._slots.take(self._left, self._cost)
             pause, asked_at = 0.0, loop_time()
             answers_before = self._answers_before.setdefault(server, server.answers)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import DecisionsUnsupportedError, UnreachableError
+from prism.errors import UnreachableError
 from prism.reasoner import Cost
 from tests.kit.pools import ask
 from tests.kit.servers import QUESTION, Connect, Serve

@@ -177,17 +177,10 @@ async def test_a_count_that_cannot_be_true_is_not_reported(
 TOLD = {
     "prompt_eval_count": 5000,
     "eval_count": 7,
-    "total_duration": 9,
     "done_reason": "length",
 }
 UNUSABLE: list[dict[str, Any]] = [
-    {"message": None},
     {"message": {"role": "assistant", "content": ""}},
-    {"message": {"role": "assistant", "content": 3}},
-    {"message": {"role": "assistant", "content": ["x"]}},
-    {"error": "out of memory"},
-    {},
-    {"message": "x"},
 ]
 
 
@@ -202,7 +195,7 @@ async def test_tokens_of_a_reply_that_is_of_no_use_count(
     with pytest.raises(BadReplyError):
         await connect().chat(HELLO, cost=cost)
     assert (cost.input_tokens, cost.output_tokens) == (5000, 7)
-    assert (cost.total_duration, cost.done_reason) == (9, "length")
+    assert cost.done_reason == "length"
 
 
 async def test_a_reply_says_why_it_ended(server: FakeOllama, connect: Connect) -> None:

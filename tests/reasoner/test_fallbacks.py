@@ -189,7 +189,7 @@ class Streamless:
 )
 @pytest.mark.parametrize(
     ("kind", "needed_by"),
-    [(Unnamed, ("decision", "auto")), (Streamless, ("decision", "auto"))],
+    [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("chat", "decision", "auto"))],
 )
 async def test_an_unreadable_agent_affects_no_other_decision(
     kind: type,
@@ -227,7 +227,7 @@ async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     client = bare(server.host, timeout=httpx.Timeout(60, read=5))
     deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
     await loop_clock.passes(5, when=lambda: server.asked)
-    assert (await deciding).reason == "UnreachableError: ReadTimeout"
+    assert (await deciding).reason == "TimedOutError: no complete reply from nimble at AsyncClient"
     await client.close()
 
 

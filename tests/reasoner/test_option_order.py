@@ -10,7 +10,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.llm import AnswerCache, Model
+from prism.llm import Model
 from prism.reasoner import Question, Reasoner
 from prism.runlog import PromptLog
 from prism.statechart.states import AgentState as S
@@ -126,15 +126,6 @@ async def test_what_is_logged_and_hashed_is_in_the_order_of_the_chart(heard: lis
     for event, question in zip(heard[20:], questions(20), strict=True):
         assert event["options"] == [option.value for option in question.options]
         assert event["rotation"] in range(len(question.options))
-
-
-async def test_a_cached_answer_counts_for_every_order(tmp_path: Path) -> None:
-    """What was answered in one order is taken from the cache in another, without a rotation."""
-    with FakeOllama() as server, AnswerCache(tmp_path / "answers") as cache:
-        await decided(server, 20, cache=cache)
-        again = await decided(server, 20, cache=cache, option_order="shuffled")
-        assert server.asked == 20
-    assert {(one.source, one.rotation) for one in again} == {("cache", None)}
 
 
 async def test_the_record_has_the_prompt_as_it_was_put(tmp_path: Path) -> None:

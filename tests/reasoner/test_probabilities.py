@@ -15,8 +15,8 @@ from prism.reasoner._prompts import decision_state
 from prism.reasoner._requests import MOST_DECISION_BYTES
 from prism.statechart import Question
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import NeverSampled, Weighing
-from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd, outcomes
+from tests.kit.clients import Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, outcomes
 from tests.kit.servers import Connect
 
 
@@ -204,19 +204,6 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
     del chosen[0][3], chosen[1][3]
     assert chosen[0] == chosen[1]
     assert set(chosen[0]) == set(OPTIONS)
-
-
-async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connect) -> None:
-    """Where nothing is drawn or sampled an agent's stream stays as it is."""
-    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
-    client = connect(model="nimble")
-    for reasoner in (
-        Reasoner(client, mode="chat"),
-        Reasoner(client, mode="decision", pick="argmax"),
-        Reasoner(NeverSampled(answer("scrolling"))),
-    ):
-        await reasoner.decide(agent, S.EVALUATING, "decides", list(OPTIONS), POST)
-    assert agent.random.random() == RandomStream(3, "a1").random()
 
 
 @pytest.mark.parametrize(
