@@ -104,9 +104,8 @@ class Server(ABC):
     @property
     def has_room(self) -> bool:
         """Whether a slot is free; a server that is gone has one, to be probed."""
-        return loop_time() >= self.busy_until and self.open + self.pausing < (
-            1 if self.is_gone else self.limit
-        )
+        slots = 1 if self.is_gone else self.limit
+        return self.open + self.pausing < slots and loop_time() >= self.busy_until
 
     @property
     def is_gone(self) -> bool:

@@ -14,7 +14,7 @@ from prism.errors import LLMError
 from prism.llm import Model
 from prism.statechart import Reasoner
 from prism.testing import Asked, Fault
-from tests.kit.pools import FAILURES_TO_REST, ask_in_turn, at_rest
+from tests.kit.pools import FAILURES_TO_REST, ask_in_turn, at_rest, impatient
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, ask, crowd
 from tests.kit.servers import BOTH, DECISIONS, HELLO, Connect, Serve
@@ -76,7 +76,7 @@ async def test_a_server_that_fails_fast_draws_no_decisions(
     """Whatever a server answers at once instead of a reply, the other one decides everything."""
     good, useless = serve(latency=0.005), bad(FAULTS[fault])
     hosts = [useless.host, good.host] if is_first else [good.host, useless.host]
-    pool = connect(*hosts, attempts=3, concurrency=CONCURRENCY)
+    pool = impatient(connect(*hosts, attempts=3, concurrency=CONCURRENCY), pause=60)
     await waves_until_open(pool, useless.host)
     # each redirect is a request as well
     each = 21 if fault == "redirect loop" else 1

@@ -320,9 +320,7 @@ async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
         (UNAUTHORIZED, "answered 401: unauthorized: run  ollama signin  on that machine, or give"),
         (Fault.body(PIECES), "sent an invalid reply"),
         (
-            Fault.body(
-                b'{"message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": true}'
-            ),
+            Fault.body(b'{"message": {"role": "assistant", "content": "", "thinking": "Hm."}}'),
             "gave thoughts, and no reply$",
         ),
     ],

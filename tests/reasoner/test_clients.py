@@ -196,7 +196,7 @@ async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
 )
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
     """A reply without text is a bad reply."""
-    with pytest.raises(BadReplyError, match="has no text|an empty reply"):
+    with pytest.raises(BadReplyError, match=r"has no text|an empty reply"):
         await ask_chat(Runner(reply))
 
 

@@ -126,7 +126,7 @@ async def test_a_missing_endpoint_is_told_from_other_failures(
     error: Exception, raised: type[Exception]
 ) -> None:
     """A server without decisions is told from one without the model, and from other failures."""
-    with pytest.raises(raised, match="404|400|500|cannot reach"):
+    with pytest.raises(raised, match=r"404|400|500|cannot reach"):
         await ask_decision(Deciding(error))
 
 

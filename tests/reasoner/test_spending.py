@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from prism.reasoner import Reasoner
-from prism.reasoner._slots import FAILURES_TO_REST
 from prism.statechart import Budget, Question
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
@@ -208,20 +207,6 @@ async def test_the_time_for_an_answer_begins_with_the_slot(
     assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 3
     assert [event["attempts"] for event in events] == [1, 1, 1]
     assert all(event["latency"] > waited for event in events)
-
-
-def circuit_open(client: Any) -> None:
-    """Let the server's breaker open."""
-    host = client.servers[0]
-    host.breaker = CircuitBreaker(first_pause=60, patience=60)
-    for _ in range(FAILURES_TO_REST):
-        host.breaker.failed()
-
-
-def on_hold(client: Any) -> None:
-    """Put the server on hold, as if it had asked for a pause, for which there is patience."""
-    client.servers[0].breaker.patience = 60
-    client.servers[0].traffic.throttle.hold(30)
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
