@@ -195,8 +195,11 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
     """
+    logger = active_logger(given)
+    if logger is None and level == "info":
+        return
     try:
-        getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+        getattr(logger or _standard_logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)
 
