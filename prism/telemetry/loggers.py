@@ -195,11 +195,10 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
     """
-    logger = active_logger(given)
-    if logger is None and level == "info":
-        return
     try:
-        getattr(logger or _standard_logger, level)(event, **keys)
+        logger = active_logger(given)
+        if logger is not None or level != "info":
+            getattr(logger or _standard_logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)
 
