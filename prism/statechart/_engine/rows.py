@@ -112,7 +112,7 @@ class NestedRows:
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
-            the histories that decide about it, in pairs.
+            what histories stand for as pairs.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -202,10 +202,10 @@ class NestedRows:
         return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
 
     def _step(
-        self, state: Any, trigger: str, arcs: tuple[Arc, ...], histories: tuple[Any, ...] = ()
+        self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
     ) -> Edge:
-        place, memory = self.place(state), {at: left for at, left in histories if left is not None}
-        return self._edge(place, trigger, self.plan(place, arcs, memory))
+        place = self.place(state)
+        return self._edge(place, trigger, self.plan(place, arcs, dict(memory)))
 
     def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
@@ -299,7 +299,7 @@ class Reaction:
         sure: The step, once known, if the first transitions have no guard and nothing else decides.
     """
 
-    __slots__ = ("_histories", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -311,7 +311,7 @@ class Reaction:
         self.sure: Edge | None = None
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
-        self._histories = rows.hierarchy.histories(arcs) if rows.hierarchy.kept else ()
+        self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
@@ -327,7 +327,7 @@ class Reaction:
 
         step = self.together(tuple(chosen), histories)
         is_certain = all(group[0].guard is None for group in self.groups)
-        if is_certain and not (self._is_by_chance or self._histories):
+        if is_certain and not (self._is_by_chance or self._asks_history):
             self.sure = step
         return step
 
@@ -339,9 +339,8 @@ class Reaction:
 
     def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = histories() if self._histories else {}
-        relevant = tuple((at, memory.get(at)) for at in self._histories)
-        return self._rows.step(self.place.state, self._trigger, arcs, relevant)
+        memory = tuple(histories().items()) if self._asks_history else ()
+        return self._rows.step(self.place.state, self._trigger, arcs, memory)
 
 
 def _have_shares(arcs: Iterable[Arc]) -> bool:
