@@ -394,9 +394,8 @@ class Statechart(Written[StateT]):
         ticks, time-outs and the log. The events of an ``AsyncMachine`` are fired by ``await
         chart.afire(model, trigger)``, time-outs included; nothing explains them.
 
-        Three callbacks are added to the Machine. If its callbacks get plain arguments
-        (``send_event=False``), its attribute ``callback`` is replaced, too. ``chart.release()``
-        takes back both.
+        Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
+        runs an event. ``chart.release()`` takes them back.
 
         Args:
             machine: The Machine.
