@@ -4,7 +4,6 @@ from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents._loading import load_population, load_posts
 from prism.agents._mixin import StatechartMixin
 from prism.agents._population import (
-    Communities,
     Population,
     SeedPost,
     opening_posts,
@@ -15,7 +14,6 @@ from prism.agents.social_agent import SocialAgent
 __all__ = [
     "ARCHETYPES",
     "Archetype",
-    "Communities",
     "Population",
     "SeedPost",
     "SocialAgent",

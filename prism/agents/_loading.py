@@ -64,7 +64,7 @@ def load_population(
             Reddit personas of OASIS (camel-ai/oasis), one array. ``.csv``: a Twitter population of
             OASIS with its follow graph.
         seed: Seed for drawing archetypes.
-        keep: Fields or columns to keep as `SocialAgent.attributes`. A column of a CSV file gives
+        keep: Fields or columns to keep as ``attributes`` of agents. A column of a CSV file gives
             numbers if all its cells are numbers, truth values if all are true or false, and texts
             otherwise; an empty cell is None among numbers and truth values.
         archetypes: The kinds of agents by name, with their shares and thresholds.

@@ -18,32 +18,10 @@ TOPICS = (
 """Interests of synthetic agents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Communities:
-    """The communities of a synthetic population.
-
-    Args:
-        size: Agents in a community, from 1 on.
-        topics: Topics of a community, from which its agents have their interests, 1 to 15.
-        most_interests: Most interests of an agent, from 1 on; all numbers up to it are equally
-            likely.
-        least_follows: Fewest draws of agents to follow; repeated draws and the agent itself are
-            left out.
-        most_follows: Most draws; all numbers between the two are equally likely.
-        hub_share: Probability that a draw is among the contributors and superusers of the
-            community, rather than among all agents.
-    """
-
-    size: int = 100
-    topics: int = len(TOPICS)
-    most_interests: int = 3
-    least_follows: int = 2
-    most_follows: int = 12
-    hub_share: float = 0.5
-
-
-COMMUNITIES = Communities()
-"""The default communities of a population."""
+_COMMUNITY = 100
+_MOST_INTERESTS = 3
+_FEWEST_FOLLOWS, _MOST_FOLLOWS = 2, 12
+_HUB_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +59,6 @@ def synthetic_population(
     *,
     seed: int = 0,
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
-    communities: Communities = COMMUNITIES,
 ) -> Population:
     """Generate a population with communities, archetypes, interests and a follow graph.
 
@@ -94,7 +71,6 @@ def synthetic_population(
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
         archetypes: The kinds of agents by name, with their shares.
-        communities: Communities that replace the default ones.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -106,21 +82,20 @@ def synthetic_population(
     ids = [f"agent_{number:0{width}}" for number in range(1, size + 1)]
     draw = random.Random(f"population {seed}")
     agents: list[SocialAgent] = []
-    for start in range(0, size, communities.size):
-        members = ids[start : start + communities.size]
+    for start in range(0, size, _COMMUNITY):
+        members = ids[start : start + _COMMUNITY]
         kinds = {agent_id: archetype_for(agent_id, seed, archetypes) for agent_id in members}
         hubs = [each for each, kind in kinds.items() if kind.name != "lurker"] or members
-        topics = list(TOPICS[: communities.topics])
-        if start:
-            topics = [f"{topic} {start // communities.size + 1}" for topic in topics]
+        suffix = f" {start // _COMMUNITY + 1}" if start else ""
+        topics = [topic + suffix for topic in TOPICS]
 
         agents += [
             SocialAgent(
                 agent_id,
-                interests=draw.sample(topics, draw.randint(1, communities.most_interests)),
+                interests=draw.sample(topics, draw.randint(1, _MOST_INTERESTS)),
                 personality=f"A typical {kind.name}.",
                 archetype=kind,
-                following=sorted(_follows(draw, hubs, ids, communities) - {agent_id}),
+                following=sorted(_follows(draw, hubs, ids) - {agent_id}),
             )
             for agent_id, kind in kinds.items()
         ]
@@ -128,13 +103,11 @@ def synthetic_population(
     return Population(agents, opening_posts(agents, seed=seed))
 
 
-def _follows(
-    draw: random.Random, hubs: Sequence[str], ids: Sequence[str], like: Communities
-) -> set[str]:
+def _follows(draw: random.Random, hubs: Sequence[str], ids: Sequence[str]) -> set[str]:
     """Draw whom an agent follows, perhaps itself."""
     return {
-        draw.choice(hubs if draw.random() < like.hub_share else ids)
-        for _ in range(draw.randint(like.least_follows, like.most_follows))
+        draw.choice(hubs if draw.random() < _HUB_SHARE else ids)
+        for _ in range(draw.randint(_FEWEST_FOLLOWS, _MOST_FOLLOWS))
     }
 
 

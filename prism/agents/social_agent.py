@@ -17,6 +17,8 @@ from prism.statechart import AgentState, Decider, RandomStream, Statechart, Stat
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart.social import DECIDES
 
+_THRESHOLDS = ("engagement_threshold", "timeout_threshold")
+
 PendingAction = Literal["reply", "reshare", "post"]
 
 
@@ -91,13 +93,11 @@ class SocialAgent(StatechartMixin):
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
         self.attributes: dict[str, Any] = plain_attributes(attributes) if attributes else {}
-        if self.archetype is not None:
-            self.engagement_threshold = self.archetype.engagement_threshold
-            self.timeout_threshold = self.archetype.timeout_threshold
-        if engagement_threshold is not None:
-            self.engagement_threshold = engagement_threshold
-        if timeout_threshold is not None:
-            self.timeout_threshold = timeout_threshold
+        thresholds = (engagement_threshold, timeout_threshold)
+        for field, given in zip(_THRESHOLDS, thresholds, strict=True):
+            value = getattr(self.archetype, field, None) if given is None else given
+            if value is not None:
+                setattr(self, field, value)
 
     @property
     def interests(self) -> list[str]:

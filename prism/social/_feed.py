@@ -24,7 +24,6 @@ from prism.social._parameters import (
     SETTLED,
     Parameters,
     archetypes_of,
-    communities_of,
     refuse_hidden,
 )
 from prism.social._population import (
@@ -320,7 +319,6 @@ class Feed(FeedSteps):
             agents,
             seed=self._played().host.seed,
             archetypes=archetypes_of(self),
-            communities=communities_of(self),
         ).agents
 
     def _from_table(self, table: Any) -> Iterable[SocialAgent]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeVar, cast
 from prism.agents import (
     ARCHETYPES,
     Archetype,
-    Communities,
 )
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import AgentState
@@ -48,7 +47,6 @@ def _settled(default: ValueT, least: float | None = None, most: float | None = N
 
 
 _LURKER, _CONTRIBUTOR, _SUPERUSER = ARCHETYPES.values()
-_MADE_UP = Communities()
 _INCLINED = {
     "scrolling": AgentState.SCROLLING.value,
     "liking": AgentState.ENGAGING_LIKE.value,
@@ -170,13 +168,6 @@ class Parameters(World[Any]):
         within_block: Share of the follows that stay within a block.
         blocks: Number of blocks of equal size; 0 for blocks by ``block_by``.
         block_by: Attribute whose values are the blocks; empty for the first interest.
-        community_size: Agents in a community of a synthetic population, from 1 on.
-        community_topics: Topics of a community, 1 to 15.
-        most_interests: Most interests of a synthetic agent, from 1 on.
-        least_follows: Fewest draws of agents for a synthetic agent to follow, from 0 on.
-        most_follows: Most draws of agents to follow.
-        hub_share: Probability that a draw is among the community's contributors and superusers,
-            rather than among all agents.
         lurker_share: Weight of lurkers among agents without an archetype in a file.
         lurker_threshold: Relevance from which lurkers engage.
         lurker_timeout: Longest dwell time of lurkers in one state, in ticks, from 1 on.
@@ -265,12 +256,6 @@ class Parameters(World[Any]):
     within_block: float = _settled(0.8, 0, 1)
     blocks: int = _settled(0, 0)
     block_by: str = _settled("")
-    community_size: int = _settled(_MADE_UP.size, 1)
-    community_topics: int = _settled(_MADE_UP.topics, 1, _MADE_UP.topics)
-    most_interests: int = _settled(_MADE_UP.most_interests, 1)
-    least_follows: int = _settled(_MADE_UP.least_follows, 0)
-    most_follows: int = _settled(_MADE_UP.most_follows, 0)
-    hub_share: float = _settled(_MADE_UP.hub_share, 0, 1)
     lurker_share: float = _settled(_LURKER.share, 0, 1)
     lurker_threshold: float = _settled(_LURKER.engagement_threshold, 0, 1)
     lurker_timeout: int = _settled(_LURKER.timeout_threshold, 1)
@@ -347,27 +332,12 @@ def _check_shares(now: Parameters) -> None:
     shares = {f"{name}_share": kind.share for name, kind in archetypes_of(now).items()}
     if not any(shares.values()):
         raise FieldValueError(f"one of {', '.join(shares)} must be above 0")
-    for one, other in (("most_interests", "community_topics"), ("least_follows", "most_follows")):
-        if getattr(now, one) > getattr(now, other):
-            raise FieldValueError(f"{one} must be at most {other}, {getattr(now, other)}")
     for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
         given = getattr(now, one), getattr(now, other)
         if sum(given) > 1:
             raise FieldValueError(
                 f"{one} and {other} must be 1 or less together, got {given[0]} and {given[1]}"
             )
-
-
-def communities_of(now: Parameters) -> Communities:
-    """Return the settings of the communities of a synthetic population."""
-    return Communities(
-        size=now.community_size,
-        topics=now.community_topics,
-        most_interests=now.most_interests,
-        least_follows=now.least_follows,
-        most_follows=now.most_follows,
-        hub_share=now.hub_share,
-    )
 
 
 def archetypes_of(now: Parameters) -> Mapping[str, Archetype]:

@@ -10,7 +10,7 @@ from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._nesting import State, is_nested
-from prism.statechart._tree.hierarchy import Hierarchy
+from prism.statechart._tree.hierarchy import Hierarchy, member_of
 from prism.statechart._tree.problems import chart_problems, need_problems
 from prism.statechart.states import state_text
 from prism.statechart.transitions import OtherThan, StateT, Transition
@@ -110,12 +110,12 @@ class Definition(Generic[StateT]):
         put(self, "description", description)
         put(self, "tree", tree)
         put(self, "states", written.leaves)
-        hierarchy = tree or replace(written, transitions=written.expanded)
-        put(self, "hierarchy", hierarchy)
-        put(self, "transitions", hierarchy.transitions if tree is None else tree.flat)
-        put(self, "initial", initial if tree is None else tree.first)
-        put(self, "decision_states", written.deciding)
-        put(self, "final_states", written.ends)
+        put(self, "transitions", written.flat)
+        put(self, "hierarchy", tree or replace(written, transitions=written.flat))
+        put(self, "initial", written.first)
+        put(self, "decision_states", frozenset(written.members(written.decides)))
+        # an agent is done in those at the top alone
+        put(self, "final_states", frozenset(map(member_of, given)).intersection(final_states))
 
     @property
     def state_type(self) -> type[StateT]:

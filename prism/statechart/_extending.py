@@ -74,21 +74,17 @@ def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
         former = [replace(x, source=every) if is_any_state(x.source) else x for x in former]
 
     members = _members(base, [member_of(each) for each in with_insides(added)])
-    limits = {_translated(state, members): ticks for state, ticks in base.timeouts.items()}
-    timeouts = changes.pop("timeouts", {})
-    limits |= {_translated(state, members): ticks for state, ticks in timeouts.items()}
+    # a state is equal to its text, and to a member with the same one
+    limits = {**base.timeouts, **changes.pop("timeouts", {})}
     naming = {
         "states": tree,
         "transitions": (*former, *changes.pop("transitions", ())),
         "initial": changes.pop("initial", written["initial"]),
+        "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
         **further,
     }
-    return {
-        **written,
-        **changes,
-        **{name: _translated(value, members) for name, value in naming.items()},
-        "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-    }
+    translated = {name: _translated(value, members) for name, value in naming.items()}
+    return {**written, **changes, **translated}
 
 
 # States
@@ -151,6 +147,8 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
     """Return a value with the members of the derived chart's enum as its states."""
     if isinstance(value, tuple):
         return tuple(_translated(each, members) for each in value)
+    if isinstance(value, dict):
+        return {_translated(state, members): ticks for state, ticks in value.items()}
     if isinstance(value, str):
         return members.get(state_text(value), value)
     if not isinstance(value, (Transition, State, History, OtherThan, In)):

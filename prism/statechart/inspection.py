@@ -260,7 +260,7 @@ class Finding:
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
     tree = chart.hierarchy
-    begins = {tree.tree.nodes[number].state for number in tree.begins_in}
+    begins = {leaf for leaf in chart.states if state_text(leaf) in leaf_texts(chart.initial)}
     left = _left(tree, tree.arcs)
     timed = _left(tree, filter(_is_timed, tree.arcs))
     if TIMEOUT not in tree.triggers and not tree.timeouts:

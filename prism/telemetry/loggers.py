@@ -4,7 +4,7 @@ Events go to the given logger, or else to structlog once the application has con
 to the standard library's logger ``prism.statechart``. Transitions have the level info, which the
 standard library does not show by default; faults are errors, which it shows.
 
-structlog is looked up in `sys.modules`, never imported: importing it costs more than the engine
+structlog is looked up in ``sys.modules``, never imported: importing it costs more than the engine
 itself, it prints to stdout until it is configured, and an application that has not imported it
 cannot have configured it.
 """
@@ -66,11 +66,11 @@ class StandardLogger:
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
-    debug = partialmethod(log, logging.DEBUG)
-    info = partialmethod(log, logging.INFO)
-    warning = partialmethod(log, logging.WARNING)
-    error = partialmethod(log, logging.ERROR)
-    critical = partialmethod(log, logging.CRITICAL)
+    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
+    info: partialmethod[None] = partialmethod(log, logging.INFO)
+    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
+    error: partialmethod[None] = partialmethod(log, logging.ERROR)
+    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
 
 
 class LateLogger:
@@ -88,9 +88,9 @@ class LateLogger:
     def _report(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
 
-    info = partialmethod(_report, "info")
-    warning = partialmethod(_report, "warning")
-    error = partialmethod(_report, "error")
+    info: partialmethod[None] = partialmethod(_report, "info")
+    warning: partialmethod[None] = partialmethod(_report, "warning")
+    error: partialmethod[None] = partialmethod(_report, "error")
 
 
 class _ObservedLogger:
@@ -105,9 +105,9 @@ class _ObservedLogger:
         observe("event", LogEvent, event, level, dict(keys))
         getattr(self._logger, level)(event, **keys)
 
-    info = partialmethod(_show, "info")
-    warning = partialmethod(_show, "warning")
-    error = partialmethod(_show, "error")
+    info: partialmethod[None] = partialmethod(_show, "info")
+    warning: partialmethod[None] = partialmethod(_show, "warning")
+    error: partialmethod[None] = partialmethod(_show, "error")
 
 
 _standard = logging.getLogger(LOGGER_NAME)
@@ -267,7 +267,7 @@ _made_for: tuple[dict[str, Any], EventLogger] | None = None
 def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog.
 
-    After `structlog.testing.capture_logs`, structlog says so, and has nothing but its defaults.
+    After ``structlog.testing.capture_logs``, structlog says so, and has nothing but its defaults.
     """
     global _is_configured, _defaults
     if _is_configured is None:
@@ -300,7 +300,7 @@ def _configured_logger() -> EventLogger:
 
 
 def _note_what_capturing_leaves(config: dict[str, Any]) -> None:
-    """Note the defaults, which `capture_logs` leaves if nothing was configured before it."""
+    """Note the defaults, which ``capture_logs`` leaves if nothing was configured before it."""
     global _defaults
     structlog, testing = modules["structlog"], modules.get("structlog.testing")
     if _defaults or testing is None:
@@ -338,7 +338,7 @@ def _logger_of(config: dict[str, Any]) -> Any:
 
 
 def _with_callers_place(add: Any) -> Any:
-    """Return a `CallsiteParameterAdder` that adds the place of whoever called prism."""
+    """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
     parameter = modules["structlog"].processors.CallsiteParameter
     parameters = [parameter(name) for name in add(None, "info", {})]
     return type(add)(parameters, additional_ignores=["prism.", "transitions."])

@@ -19,6 +19,7 @@ import pytest
 from prism.drawing import printable, showable
 from prism.statechart import Definition
 from prism.statechart._identity import shown_name
+from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import target_text, trigger_text
 from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
@@ -236,7 +237,8 @@ class Recorder(Instrument):
         """Note all active states of a chart with composites, since a target names only one."""
         tree = details.chart.tree
         if tree is not None:
-            texts = tree.active_texts(details.agent.state)
+            leaves = leaf_texts(details.agent.state)
+            texts = (state_text(each) for leaf in leaves for each in tree.around(leaf))
             self._use_of(details.chart).seen.update(dict.fromkeys(texts))
 
     def used(self) -> list[ChartUse]:

@@ -82,12 +82,6 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "within_block": (GENERATED | {"follow_network": "blocks"}, 0.1),
     "blocks": (GENERATED | {"follow_network": "blocks"}, 2),
     "block_by": (GENERATED | {"follow_network": "blocks"}, "missing"),
-    "community_size": ({}, 10),
-    "community_topics": ({}, 5),
-    "most_interests": ({}, 1),
-    "least_follows": ({}, 12),
-    "most_follows": ({}, 3),
-    "hub_share": ({}, 0.0),
     "shows_scores": ({}, True),
     "logs_follows": ({}, True),
     **{
@@ -162,11 +156,10 @@ def test_agents_have_the_numbers_of_their_archetypes() -> None:
 
 
 def test_a_run_makes_up_its_agents_by_its_parameters() -> None:
-    """Shares of archetypes, interests and follows are as the parameters say."""
-    given = {"lurker_share": 0, "contributor_share": 0, "most_interests": 1, "most_follows": 2}
+    """Shares of archetypes are as the parameters say."""
+    given = {"lurker_share": 0, "contributor_share": 0}
     agents = Run(Feed, 30, parameters=given).prepare(None).agents
     assert {each.archetype and each.archetype.name for each in agents} == {"superuser"}
-    assert max(len(each.following) for each in agents) <= 2
     assert {each.engagement_threshold for each in agents} == {0.3}
 
 
@@ -180,7 +173,7 @@ def test_a_run_reads_its_agents_by_its_parameters() -> None:
 
 def test_options_come_back_from_run_json() -> None:
     """What JSON holds of the parameters, a list where a tuple was, is read as the same run."""
-    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "hub_share": 0.1})
+    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "rewired": 0.2})
     config = json.loads(json.dumps(run.to_config()))
     assert config["parameters"]["diurnal_curve"] == [1.0, *[0.5] * 23]
     assert Run.from_config(config, Path("run.json")).to_config() == run.to_config()
@@ -193,8 +186,6 @@ def test_options_come_back_from_run_json() -> None:
         (dict.fromkeys(("lurker_share", "contributor_share", "superuser_share"), 0), "above 0"),
         ({"top_agents": 0.5, "next_agents": 0.6}, "must be 1 or less together, got 0.5 and 0.6"),
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
-        ({"most_interests": 16}, "most_interests must be at most community_topics, 15"),
-        ({"least_follows": 13}, "least_follows must be at most most_follows, 12"),
         (
             {"opening_authors": "all"},
             "must be one of each, hub, drawn, none, got 'all'",

@@ -40,12 +40,12 @@ def test_parameters_are_read_from_any_language(name: str, tmp_path: Path) -> Non
         ),
         (
             "wrong.json",
-            '{\n"feed_length": 0,\n"feeed": "random",\n"hub_share": 2}',
+            '{\n"feed_length": 0,\n"feeed": "random",\n"rewired": 2}',
             Feed,
             [
                 ":2:1: feed_length: Parameters.feed_length must be at least 1, got 0",
                 ":3:1: feeed: Feed has no parameter 'feeed'; did you mean 'feed'",
-                ":4:1: hub_share: Parameters.hub_share must be at least 0 and at most 1",
+                ":4:1: rewired: Parameters.rewired must be at least 0 and at most 1",
             ],
         ),
         ("wrong.json", "[8]", Rumour, ["must map names of parameters to values"]),

@@ -217,7 +217,7 @@ class Deciding(Engine[StateT]):
     ) -> bool:
         """Return whether an agent has moved since it was asked: see `has_moved`."""
         about = self._leaves_asked(asked_in, trigger)
-        return has_moved(agent.state, asked_in, history, record, about)
+        return has_moved(agent, history, record, about)
 
     def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""

@@ -16,7 +16,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.reporting import Asked, Reporter, announce
 from prism.statechart._engine.writing import history_of
 from prism.statechart._identity import agent_name
-from prism.statechart._nesting import Configuration, leaf_texts
+from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
 
@@ -98,32 +98,23 @@ async def ask(
         asked = Asked(agent, state, trigger, options, context)
         how = {"reason": None, "probabilities": None}
         announce(reporter.logger, asked, chosen, "policy", how, {})
-    return chosen, has_moved(agent.state, state, history_of(agent), record, about)
+    return chosen, has_moved(agent, history_of(agent), record, about)
 
 
-def has_moved(
-    state: Any, asked_in: Any, history: Sequence[Any], record: Any, about: Set[str]
-) -> bool:
+def has_moved(agent: Any, history: Sequence[Any], record: Any, about: Set[str]) -> bool:
     """Return whether an agent has moved since it was asked, even if it has come back.
 
-    In a chart with regions only the leaves count that the question is about.
-
     Args:
-        state: Its state now.
-        asked_in: Its state when it was asked.
+        agent: Who was asked.
         history: Its history now.
         record: The last entry of its history when it was asked; None if there was none.
         about: The texts of the leaves that the question is about.
     """
-    if not about <= {*leaf_texts(state)}:
-        return True
-
-    for entry in takewhile(lambda entry: entry is not record, reversed(history)):
-        if not isinstance(asked_in, Configuration):
-            return True
-        if not about.isdisjoint({*leaf_texts(entry.from_state)} ^ {*leaf_texts(entry.to_state)}):
-            return True
-    return False
+    later = takewhile(lambda entry: entry is not record, reversed(history))
+    return not about <= {*leaf_texts(agent.state)} or any(
+        not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
+        for each in later
+    )
 
 
 # Fires behind a transition that is under way

@@ -239,7 +239,7 @@ class NestedRows:
             numbers=() if place is NOWHERE else tuple(arc.place for arc in exits),
             before=(*self._exits(gone, place.active), *actions),
             after=tuple(self._entries(come, rest)),
-            leaves=tuple(sorted(now.intersection(tree.leaves))),
+            leaves=tree.leaves_among(now),
             exits=bool(gone),
             left={texts[each]: [texts[leaf] for leaf in at] for each, at in left.items()},
             stopped=tuple(texts[each] for each in sorted(gone & timed)),

@@ -140,13 +140,7 @@ class Steps:
                 yield Choice(step.to_state, step, step)
 
     def carrying_out(
-        self,
-        agent: Any,
-        trigger: str,
-        target: Any,
-        context: Any,
-        asked_in: Any,
-        chosen: Edge | None,
+        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any, chosen: Any
     ) -> Iterator[Choice]:
         """Yield the steps that carry out an answer and are enabled now.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -15,9 +16,8 @@ from prism.statechart._nesting import (
     In,
     State,
     done,
-    leaf_texts,
 )
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Memory, Node, Tree
+from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import state_text
 from prism.statechart.transitions import History, Transition, as_tuple, is_any_state, told
 
@@ -125,9 +125,9 @@ class Hierarchy:
     @cached_property
     def arcs_of(self) -> dict[int, list[Arc]]:
         """The transitions by the number of their source."""
-        by_source: dict[int, list[Arc]] = {}
+        by_source = defaultdict[int, list[Arc]](list)
         for arc in self.arcs:
-            by_source.setdefault(arc.source, []).append(arc)
+            by_source[arc.source].append(arc)
         return by_source
 
     # What agents need besides their state
@@ -146,13 +146,9 @@ class Hierarchy:
     @cached_property
     def timed(self) -> frozenset[int]:
         """The states whose time is kept."""
-        limits = self.timeouts if self._has_composites else ()
+        limits = self.timeouts if self.tree.has_composites else ()
         limited = frozenset(self.tree.numbers[state_text(state)] for state in limits)
         return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
-
-    @property
-    def _has_composites(self) -> bool:
-        return any(node.children for node in self.tree.nodes[1:])
 
     @cached_property
     def remembers(self) -> bool:
@@ -163,7 +159,7 @@ class Hierarchy:
     def needs_memory(self) -> bool:
         """Whether agents must have room for what the chart remembers."""
         draws = any(callable(item.after) for item in self.transitions)
-        return self.remembers and (draws or self._has_composites)
+        return self.remembers and (draws or self.tree.has_composites)
 
     # Events
 
@@ -207,12 +203,6 @@ class Hierarchy:
         """All states as text, composites and leaves, in document order."""
         return self.tree.texts[1:]
 
-    def active_texts(self, state: Any) -> tuple[str, ...]:
-        """Return the active states of an agent's state as text, outermost first."""
-        texts = leaf_texts(state) if self.tree.has_regions else [state_text(state)]
-        leaves = [self.tree.numbers[text] for text in texts]
-        return tuple(self.tree.texts[number] for number in sorted(self.tree.active(leaves)))
-
     @cached_property
     def decides(self) -> frozenset[int]:
         """The leaves in which a reasoner may have to choose."""
@@ -220,30 +210,18 @@ class Hierarchy:
         return frozenset(leaf for state in states for leaf in self.leaves_at(state))
 
     @property
-    def deciding(self) -> frozenset[Any]:
-        """The same leaves, as members of the enum."""
-        return frozenset(self._members(self.decides))
-
-    @property
-    def ends(self) -> frozenset[Any]:
-        """The final states at the top, in which an agent is done."""
-        nodes = self.tree.nodes
-        top = nodes[CHART].children
-        return frozenset(self._members(each for each in top if nodes[each].kind == "final"))
-
-    @property
     def leaves(self) -> tuple[Any, ...]:
         """The states that an agent's state is made of."""
-        return self._members(self.tree.leaves)
+        return self.members(self.tree.leaves)
 
     def members_inside(self, state: Any) -> tuple[Any, ...]:
         """Return the leaves inside a state, or the leaf itself."""
-        return self._members(self.leaves_at(self.tree.numbers[state_text(state)]))
+        return self.members(self.leaves_at(self.tree.numbers[state_text(state)]))
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
         number = self.tree.numbers[state_text(leaf)]
-        return self._members((number, *self.tree.ancestors(number, CHART)))
+        return self.members((number, *self.tree.ancestors(number, CHART)))
 
     def leaves_at(self, number: int) -> Sequence[int]:
         """Return the leaves inside a state, or the leaf itself, as numbers."""
@@ -251,29 +229,16 @@ class Hierarchy:
         # the states inside have the numbers behind it
         return leaves[bisect_left(leaves, number) : bisect_right(leaves, last)]
 
-    def _members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+    def members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+        """Return states by their numbers."""
         return tuple(self.tree.nodes[number].state for number in numbers)
-
-    @property
-    def begins_in(self) -> tuple[int, ...]:
-        """The leaves in which an agent begins."""
-        return tuple(self._leaves_entered(self.tree.beginning(), {}))
 
     @property
     def first(self) -> Any:
         """The state of an agent that begins."""
-        members = self._members(self.begins_in)
+        entered = self.tree.entered([self.tree.beginning()], {})
+        members = self.members(self.tree.leaves_among(entered))
         return members[0] if len(members) == 1 else Configuration(members)
-
-    @property
-    def expanded(self) -> tuple[Transition[Any], ...]:
-        """The transitions of a chart without composites, wildcards replaced."""
-        return tuple(
-            replace(arc.written, source=self.tree.nodes[arc.source].state)
-            if is_any_state(arc.written.source)
-            else arc.written
-            for arc in self.arcs
-        )
 
     @cached_property
     def flat(self) -> tuple[Transition[Any], ...]:
@@ -293,19 +258,17 @@ class Hierarchy:
 
     def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
         """Return the leaves to which a transition may lead from one leaf."""
-        if not arc.targets:
-            return [leaf]
+        tree = self.tree
+        if not (arc.targets and tree.has_composites):
+            return [each for each in arc.targets if isinstance(each, int)] or [leaf]
         if arc.number not in self._ends:
             composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
             # what histories may stand for, one at a time
             memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
-            entered = (self._leaves_entered(arc, memory) for memory in ({}, *memories))
+            entered = (tree.leaves_among(tree.entered([arc], each)) for each in ({}, *memories))
             self._ends[arc.number] = [*dict.fromkeys(chain.from_iterable(entered))]
         return self._ends[arc.number]
 
     @cached_property
     def _ends(self) -> dict[int, list[int]]:
         return {}
-
-    def _leaves_entered(self, arc: Arc, memory: Memory) -> list[int]:
-        return sorted(self.tree.entered([arc], memory).intersection(self.tree.leaves))

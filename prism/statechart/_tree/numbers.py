@@ -91,6 +91,7 @@ class Tree:
         texts: Their texts, by number; that of the chart is empty.
         numbers: Their numbers, by text.
         leaves: The states without states inside.
+        has_composites: Whether states lie inside states.
         has_regions: Whether several states may be active side by side.
     """
 
@@ -99,6 +100,7 @@ class Tree:
         self.texts = ("", *(state_text(node.state) for node in nodes[1:]))
         self.numbers = {text: number for number, text in enumerate(self.texts) if number}
         self.leaves = tuple(node.number for node in nodes[1:] if not node.children)
+        self.has_composites = len(self.leaves) < len(nodes) - 1
         self.has_regions = any(node.kind == "parallel" for node in nodes)
 
     # Where states lie
@@ -124,6 +126,10 @@ class Tree:
         """Return the leaves and all that is around them within a composite, without that."""
         return frozenset(each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
 
+    def leaves_among(self, active: Iterable[int]) -> tuple[int, ...]:
+        """Return those of some states that are leaves, in document order."""
+        return tuple(sorted(number for number in active if not self.nodes[number].children))
+
     def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
         """Return whether an agent can be in just these leaves, of those within a composite."""
         if leaves != self.inside(leaves, within):
@@ -131,7 +137,7 @@ class Tree:
 
         active = self.active(leaves, within) | {within}
         inner = [self.nodes[number] for number in active if self.nodes[number].children]
-        return leaves == tuple(sorted(active.intersection(self.leaves))) and all(
+        return leaves == self.leaves_among(active) and all(
             len(active.intersection(node.children))
             == (len(node.children) if node.kind == "parallel" else 1)
             for node in inner

@@ -242,7 +242,7 @@ def _size_as_written(hierarchy: Hierarchy) -> Iterator[str]:
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     spans = ((arc, hierarchy.leaves_at(arc.source)) for arc in hierarchy.arcs)
     sizes = (len(leaves) * len(hierarchy.ends_of(arc, leaves[0])) for arc, leaves in spans)
-    if any(node.children for node in hierarchy.tree.nodes[1:]):
+    if hierarchy.tree.has_composites:
         yield from _too_many(accumulate(sizes))
 
 

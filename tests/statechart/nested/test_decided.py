@@ -56,10 +56,20 @@ def test_each_guard_is_asked_once_a_step() -> None:
     assert len(asked) == 1
 
 
-# Regions in conflict
+def test_a_guard_is_asked_at_every_event() -> None:
+    """What it said of one event holds for no other."""
+    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING, lambda a, c: c))
+    agent = begun(chart, None, "opens")
+    assert chart.fire(agent, "rings", True) is Phone.REPLYING
+    for trigger in ("rings", "opens"):
+        chart.fire(agent, trigger)
+    assert chart.fire(agent, "rings", False) is Phone.POCKET
 
 
-# What is left
+def test_of_regions_in_conflict_the_inner_source_wins() -> None:
+    """Though the outer transition is that of an earlier region, too."""
+    chart = day(Transition("noon", Day.AWAKE, Day.ASLEEP), Transition("noon", Day.FRESH, Day.TIRED))
+    assert chart.fire(begun(chart, Sleeper(), "wakes"), "noon") == "idle+tired"
 
 
 # Order

@@ -154,8 +154,8 @@ def test_an_error_of_a_strict_chart_takes_no_timer_with_it() -> None:
         ticks_until(chart, agent, S.IDLE)
     assert chart.tick(agent) is S.IDLE
     chart = day(
-        Transition("tires", Day.FRESH, Day.TIRED, action=failing_once, after=1),
-        Transition("opens", Day.IDLE, Day.FEED, after=1),
+        Transition("tires", Day.FRESH, Day.TIRED, after=1),
+        Transition("opens", Day.IDLE, Day.FEED, action=failing_once, after=1),
         strict=True,
     )
     sleeper = Sleeper()
@@ -163,7 +163,7 @@ def test_an_error_of_a_strict_chart_takes_no_timer_with_it() -> None:
     chart.fire(sleeper, "wakes")
     with pytest.raises(ValueError, match="once"):
         chart.tick(sleeper)
-    assert sleeper.state == "feed+fresh"
+    assert sleeper.state == "idle+tired"
     assert chart.tick(sleeper) == "feed+tired"
 
 
