@@ -118,7 +118,8 @@ def documented_names(name: str) -> set[str]:
             if page.undocumented or is_code(getattr(module, member)) or member in described
         }
 
-    parent = name.rpartition(".")[0]
+    # the names of reasoners can be imported from the engine, too
+    parent = "prism.statechart" if name == "prism.reasoner" else name.rpartition(".")[0]
     if parent in reference():
         above = import_module(parent)
         # documented once, under the shorter path

@@ -92,36 +92,47 @@ def load_population(
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
     for record, agent_id, own in zip(records, ids, attributes_of(records, kept), strict=True):
-        kind = record.text("archetype", "")
-        with record.at("archetype"):
-            archetype = archetype_named(kind, archetypes) if kind else None
-
         tweets = _list_in(record, "previous_tweets", str)
         following = [*record.texts("following"), *_followed(record, ids)]
         for name in following:
             if name not in known:
                 raise record.wrong("following", f"no agent of this file is called {name!r}")
-        agent = SocialAgent(
-            agent_id,
-            name=_text(record, "name", "realname"),
-            interests=_interests(record, tweets),
-            personality=_text(
-                record, *("personality", "persona", "bio", "user_char", "description")
-            ),
-            archetype=archetype or archetype_for(agent_id, seed, archetypes),
-            following=[name for name in dict.fromkeys(following) if name != agent_id],
-            attributes=own,
-        )
-        for setting in _SETTINGS:
-            if record.fields.get(setting) is not None:
-                with record.at(setting):
-                    setattr(agent, setting, record.fields[setting])
 
+        agent = _agent(record, agent_id, tweets, seed, archetypes)
+        agent.following = tuple(name for name in dict.fromkeys(following) if name != agent_id)
+        agent.attributes = own
         agents.append(agent)
         topics = tuple(agent.interests)
         posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
 
     return Population(agents, posts)
+
+
+def _agent(
+    record: Record,
+    agent_id: str,
+    tweets: Sequence[str],
+    seed: int,
+    archetypes: Mapping[str, Archetype],
+) -> SocialAgent:
+    """Return an agent with its persona and its own settings."""
+    kind = record.text("archetype", "")
+    with record.at("archetype"):
+        archetype = archetype_named(kind, archetypes) if kind else None
+
+    agent = SocialAgent(
+        agent_id,
+        name=_text(record, "name", "realname"),
+        interests=_interests(record, tweets),
+        personality=_text(record, "personality", "persona", "bio", "user_char", "description"),
+        archetype=archetype or archetype_for(agent_id, seed, archetypes),
+    )
+    for setting in _SETTINGS:
+        if record.fields.get(setting) is not None:
+            with record.at(setting):
+                setattr(agent, setting, record.fields[setting])
+
+    return agent
 
 
 def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost]:

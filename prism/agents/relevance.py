@@ -66,8 +66,10 @@ def relevance(interests: Terms, context: Any) -> float:
             return checked_relevance("relevance", given)
         terms = _terms_of_context(context)
 
-    topics = _cosine(interests.topics, terms.topics)
-    return max(topics, _cosine(interests.words, terms.words))
+    topics, words = interests.topics & terms.topics, interests.words & terms.words
+    of_topics = len(topics) / sqrt(len(interests.topics) * len(terms.topics)) if topics else 0.0
+    of_words = len(words) / sqrt(len(interests.words) * len(terms.words)) if words else 0.0
+    return max(of_topics, of_words)
 
 
 def checked_relevance(field: str, value: Any) -> float:
@@ -79,11 +81,6 @@ def checked_relevance(field: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
         raise FieldValueError(f"{field} must be a number from 0.0 to 1.0, got {value!r}")
     return float(value)
-
-
-def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
-    common = len(one & other)
-    return common / sqrt(len(one) * len(other)) if common else 0.0
 
 
 def _terms_of_context(context: Any) -> Terms:

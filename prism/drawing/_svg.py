@@ -159,18 +159,16 @@ class _Picture(Levels):
             label = label_text([f"→ {inside}"], (), inside) if inside else Text()
             yield _Line(_DOT, first, label)
 
-    def legend(self) -> Iterator[str]:
+    def legend(self) -> list[str]:
         """Explain the signs, in lines that are short enough for the width of a phone."""
         diagram = self.diagram
-        if diagram.decision_states:
-            yield "◆ decision state: a reasoner chooses if several are enabled"
-        if diagram.final_states:
-            whose = ", or the state around it," if diagram.boxes else " that reaches it"
-            yield f"◉ final state: an agent{whose} is done"
-        if diagram.marks:
-            yield "H, H*: the state, or the leaves, in which it was left last"
-        if self._counts:
-            yield "number and width of an arrow: how often it was taken"
+        signs = {
+            "◆ decision state: a reasoner chooses if several are enabled": diagram.decision_states,
+            "◉ final state: an agent, or the state around it, is done": diagram.final_states,
+            "H, H*: the state, or the leaves, in which it was left last": diagram.marks,
+            "number and width of an arrow: how often it was taken": self._counts,
+        }
+        return [line for line, what in signs.items() if what]
 
 
 class _Level:
@@ -341,7 +339,7 @@ def draw_svg(
     """
     picture = _Picture(diagram, [] if traffic is None else [traffic, *beside], agents)
     level = _Level(None, picture)
-    lines = [*picture.legend(), *filter(None, [caption])]
+    lines = [*picture.legend(), *([caption] if caption else [])]
     legend = Text(tuple(("small", line) for line in lines))
     width = max(level.layout.width, legend.width) + 2 * _MARGIN
     height = level.layout.height + 2 * _MARGIN + (legend.height + 10 if lines else 0)

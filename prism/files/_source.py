@@ -294,16 +294,10 @@ class Problems:
             self.counts[severity] += 1
             return
 
-        self.take(self.problem_at(where, message, kind, line, severity))
-
-    def problem_at(
-        self, where: Where, message: str, kind: str, line: int, severity: Severity
-    ) -> Problem:
-        """Return a problem with its place in the text; see `add`."""
         source = self.source
         place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
-        key = key_of(where)
-        return Problem(source.path or "", place.line, place.column, key, message, kind, severity)
+        path, key = source.path or "", key_of(where)
+        self.take(Problem(path, place.line, place.column, key, message, kind, severity))
 
     def take(self, problem: Problem) -> None:
         """Add a problem that was found elsewhere, once."""

@@ -11,7 +11,7 @@ from typing import Any, Generic, cast
 from prism.errors import DefinitionError
 from prism.statechart._nesting import State, is_nested
 from prism.statechart._tree.hierarchy import Hierarchy, member_of
-from prism.statechart._tree.problems import chart_problems, need_problems
+from prism.statechart._tree.problems import chart_problems
 from prism.statechart.states import state_text
 from prism.statechart.transitions import OtherThan, StateT, Transition
 
@@ -94,10 +94,8 @@ class Definition(Generic[StateT]):
             MappingProxyType(timeouts),
             final_states,
         )
-        problems = chart_problems(written) + need_problems(needs)
+        problems = chart_problems(written)
         tree = written if is_nested(given, transitions) else None
-        if not isinstance(description, str):
-            problems.append(f"the description must be text, got {description!r}")
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 

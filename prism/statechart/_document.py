@@ -187,6 +187,11 @@ def _descriptor(text: str) -> EventDescriptor:
     return EventDescriptor(" ".join(text.split()))
 
 
+def _making(kind: Callable[..., Any]) -> AfterValidator:
+    """Return what makes a part of the chart of a document that has its fields."""
+    return AfterValidator(lambda document: kind(**dict(document)))
+
+
 def _state_part(given: Any, info: Any) -> Any:
     return State(**dict(given)) if isinstance(given, StateDocument) else _state(given, info)
 
@@ -212,16 +217,14 @@ class InDocument(Declaration):
 class HistoryDocument(Declaration):
     """A history as a target."""
 
-    history: StateName
+    state: StateName = Field(alias="history")
     deep: bool = False
     default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
 
 
 Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
-InState = Annotated[InDocument, AfterValidator(lambda it: In(it.state))]
-HistoryPart = Annotated[
-    HistoryDocument, AfterValidator(lambda it: History(it.history, it.deep, it.default))
-]
+InState = Annotated[InDocument, _making(In)]
+HistoryPart = Annotated[HistoryDocument, _making(History)]
 Targets = Annotated[
     AnyText | HistoryPart | list[AnyText | HistoryPart] | None, AfterValidator(_targets)
 ]
@@ -254,7 +257,7 @@ class TransitionDocument(Declaration):
     probability: float | None = None
 
 
-TransitionPart = Annotated[TransitionDocument, AfterValidator(lambda it: Transition(**dict(it)))]
+TransitionPart = Annotated[TransitionDocument, _making(Transition)]
 
 
 class ChartDocument(Declaration):
@@ -279,6 +282,7 @@ def read_chart(
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
+    problems: Iterable[tuple[int, str, str]] = (),
 ) -> dict[str, Any]:
     """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
@@ -288,6 +292,7 @@ def read_chart(
         guards: The functions for the names of guards.
         actions: The functions for the names of actions.
         enum: The class of the states; None for one made from the texts.
+        problems: What is wrong with it already: line, key and problem.
 
     Raises:
         DefinitionError: Listing what is wrong with the document.
@@ -298,7 +303,7 @@ def read_chart(
         texts = [*_texts(data)]
         members: Iterable[Any] = enum or (state_enum("State", texts) if texts else ())
     except DefinitionError as error:
-        raise refusal(name, [(line_of(("states",)), "states", str(error))]) from None
+        raise _refusal(name, [*problems, (line_of(("states",)), "states", str(error))]) from None
 
     named = _Named(
         {state_text(member): member for member in members},
@@ -306,12 +311,14 @@ def read_chart(
         {} if guards is None else guards,
         {} if actions is None else actions,
     )
+    document, told = None, [*problems]
     try:
         document = adapter(ChartDocument).validate_python(data, context=named)
     except ValidationError as error:
         found = shape_problems(ChartDocument, data, error)
-        problems = ((line_of(where), key_of(where), text) for where, text, _ in found)
-        raise refusal(name, problems) from None
+        told += [(line_of(where), key_of(where), text) for where, text, _ in found]
+    if document is None or told:
+        raise _refusal(name, told)
     arguments = dict(document)
     del arguments["version"]
     return arguments
@@ -329,7 +336,7 @@ def _texts(inside: Any, level: int = 0) -> Iterator[str]:
         yield from _texts(each, level + 1)
 
 
-def refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
+def _refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
     """Return the error that lists what is wrong with a document, by line, key and problem."""
     told = []
     for line, key, problem in sorted(problems):

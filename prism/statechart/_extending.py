@@ -154,12 +154,12 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
     if not isinstance(value, (Transition, State, History, OtherThan, In)):
         return value
 
-    named = [name for name in _NAME_STATES if hasattr(value, name)]
-    parts = {name: getattr(value, name) for name in named}
-    return replace(
-        value,
-        **{name: _translated(x, members) for name, x in parts.items() if not is_any_state(x)},
-    )
+    changes = {
+        name: _translated(part, members)
+        for name in _NAME_STATES
+        if hasattr(value, name) and not is_any_state(part := getattr(value, name))
+    }
+    return replace(value, **changes)
 
 
 # Transitions

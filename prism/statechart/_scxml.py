@@ -19,7 +19,7 @@ from xml.parsers import expat
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
 from prism.statechart._definition import DEFAULT_NAME
-from prism.statechart._document import MOST_LEVELS, Functions, read_chart, refusal
+from prism.statechart._document import MOST_LEVELS, Functions, read_chart
 from prism.statechart.transitions import ANY_STATE, TIMING
 from prism.telemetry.loggers import warn_standard
 
@@ -167,9 +167,8 @@ def read_scxml(
     reader = _Reader(_parse(text))
     data = reader.data()
     ignored: dict[str, int] = {}
-    if problems := [*reader.unread(reader.root, ignored)]:
-        raise refusal(data["name"], problems)
-    arguments = read_chart(data, reader.line_of, guards, actions, enum)
+    unread = [*reader.unread(reader.root, ignored)]
+    arguments = read_chart(data, reader.line_of, guards, actions, enum, unread)
     for namespace, line in ignored.items():
         warn_standard(
             f"SCXML document, line {line}: everything of the namespace {namespace!r} is ignored"

@@ -108,11 +108,11 @@ class Explanation:
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and the outcome."""
         where = f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}"
-        asked = ", ".join(map(state_text, self.options))
         lines = [f"{where}, chart {self.chart!r}:", *map(str, self.candidates), self.summary]
-        return "\n  ".join(
-            lines + [f"afire asks the reasoner to choose from {asked}"] * bool(asked)
-        )
+        if self.options:
+            options = ", ".join(map(state_text, self.options))
+            lines.append(f"afire asks the reasoner to choose from {options}")
+        return "\n  ".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain data, ready for JSON."""

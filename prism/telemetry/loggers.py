@@ -196,7 +196,9 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         keys: What happened; an exception as ``exc_info``.
     """
     try:
-        getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+        logger = active_logger(given)
+        if logger is not None or level != "info":
+            getattr(logger or _standard_logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)
 

@@ -7,7 +7,7 @@ a `Reaction`. All is made on first use, and the latest is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor, done
 from prism.statechart._tree.numbers import CHART, Arc, Memory
 from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:
     from prism.statechart._tree.hierarchy import Hierarchy
@@ -47,14 +47,16 @@ class Place(NamedTuple):
         state: The leaf's member, or the configuration.
         leaves: The numbers of the active leaves, in document order.
         active: The numbers of all active states.
+        texts: Their texts, outermost first.
     """
 
     state: Any
     leaves: tuple[int, ...]
     active: frozenset[int]
+    texts: tuple[str, ...]
 
 
-NOWHERE = Place(None, (), frozenset())
+NOWHERE = Place(None, (), frozenset(), ())
 """Where an agent is that has not begun."""
 
 
@@ -63,7 +65,7 @@ class Plan:
     """What one step does.
 
     Args:
-        numbers: Places of the transitions among those written.
+        arcs: The transitions that it makes.
         before: Exit actions, innermost first, and the transitions' own, in order.
         after: Entry actions, outermost first.
         leaves: The active leaves afterwards.
@@ -79,7 +81,7 @@ class Plan:
         is_quiet: Whether nothing but the agent's state changes, and nothing follows.
     """
 
-    numbers: tuple[int, ...]
+    arcs: tuple[Arc, ...]
     before: tuple[Call, ...]
     after: tuple[Call, ...]
     leaves: tuple[int, ...]
@@ -110,7 +112,7 @@ class NestedRows:
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
-            the histories that decide about it, in pairs.
+            what histories stand for as pairs.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -146,7 +148,9 @@ class NestedRows:
         # one object for each state, so that a fire can compare by identity
         if type(state) is str:
             return self.place(self._state_at(leaves))
-        return Place(self._state_at(leaves), leaves, self.tree.active(leaves))
+        active = self.tree.active(leaves)
+        around = tuple(self.tree.texts[number] for number in sorted(active))
+        return Place(self._state_at(leaves), leaves, active, around)
 
     def _state_at(self, leaves: Iterable[int]) -> Any:
         members = [self.tree.nodes[number].state for number in leaves]
@@ -173,22 +177,17 @@ class NestedRows:
         groups = self.groups(place.leaves, event)
         return Reaction(self, place, trigger, groups) if groups else None
 
-    def alone(self, state: Any, arc: Arc) -> Reaction | None:
-        """Return the reaction of one transition alone; None if its source is not active."""
-        place, trigger = self.place(state), trigger_text(arc.written.trigger)
-        return Reaction(self, place, trigger, [(arc,)]) if arc.source in place.active else None
+    def alone(self, state: Any, trigger: str, arcs: Sequence[Arc]) -> Reaction | None:
+        """Return the reaction of some transitions alone; None if one of their sources is left."""
+        place = self.place(state)
+        is_there = place.active.issuperset(arc.source for arc in arcs)
+        return Reaction(self, place, trigger, [(arc,) for arc in arcs]) if is_there else None
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that react to an event; of all leaves if none does."""
         leaves = self.place(state).leaves
         reacting = [leaf for leaf in leaves if self.groups((leaf,), trigger)]
         return frozenset(self.tree.texts[each] for each in reacting or leaves)
-
-    def about(self, state: Any, trigger: str, texts: Set[str]) -> Reaction:
-        """Return the reaction to an event of only some leaves."""
-        place = self.place(state)
-        leaves = [each for each in place.leaves if self.tree.texts[each] in texts]
-        return Reaction(self, place, trigger, self.groups(leaves, trigger))
 
     def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
         """Yield the steps that are possible from a state, guards and memory ignored."""
@@ -203,10 +202,10 @@ class NestedRows:
         return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
 
     def _step(
-        self, state: Any, trigger: str, arcs: tuple[Arc, ...], histories: tuple[Any, ...] = ()
+        self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
     ) -> Edge:
-        place, memory = self.place(state), {at: left for at, left in histories if left is not None}
-        return self._edge(place, trigger, self.plan(place, arcs, memory))
+        place = self.place(state)
+        return self._edge(place, trigger, self.plan(place, arcs, dict(memory)))
 
     def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
@@ -236,7 +235,7 @@ class NestedRows:
         now = rest | come
         raised = tuple(self._done(come, rest))
         return Plan(
-            numbers=() if place is NOWHERE else tuple(arc.place for arc in exits),
+            arcs=() if place is NOWHERE else tuple(exits),
             before=(*self._exits(gone, place.active), *actions),
             after=tuple(self._entries(come, rest)),
             leaves=tree.leaves_among(now),
@@ -265,14 +264,13 @@ class NestedRows:
         nodes = self.tree.nodes
         for number in sorted(come):
             active |= {number}
-            around = nodes[nodes[number].parent]
-            if nodes[number].kind != "final" or around.number == CHART:
-                continue
-            ends = [around]
-            parallel = nodes[around.parent]
-            if parallel.kind == "parallel" and self.tree.is_done(parallel.number, active):
-                ends.append(parallel)
-            yield from filter(self.hierarchy.reacts_to, (done(each.state) for each in ends))
+            if nodes[number].kind == "final":
+                around = nodes[number].parent
+                outer = nodes[around].parent
+                is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
+                ends = [around, outer] if is_done else [around]
+                events = (done(nodes[each].state) for each in ends if each != CHART)
+                yield from filter(self.hierarchy.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
@@ -300,7 +298,7 @@ class Reaction:
         sure: The step, once known, if the first transitions have no guard and nothing else decides.
     """
 
-    __slots__ = ("_histories", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -312,7 +310,7 @@ class Reaction:
         self.sure: Edge | None = None
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
-        self._histories = rows.hierarchy.histories(arcs) if rows.hierarchy.kept else ()
+        self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
@@ -328,7 +326,7 @@ class Reaction:
 
         step = self.together(tuple(chosen), histories)
         is_certain = all(group[0].guard is None for group in self.groups)
-        if is_certain and not (self._is_by_chance or self._histories):
+        if is_certain and not (self._is_by_chance or self._asks_history):
             self.sure = step
         return step
 
@@ -340,9 +338,8 @@ class Reaction:
 
     def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = histories() if self._histories else {}
-        relevant = tuple((at, memory.get(at)) for at in self._histories)
-        return self._rows.step(self.place.state, self._trigger, arcs, relevant)
+        memory = tuple(histories().items()) if self._asks_history else ()
+        return self._rows.step(self.place.state, self._trigger, arcs, memory)
 
 
 def _have_shares(arcs: Iterable[Arc]) -> bool:

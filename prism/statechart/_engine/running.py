@@ -105,7 +105,7 @@ class Steps:
 
         None is made where a rate's function has moved the agent away.
         """
-        reaction = self._rows.alone(agent.state, arc)
+        reaction = self._rows.alone(agent.state, trigger_text(arc.written.trigger), [arc])
         step = None if reaction is None else self._first(reaction, agent, context)
         return None if step is None else self.run(agent, step, context)
 
@@ -148,15 +148,15 @@ class Steps:
         another target.
         """
         self._chart._require_trigger(trigger)
-        then = agent.state if asked_in is None else asked_in
-        about = self._rows.leaves_asked(then, trigger)
-        before, now = (self._rows.about(state, trigger, about) for state in (then, agent.state))
-        remembered = partial(self._histories, agent)
-        steps = [chosen] if chosen else before.enabled(lambda _: True, remembered)
-        numbers = {step.plan.numbers for step in steps if step.to_state == target}
-        for step in now.enabled(self._asking(agent, context), remembered):
-            if step.plan.numbers in numbers:
-                yield Choice(step.to_state, step, step)
+        ask, remembered = self._asking(agent, context), partial(self._histories, agent)
+        then = self._rows.reaction(agent.state if asked_in is None else asked_in, trigger)
+        possible = () if then is None else then.enabled(lambda _: True, remembered)
+        for step in [chosen] if chosen else possible:
+            arcs = step.plan.arcs
+            now = self._rows.alone(agent.state, trigger, arcs)
+            if step.to_state == target and now is not None and all(map(ask, arcs)):
+                made = now.together(arcs, remembered)
+                yield Choice(made.to_state, made, made)
 
     def _asking(self, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
@@ -277,5 +277,5 @@ class Steps:
         run.active = None
 
     def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:
-        numbers = edge.plan.numbers
+        numbers = tuple(arc.place for arc in edge.plan.arcs)
         observe(hook, TransitionDetails, self._definition, numbers, agent, context)

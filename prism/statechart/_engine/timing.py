@@ -84,47 +84,33 @@ class Schedule:
 
     def begin(self, chart: Any, agent: Any, states: Iterable[str], context: Any) -> None:
         """Let functions say the time-outs of states that are entered."""
-        for state in self.after.keys() & states:
-            delays_of(chart, agent, state, self.after[state], context)
+        for state in states:
+            if state in self.after:
+                self.delays(chart, agent, state, context)
 
+    def delays(self, chart: Any, agent: Any, state: str, context: Any) -> dict[str, int]:
+        """Return what is remembered of the timers of a state.
 
-def delays_of(
-    chart: Any, agent: Any, state: str, timers: dict[str, Arc], context: Any
-) -> dict[str, int]:
-    """Return what is remembered of the timers of a state.
-
-    That is what functions said, which they are asked for once, and below 0 what has come already.
-    """
-    memory = memory_of(chart.definition, agent)
-    delays: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
-    for key, arc in timers.items():
-        after: Any = arc.written.after
-        if callable(after) and key not in delays:
-            delays[key] = _result_of(_whole_ticks, after, chart, agent, arc, context)
-    return delays
-
-
-def _whole_ticks(value: Any) -> int:
-    return max(1, index(value))
+        That is what functions said, which are asked once, and below 0 what has come already.
+        """
+        memory = memory_of(chart.definition, agent)
+        delays: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
+        for key, arc in self.after[state].items():
+            after: Any = arc.written.after
+            if callable(after) and key not in delays:
+                delays[key] = int(_result_of(_whole_ticks, after, chart, agent, arc, context))
+        return delays
 
 
 def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
-    if not callable(rate):
-        return float(rate)
-    result: float = _result_of(_checked_rate, rate, chart, agent, arc, context)
-    return result
+    return _result_of(_rate, rate, chart, agent, arc, context) if callable(rate) else float(rate)
 
 
-def _checked_rate(value: Any) -> float:
-    rate = float(value)
-    if not (isfinite(rate) and rate >= 0):
-        raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
-    return rate
-
-
-def _result_of(check: Any, function: Any, chart: Any, agent: Any, arc: Arc, context: Any) -> Any:
+def _result_of(
+    check: Callable[[Any], float], function: Any, chart: Any, agent: Any, arc: Arc, context: Any
+) -> float:
     """Return what a function of a transition says; if it fails, report that, and return 0."""
     # it may move the agent before it fails
     state = agent.state
@@ -134,6 +120,17 @@ def _result_of(check: Any, function: Any, chart: Any, agent: Any, arc: Arc, cont
     except Exception as error:
         chart._steps.report(error, agent, state, arc)
         return 0
+
+
+def _whole_ticks(value: Any) -> int:
+    return max(1, index(value))
+
+
+def _rate(value: Any) -> float:
+    rate = float(value)
+    if not (isfinite(rate) and rate >= 0):
+        raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
+    return rate
 
 
 @dataclass
@@ -182,7 +179,7 @@ class _Tick:
         if time < 0:
             return None
         timers = self.schedule.after[state]
-        delays = delays_of(self.chart, self.agent, state, timers, self.context)
+        delays = self.schedule.delays(self.chart, self.agent, state, self.context)
         after: Any = timers[key].written.after
         limit = abs(delays[key]) if callable(after) else after
         if time < limit or delays.get(key) == -limit:
@@ -209,11 +206,10 @@ class _Tick:
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
         return self.chart._steps.alone(self.agent, arcs[happening], self.context)
 
-    def _active(self, state: Any = None) -> list[str]:
+    def _active(self, state: Any = None) -> tuple[str, ...]:
         """Return the texts of the active states, outermost first: now, or in another state."""
         rows, state = self.chart._nested, state or self.agent.state
-        active = rows.place(state).active if state in rows else ()
-        return [rows.tree.texts[number] for number in sorted(active)]
+        return rows.place(state).texts if state in rows else ()
 
     def _time_in(self, state: str) -> int:
         """Return the ticks for which a state has been active; -1 if it is not."""

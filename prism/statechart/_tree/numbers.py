@@ -167,12 +167,10 @@ class Tree:
         if not targets:
             return None
 
-        around = [*self.ancestors(arc.source)]
-        if arc.written.internal:
-            around.insert(0, arc.source)
+        own: tuple[int, ...] = (arc.source,) if arc.written.internal else ()
         return next(
             number
-            for number in around
+            for number in (*own, *self.ancestors(arc.source))
             if self.nodes[number].kind == "composite"
             and all(self.is_inside(target, number) for target in targets)
         )

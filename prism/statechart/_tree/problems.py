@@ -39,15 +39,6 @@ def chart_problems(hierarchy: Hierarchy) -> list[str]:
     return []
 
 
-def need_problems(needs: Iterable[Any]) -> list[str]:
-    """List what is wrong with ``needs``."""
-    return [
-        f"needs must list names of attributes, got {name!r}"
-        for name in needs
-        if not isinstance(name, str) or not name.isidentifier()
-    ]
-
-
 # Names
 
 
