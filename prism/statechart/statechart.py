@@ -588,9 +588,13 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         state = names[machine.get_model_state(agent).name]
         return explain(definition, agent, trigger, context, state)
 
-    # each runs a Machine of its own
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    def __eq__(self, other: object) -> bool:
+        """Compare as objects: each runs a Machine of its own."""
+        return self is other
+
+    def __hash__(self) -> int:
+        """Hash as an object."""
+        return id(self)
 
     def __repr__(self) -> str:
         """Show the name and the kind of Machine."""
