@@ -31,6 +31,7 @@ from prism.statechart._engine.machine import (
     refuse_coroutine,
     snapshot_of,
 )
+from prism.statechart._engine.memory import Schedule
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
@@ -59,7 +60,6 @@ from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_want
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
     from prism.statechart._engine.running import Steps
-    from prism.statechart._engine.timing import Schedule
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
@@ -105,7 +105,6 @@ class Engine(Checks[StateT]):
         else:
             # loaded only where there are composites
             from prism.statechart._engine.rows import NestedRows
-            from prism.statechart._engine.timing import Schedule
 
             self._nested = NestedRows(definition.tree)
             schedule = Schedule(definition)
