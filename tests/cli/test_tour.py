@@ -72,7 +72,7 @@ def test_the_tour_keeps_a_figure_and_two_runs(toured: tuple[Path, str, float]) -
     picture = (folder / "tour" / "curves.svg").read_text(encoding="utf-8")
     ElementTree.fromstring(picture)
     assert picture.count('class="one') == 40
-    assert picture.count('class="mean c') == 2 + 2
+    assert picture.count('class="mean c') == 2
     prism = Prism(folder)
     lines = re.findall(r"^  prism (.*?)  ", out, re.MULTILINE)
     assert len(lines) == 4

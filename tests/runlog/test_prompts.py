@@ -69,7 +69,9 @@ def test_a_program_that_starts_again_goes_on_in_its_file(tmp_path: Path) -> None
     assert ids(tmp_path, on_fault=lambda _: None) == kept
 
 
-@pytest.mark.parametrize("content", [b"a diary", gzip.compress(b"a diary", mtime=0), b"\x1f\x8bdamaged"])
+@pytest.mark.parametrize(
+    "content", [b"a diary", gzip.compress(b"a diary", mtime=0), b"\x1f\x8bdamaged"]
+)
 def test_nothing_is_added_to_another_file(content: bytes, tmp_path: Path) -> None:
     """A file that is none of prompts is refused, and left as it is."""
     (tmp_path / NAME).write_bytes(content)

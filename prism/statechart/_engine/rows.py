@@ -264,14 +264,13 @@ class NestedRows:
         nodes = self.tree.nodes
         for number in sorted(come):
             active |= {number}
-            around = nodes[nodes[number].parent]
-            if nodes[number].kind != "final" or around.number == CHART:
-                continue
-            ends = [around]
-            parallel = nodes[around.parent]
-            if parallel.kind == "parallel" and self.tree.is_done(parallel.number, active):
-                ends.append(parallel)
-            yield from filter(self.hierarchy.reacts_to, (done(each.state) for each in ends))
+            if nodes[number].kind == "final":
+                around = nodes[number].parent
+                outer = nodes[around].parent
+                is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
+                ends = [around, outer] if is_done else [around]
+                events = (done(nodes[each].state) for each in ends if each != CHART)
+                yield from filter(self.hierarchy.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
