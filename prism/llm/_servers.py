@@ -50,6 +50,9 @@ _LEAST_DOUBTFUL = 200
 
 _MOST_VALUES = 200_000
 
+_THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
+"""The parts of requests that say how much a model may think."""
+
 _LONG_SECRET = 8
 """Bytes of a secret that is cut out of good replies, too."""
 
@@ -133,7 +136,7 @@ class ModelServer(ClientServer):
         self.settings: RequestSettings = settings
         self.seconds: float = settings["timeout"]
         if settings["think"] is not None:
-            self.fixed |= {"think", "chat_template_kwargs", "reasoning_effort"}
+            self.fixed |= _THINKING
         if settings["temperature"]:
             self.fixed.add("temperature")
         self.window: int | None = settings["window"]
@@ -228,8 +231,20 @@ class ModelServer(ClientServer):
 
         read_before = cost.input_tokens or 0
         said = await super().chat(chat, cost)
+        if chat.schema is not None and self._schema_was_ignored(said):
+            said = await super().chat(chat, cost)
         await self._require_whole(tokens, (cost.input_tokens or 0) - read_before)
         return said
+
+    def _schema_was_ignored(self, said: ChatReply) -> bool:
+        """Return whether to ask again, since ``think: false`` has switched the schema off."""
+        is_set = self.settings["think"] is False and not self.dropped & _THINKING
+        if not is_set or said.text.lstrip().startswith(("{", "[")):
+            return False
+
+        self.dropped |= _THINKING
+        self.warn_once("schema", "ignores a schema with think=False, so it is asked without that")
+        return True
 
     async def _require_whole(self, tokens: int, read: int) -> None:
         """Refuse the reply to a prompt of which the server has read only a part.

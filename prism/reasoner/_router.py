@@ -20,6 +20,9 @@ from prism.telemetry.loggers import EventLogger
 Choose = Callable[[Any], str]
 """Returns the name of the part for an agent or an agent's id, always the same."""
 
+_FIRST = 20
+"""Number of first decisions of which at least one has to be answered."""
+
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
@@ -426,11 +429,12 @@ class _Fallbacks:
             return
 
         self._last.append(fell_back)
-        count = sum(self._last)
-        if len(self._last) == WINDOW and count >= self._stop_at * WINDOW:
+        count, size = sum(self._last), len(self._last)
+        # a model that never answers at all is found out sooner
+        if count == size == _FIRST or (size == WINDOW and count >= self._stop_at * WINDOW):
             why = f"; the last one: {reason}" if reason else ""
             self._problem = (
-                f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+                f"stopped, as {count} of the last {size} decisions fell back, and "
                 f"{self._stop_at:.4g} of them is the limit{why}"
             )
 
