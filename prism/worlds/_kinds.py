@@ -381,7 +381,7 @@ def _make_arc(chart: Any, arc: Any, _world: Any, agent: Any) -> None:
 
 
 def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:
-    from prism.statechart._engine.timing import rate_of
+    from prism.statechart._engine.memory import rate_of
 
     if callable(arc.written.rate):
         return lambda _world, agent: rate_of(chart, agent, arc, None)

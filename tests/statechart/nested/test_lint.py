@@ -45,6 +45,10 @@ def whole(*more: Transition[Phone], **options: Any) -> Statechart[Phone]:
             Transition("looks", Phone.POCKET, Phone.READING, probability=0.4),
             Transition("looks", Phone.POCKET, Phone.REPLYING, probability=0.6),
         ),
+        whole(
+            Transition("looks", Phone.POCKET, Phone.READING, probability=0.4),
+            Transition("looks", Phone.POCKET, Phone.REPLYING),
+        ),
         whole(Transition("timeout", Phone.ENGAGING, Phone.POCKET)),
         whole(Transition("writes", Phone.ENGAGING, Phone.REPLYING)),
         whole(BREAKS, states=[*PLAIN, Phone.BROKEN], final_states=[Phone.SENT, Phone.BROKEN]),
@@ -69,6 +73,8 @@ def test_a_region_is_left_together_with_the_others() -> None:
 
     assert flaws() == {("no_way_out", Day.WRITING), ("no_way_out", Day.TIRED)}
     assert flaws(Transition("sleeps", Day.WRITING, Day.ASLEEP)) == set()
+    # of its own region only what is active
+    assert flaws(Transition("sleeps", Day.IDLE, Day.ASLEEP)) == {("no_way_out", Day.WRITING)}
 
 
 def test_agents_that_begin_in_regions_reach_them() -> None:

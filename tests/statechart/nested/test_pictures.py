@@ -33,6 +33,11 @@ def test_a_history_has_a_mark_inside_its_composite() -> None:
     (mark,) = (name for name, sign in outline.marks.items() if sign == "H*")
     assert mark in outline.boxes["engaging"].inside
     assert mark in {arrow.target for arrow in outline.arrows}
+    returns = Transition("returns", Phone.POCKET, History(Phone.ENGAGING))
+    outline = to_outline(Statechart(INSIDE, [returns], Phone.POCKET).definition)
+    assert [name for name, box in outline.boxes.items() if {*outline.marks} & {*box.inside}] == [
+        "engaging"
+    ]
 
 
 def test_mermaid_has_states_in_states_and_regions() -> None:
