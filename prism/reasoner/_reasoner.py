@@ -256,6 +256,19 @@ class Reasoner(AsksModel, BaseReasoner):
         """Return the model's answer to each question; one with probabilities chooses nothing."""
         may_look = self.budget.spent() is None
         kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
+        if await self._kinds.tries(kind):
+            try:
+                first = await self._find_by(kind, drawn[:1], recording)
+            finally:
+                self._kinds.has_tried()
+            return [*first, *(await self._find(drawn[1:], recording) if drawn[1:] else ())]
+
+        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
+        return await self._find_by(kind, drawn, recording)
+
+    async def _find_by(
+        self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
+    ) -> list[Decision]:
         if kind != "name" and self._settings.asks_reason:
             self._kinds.warn_without_reasons(self._model)
 

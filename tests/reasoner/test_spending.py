@@ -22,8 +22,8 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
 ) -> None:
     """At most as many questions are under way as the reasoner, or else its client, allows."""
     for reasoner, most in (
-        (Reasoner(connect(kind="ollama"), model="tiny", concurrency=3), 3),
-        (Reasoner(connect(concurrency=5)), 5),
+        (Reasoner(connect(kind="ollama"), model="tiny", concurrency=3, mode="chat"), 3),
+        (Reasoner(connect(concurrency=5), mode="chat"), 5),
     ):
         gate, before = Gate(), server.asked
         server.latency = gate
