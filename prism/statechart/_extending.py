@@ -15,6 +15,8 @@ from prism.statechart._nesting import In, State
 from prism.statechart._tree.hierarchy import member_of, with_insides
 from prism.statechart.states import is_made, made_enum, state_text
 from prism.statechart.transitions import (
+    Action,
+    Guard,
     History,
     OtherThan,
     Transition,
@@ -37,9 +39,17 @@ _NAME_STATES = ("source", "target", "guard", "state", "states", "initial", "defa
 """Attributes of the parts of a chart that name states."""
 
 
-class Others(TypedDict, total=False):
-    """Arguments that a derived chart takes as they are."""
+class Changes(TypedDict, total=False):
+    """What a derived chart has otherwise: see `Statechart.extended`."""
 
+    states: Iterable[Enum | str | State[Any]]
+    transitions: Iterable[Transition[Any]]
+    without: Iterable[TransitionName | Transition[Any]]
+    guards: Mapping[TransitionName, Guard | None]
+    actions: Mapping[TransitionName, Action | None]
+    timeouts: Mapping[Any, int | None]
+    decision_states: Iterable[Enum | str]
+    final_states: Iterable[Enum | str]
     initial: Enum | str
     name: str
     description: str
@@ -48,31 +58,16 @@ class Others(TypedDict, total=False):
     clock: Callable[[], float]
 
 
-def extended(
-    base: Definition[Any],
-    states: Iterable[Any],
-    transitions: Iterable[Transition[Any]],
-    without: Iterable[Any],
-    functions: Mapping[str, Mapping[TransitionName, Any]],
-    timeouts: Mapping[Any, int | None],
-    further: Mapping[str, Iterable[Any]],
-    replaced: Mapping[str, Any],
-) -> Definition[Any]:
-    """Derive a definition: see `Statechart.extended`.
-
-    Args:
-        base: The former definition.
-        states: Further states.
-        transitions: Further transitions.
-        without: The transitions to leave out.
-        functions: Other guards and actions, by transition.
-        timeouts: Further and other limits.
-        further: What is added to other arguments of the definition, by their names.
-        replaced: Other arguments, by name.
-    """
+def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
+    """Return the arguments of the derived chart: see `Statechart.extended`."""
+    states: Any = changes.pop("states", ())
     written, added = arguments_of(base), listed(states)
+    further = {
+        name: (*written[name], *listed(changes.pop(name, ())))  # type: ignore[misc]
+        for name in ("decision_states", "final_states")
+    }
     tree: tuple[Any, ...] = reduce(_with, added, written["states"])
-    former = _changed(base, [*without], functions)
+    former = _changed(base, changes)
     if len(tree) > len(written["states"]):
         tops = map(member_of, written["states"])
         every = tuple(each for each in tops if each not in base.hierarchy.final_states)
@@ -80,16 +75,16 @@ def extended(
 
     members = _members(base, [member_of(each) for each in with_insides(added)])
     # a state is equal to its text, and to a member with the same one
-    limits = {**base.timeouts, **timeouts}
+    limits = {**base.timeouts, **changes.pop("timeouts", {})}
     naming = {
         "states": tree,
-        "transitions": (*former, *transitions),
-        "initial": replaced.get("initial", written["initial"]),
+        "transitions": (*former, *changes.pop("transitions", ())),
+        "initial": changes.pop("initial", written["initial"]),
         "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-        **{name: (*written[name], *listed(more)) for name, more in further.items()},
+        **further,
     }
     translated = {name: _translated(value, members) for name, value in naming.items()}
-    return Definition(**{**written, **replaced, **translated})
+    return {**written, **changes, **translated}
 
 
 # States
@@ -170,29 +165,25 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
 # Transitions
 
 
-def _changed(
-    base: Definition[Any],
-    without: Sequence[Any],
-    functions: Mapping[str, Mapping[TransitionName, Any]],
-) -> list[Transition[Any]]:
+def _changed(base: Definition[Any], changes: Changes) -> list[Transition[Any]]:
     """Return the former transitions that stay, with their new guards and actions."""
-    changes: list[tuple[str, Any, Any]] = [("without", name, None) for name in without]
-    changes += [
-        (f"{field}s", name, {field: function})
-        for field, by_name in functions.items()
-        for name, function in by_name.items()
+    guards, actions = changes.pop("guards", {}), changes.pop("actions", {})
+    changed: list[tuple[str, Any, Any]] = [
+        *(("without", name, None) for name in changes.pop("without", ())),
+        *(("guards", name, {"guard": guard}) for name, guard in guards.items()),
+        *(("actions", name, {"action": action}) for name, action in actions.items()),
     ]
     if problems := [
         f"{argument}: {name!r} is not a transition of the chart: name one as (trigger, source, "
         "target), with None for any"
-        for argument, name, _ in changes
+        for argument, name, _ in changed
         if not any(_is_named(item, name) for item in base.written)
     ]:
         raise DefinitionError(f"chart {base.name!r} cannot be extended: " + "; ".join(problems))
 
     kept = []
     for item in base.written:
-        own = [change for _, name, change in changes if _is_named(item, name)]
+        own = [change for _, name, change in changed if _is_named(item, name)]
         if None not in own:
             kept.append(reduce(lambda made, change: replace(made, **change), own, item))
     return kept

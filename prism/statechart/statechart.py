@@ -9,9 +9,10 @@ that only runs charts needs none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, StrEnum
+from enum import Enum
+from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
@@ -22,23 +23,23 @@ from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Guard, StateT, StateTransition, Transition
+from prism.statechart.transitions import StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._document import Functions
-    from prism.statechart._extending import Others, TransitionName
+    from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
         guards: Functions | None
         actions: Functions | None
+        states: type[Enum] | None
         logger: EventLogger | None
         clock: Callable[[], float]
 
 
 AgentT = TypeVar("AgentT")
-EnumT = TypeVar("EnumT", bound=Enum)
 
 _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
@@ -182,29 +183,8 @@ class Written(Described[StateT]):
 
         return to_data(self._as_it_runs, guards, actions)
 
-    @overload
     @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], *, states: None = None, **options: Unpack[_Options]
-    ) -> Statechart[StrEnum]: ...
-
-    @overload
-    @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], *, states: type[EnumT], **options: Unpack[_Options]
-    ) -> Statechart[EnumT]: ...
-
-    @classmethod
-    def from_dict(
-        cls,
-        data: Mapping[str, Any],
-        *,
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-        states: type[Enum] | None = None,
-        logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
-    ) -> Statechart[Any]:
+    def from_dict(cls, data: Mapping[str, Any], **options: Unpack[_Options]) -> Statechart[Any]:
         """Make a chart from plain data, as `to_dict` returns it.
 
         Nothing in the data is imported or evaluated.
@@ -226,10 +206,20 @@ class Written(Described[StateT]):
         from prism.files._source import Source
         from prism.statechart._document import read_chart
 
-        make: Any = cls
         source = data if isinstance(data, Source) else Source.of(data)
-        arguments = read_chart(source.value, source.line_of, guards, actions, states)
-        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
+        return cls._read(partial(read_chart, source.value, source.line_of), **options)
+
+    @classmethod
+    def _read(
+        cls,
+        read: Callable[..., dict[str, Any]],
+        guards: Functions | None = None,
+        actions: Functions | None = None,
+        states: type[Enum] | None = None,
+        **options: Any,
+    ) -> Statechart[Any]:
+        make: Any = cls
+        chart: Statechart[Any] = make(**read(guards, actions, states), **options)
         return chart
 
     def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
@@ -238,20 +228,8 @@ class Written(Described[StateT]):
 
         return to_text(self.to_dict(guards=guards, actions=actions))
 
-    @overload
     @classmethod
-    def from_json(
-        cls, text: str, *, states: None = None, **options: Unpack[_Options]
-    ) -> Statechart[StrEnum]: ...
-
-    @overload
-    @classmethod
-    def from_json(
-        cls, text: str, *, states: type[EnumT], **options: Unpack[_Options]
-    ) -> Statechart[EnumT]: ...
-
-    @classmethod
-    def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
+    def from_json(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
         """Make a chart from JSON text.
 
         Args:
@@ -279,16 +257,7 @@ class Written(Described[StateT]):
         return to_scxml(self.to_dict(guards=guards, actions=actions))
 
     @classmethod
-    def from_scxml(
-        cls,
-        text: str,
-        *,
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-        states: type[Enum] | None = None,
-        logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
-    ) -> Statechart[Any]:
+    def from_scxml(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
         """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
 
         Nothing in the document is imported, fetched or evaluated.
@@ -308,10 +277,7 @@ class Written(Described[StateT]):
         """
         from prism.statechart._scxml import read_scxml
 
-        make: Any = cls
-        arguments = read_scxml(text, guards, actions, states)
-        chart: Statechart[Any] = make(**arguments, logger=logger, clock=clock)
-        return chart
+        return cls._read(partial(read_scxml, text), **options)
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
         """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
@@ -428,9 +394,8 @@ class Statechart(Written[StateT]):
         ticks, time-outs and the log. The events of an ``AsyncMachine`` are fired by ``await
         chart.afire(model, trigger)``, time-outs included; nothing explains them.
 
-        Three callbacks are added to the Machine. If its callbacks get plain arguments
-        (``send_event=False``), its attribute ``callback`` is replaced, too. ``chart.release()``
-        takes back both.
+        Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
+        runs an event. ``chart.release()`` takes them back.
 
         Args:
             machine: The Machine.
@@ -475,19 +440,7 @@ class Statechart(Written[StateT]):
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
-    def extended(
-        self,
-        *,
-        states: Iterable[Enum | str | State[Any]] = (),
-        transitions: Iterable[Transition[Any]] = (),
-        without: Iterable[TransitionName | Transition[Any]] = (),
-        guards: Mapping[TransitionName, Guard | None] | None = None,
-        actions: Mapping[TransitionName, Action | None] | None = None,
-        timeouts: Mapping[Any, int | None] | None = None,
-        decision_states: Iterable[Enum | str] = (),
-        final_states: Iterable[Enum | str] = (),
-        **others: Unpack[Others],
-    ) -> Statechart[Any]:
+    def extended(self, **changes: Unpack[Changes]) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
 
         A transition is named by ``(trigger, source, target)``, as it was written. A state may be a
@@ -521,22 +474,9 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart._extending import extended
 
-        logger = others.pop("logger", self._reporter.logger)
-        clock = others.pop("clock", self._clock)
-        functions = {"guard": guards or {}, "action": actions or {}}
-        further = {"decision_states": decision_states, "final_states": final_states}
-        made = extended(
-            self._definition,
-            states,
-            transitions,
-            without,
-            functions,
-            timeouts or {},
-            further,
-            others,
-        )
         make: Callable[..., Statechart[Any]] = type(self)
-        return _remade(make, made, logger, clock)
+        own = {"logger": self._reporter.logger, "clock": self._clock}
+        return make(**{**own, **extended(self._definition, changes)})
 
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
@@ -653,6 +593,7 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         return self is other
 
     def __hash__(self) -> int:
+        """Hash as an object."""
         return id(self)
 
     def __repr__(self) -> str:

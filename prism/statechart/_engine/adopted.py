@@ -351,6 +351,15 @@ class AdoptedEngine(Deciding[Any]):
             raise self._unknown_state(f"state {text!r}")
         return states[text]
 
+    def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
+        """Refuse what an adopted Machine has no use for."""
+        raise DefinitionError(
+            f"chart {self._title!r} runs an application's own Machine: begin, bound, extended and "
+            "fire_to are for charts that are written as a Statechart"
+        )
+
+    begin = bound = extended = fire_to = _is_not_for_it
+
     def _require_flat(self, what: str, *, also_async: bool = False) -> None:
         if self._is_hierarchical or (also_async and self._is_async):
             kind = type(self._machine).__name__
@@ -358,27 +367,6 @@ class AdoptedEngine(Deciding[Any]):
                 f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
                 "log work; for the rest, write it as a Statechart"
             )
-
-
-def _refused(name: str, instead: str) -> Any:
-    """Return a method that an adopted Machine has no use for."""
-
-    def refuse(self: AdoptedEngine, *_: Any, **__: Any) -> Any:
-        raise DefinitionError(
-            f"chart {self._title!r} runs an application's own Machine, which has no {name}: "
-            f"{instead}"
-        )
-
-    return refuse
-
-
-for _name, _instead in {
-    "begin": "its models are in the initial state already",
-    "bound": "build the Machine anew for each run",
-    "extended": "use the Machine's own add_states and add_transition",
-    "fire_to": "fire the event",
-}.items():
-    setattr(AdoptedEngine, _name, _refused(_name, _instead))
 
 
 def _call(_event: Any, run: Callable[[], Any]) -> Any:

@@ -163,16 +163,11 @@ class Deciding(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        firing = self._firing.get(id(agent)) if self._firing else None
-        if firing is not None and not firing.is_between:
-            self._require_one_thread(agent, firing.thread)
-            self._require_trigger(trigger)
-            again = partial(
-                self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
-            )
-            firing.add(f"{trigger!r} to {state_text(target)!r}", again)
+        again = partial(
+            self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
+        )
+        if self._firing and self._is_queued(agent, trigger, again):
             return None
-
         return self._answer(agent, trigger, target, context, asked_in=asked_in, quiet=quiet)
 
     def _answer(

@@ -35,7 +35,6 @@ from prism.statechart._engine.memory import Schedule
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
-    MovedError,
     Writer,
     count_of,
     count_tick,
@@ -190,12 +189,8 @@ class Engine(Checks[StateT]):
     def _process(self, data: EventData, run: Callable[[], Any]) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         agent = data.model
-        firing = self._firing.get(id(agent))
-        if firing is not None and not firing.is_between:
-            self._require_one_thread(agent, firing.thread)
-            firing.add(repr(data.event.name), partial(self._process, data, run))
+        if self._is_queued(agent, data.event.name, partial(self._process, data, run)):
             return None
-
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(agent)
         return self._complete(agent, self._run_event, data, run)
@@ -315,13 +310,10 @@ class Engine(Checks[StateT]):
 
         # code of the user's that runs during the commit might fire in turn, which `_act` queues
         write = self._quiet_writers.get(type(agent))
-        if arc.before or write is None or edge.leaves is not state:
+        if arc.before or write is None or edge.leaves is not state or agent.state is not state:
             return self._act(agent, arc, edge, context, state)
 
-        try:
-            dwell = write(agent, edge, self._clock(), context)
-        except MovedError:
-            return self._act(agent, arc, edge, context, state)
+        dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
@@ -329,19 +321,26 @@ class Engine(Checks[StateT]):
 
     def _aside(self, agent: Any, trigger: str, context: Any) -> Any:
         """Fire where something keeps a fire from its fast way; return `_FAST` if nothing does."""
-        firing = self._firing.get(id(agent))
-        if firing is not None and not firing.is_between:
-            self._require_one_thread(agent, firing.thread)
-            # a mistaken event is reported where it is fired, not where its turn comes
-            self._require_trigger(trigger)
-            firing.add(repr(trigger), partial(self.fire, agent, trigger, context))
+        if self._firing and self._is_queued(
+            agent, trigger, partial(self.fire, agent, trigger, context)
+        ):
             return None
-
         if self._steps is not None:
             return self._steps.fire(agent, trigger, context)
         if engine_hooks or self._is_slow:
             return self._through(agent, trigger, context)
         return _FAST
+
+    def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], Any]) -> bool:
+        """Let a fire wait, if a transition of its agent is under way."""
+        firing = self._firing.get(id(agent))
+        if firing is None or firing.is_between:
+            return False
+        self._require_one_thread(agent, firing.thread)
+        # a mistaken event is reported where it is fired, not where its turn comes
+        self._require_trigger(trigger)
+        firing.add(repr(trigger), fire)
+        return True
 
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
         """Fire an event of which nothing has been read yet, or which has changed since.
