@@ -11,7 +11,7 @@ INDEX = Path(__file__).parents[1] / "docs" / "reference" / "index.md"
 CONTRACT = {
     "prism.agents.social_agent": ["SocialAgent"],
     "prism.statechart.queries": ["agents_in_state"],
-    "prism.reasoner": [
+    "prism.statechart.reasoner": [
         "Reasoner",
         "build_reasoner_prompt",
         "parse_reasoner_response",

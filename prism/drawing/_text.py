@@ -34,7 +34,9 @@ _FONTS = {"name": (13.0, 17.0), "small": (11.0, 14.0), "count": (11.0, 14.0)}
 """The size of the font and the height of a line of each class of text."""
 
 _NAME_CHARACTERS, _NAME_LINES = 22, 4
-_LABEL_CHARACTERS, _LABEL_LINES = 44, 6
+_LABEL_CHARACTERS, _MOST_LABELS = 36, 6
+_ONE_LINE = 24
+"""Characters of a label whose guard and action stand behind its trigger, not below it."""
 
 
 class Text(NamedTuple):
@@ -103,16 +105,23 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
             width of the widest. One that is not known is left out.
         full: The text in full.
     """
-    cut = (wrap(showable(each), _LABEL_CHARACTERS, max_lines=1, placeholder="…") for each in labels)
-    lines = [("small", line) for lines in cut for line in lines]
-    if len(lines) > _LABEL_LINES:
-        lines[_LABEL_LINES - 1 :] = [("small", f"and {len(lines) - _LABEL_LINES + 1} more")]
+    texts = [*map(showable, labels)]
+    if len(texts) > _MOST_LABELS:
+        texts[_MOST_LABELS - 1 :] = [f"and {len(texts) - _MOST_LABELS + 1} more"]
+    lines = [("small", line) for text in texts for line in _lines_of(text)]
     if {*counts} <= {None}:
         return Text(tuple(lines), full)
 
     shown = ["" if count is None else f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
     room = max(map(text_width, shown)) * _FONTS["count"][0]
     return Text((*lines, ("count", shown[0])), full, room)
+
+
+def _lines_of(label: str) -> list[str]:
+    flat = " ".join(label.split())
+    parts = [flat] if len(flat) <= _ONE_LINE else re.split(r" (?=\[|/ )", flat, maxsplit=1)
+    most = _LABEL_CHARACTERS
+    return [part if len(part) <= most else part[: most - 1] + "…" for part in parts]
 
 
 # a page that follows a run writes the same labels again and again

@@ -114,7 +114,7 @@ class _Writer:
     def _name(self, function: Any, key: str, owner: object) -> str | None:
         kind = "action" if key in ("action", "entry", "exit") else "guard"
         registered = self._registered[kind]
-        names = (name for name, known in registered.items() if known == function)
+        names = (name for name, other in registered.items() if other == function)
         name = next(names, None) or own_name(function)
         advice = f"register it, {kind}s={{'some_name': function}}"
         if name is None:
@@ -156,10 +156,10 @@ def _source(name: str, info: Any) -> Any:
     return ANY_STATE if is_any else _state(name, info)
 
 
-def _targets(given: Any, info: Any) -> Any:
-    if isinstance(given, list):
-        return tuple(_targets(each, info) for each in given)
-    return _state(given, info) if isinstance(given, str) else given
+def _targets(value: Any, info: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_targets(each, info) for each in value)
+    return _state(value, info) if isinstance(value, str) else value
 
 
 def _function(kind: str, name: Any, info: Any) -> Any:
@@ -172,8 +172,8 @@ def _function(kind: str, name: Any, info: Any) -> Any:
         # an empty mapping may still find what it is asked
         return functions[name]
     except KeyError:
-        known = joined([*map(brief, functions)])
-        has = f"which has {known}" if known else "which is empty"
+        names = joined([*map(brief, functions)])
+        has = f"which has {names}" if names else "which is empty"
         raise ValueError(f"unknown {kind[:-1]} {brief(name)}: pass it in {kind}=, {has}") from None
 
 
@@ -192,8 +192,8 @@ def _making(kind: Callable[..., Any]) -> AfterValidator:
     return AfterValidator(lambda document: kind(**dict(document)))
 
 
-def _state_part(given: Any, info: Any) -> Any:
-    return State(**dict(given)) if isinstance(given, StateDocument) else _state(given, info)
+def _state_part(value: Any, info: Any) -> Any:
+    return State(**dict(value)) if isinstance(value, StateDocument) else _state(value, info)
 
 
 StateName = Annotated[AnyText, AfterValidator(_state)]
@@ -311,14 +311,14 @@ def read_chart(
         {} if guards is None else guards,
         {} if actions is None else actions,
     )
-    document, told = None, [*problems]
+    document, errors = None, [*problems]
     try:
         document = adapter(ChartDocument).validate_python(data, context=named)
     except ValidationError as error:
-        found = shape_problems(ChartDocument, data, error)
-        told += [(line_of(where), key_of(where), text) for where, text, _ in found]
-    if document is None or told:
-        raise _refusal(name, told)
+        for where, problem, _ in shape_problems(ChartDocument, data, error):
+            errors.append((line_of(where), key_of(where), problem))
+    if document is None or errors:
+        raise _refusal(name, errors)
     arguments = dict(document)
     del arguments["version"]
     return arguments
@@ -338,12 +338,12 @@ def _texts(inside: Any, level: int = 0) -> Iterator[str]:
 
 def _refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
     """Return the error that lists what is wrong with a document, by line, key and problem."""
-    told = []
+    lines = []
     for line, key, problem in sorted(problems):
         place = ", ".join(filter(None, (f"line {line}" if line else "", key)))
-        told.append(f"{place}: {problem}" if place else problem)
-    if len(told) == 1:
-        return DefinitionError(f"chart {brief(name)}: {told[0]}")
+        lines.append(f"{place}: {problem}" if place else problem)
+    if len(lines) == 1:
+        return DefinitionError(f"chart {brief(name)}: {lines[0]}")
     return DefinitionError(
-        f"chart {brief(name)} has {len(told)} problems:\n  " + joined(told, "\n  ")
+        f"chart {brief(name)} has {len(lines)} problems:\n  " + joined(lines, "\n  ")
     )

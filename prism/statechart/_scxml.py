@@ -39,11 +39,11 @@ _ACTIVE = re.compile(r"\s*In\(\s*(['\"])([^'\"]*)\1\s*\)\s*")
 
 def _encoded(text: str) -> str:
     """Return a text as a name, with codes such as ``_x0020_`` for blanks, as .NET writes them."""
-    return _NOT_IN_NAMES.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
+    return _NOT_IN_NAMES.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
 
 
 def _decoded(name: str) -> str:
-    return _CODE.sub(lambda found: chr(int(found[1], 16)), name)
+    return _CODE.sub(lambda match: chr(int(match[1], 16)), name)
 
 
 def _value(text: str) -> Any:
@@ -204,10 +204,10 @@ def _parse(text: str) -> dict[Element, int]:
     except expat.ExpatError as error:
         problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
         raise InputError(problem, line=error.lineno) from None
-    found = dict(zip(fromstring(text).iter(), lines, strict=True))
-    for element in found:
+    elements = dict(zip(fromstring(text).iter(), lines, strict=True))
+    for element in elements:
         element.tag = element.tag.removeprefix(f"{{{_NAMESPACE}}}")
-    return found
+    return elements
 
 
 def _foreign(name: str) -> str:

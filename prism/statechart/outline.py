@@ -99,12 +99,12 @@ class _Outline:
                 leading[self.name(arc.source)] = None
 
         labels: dict[tuple[str | None, str], dict[str, None]] = {}
-        for (target, label), found in sources.items():
-            others = found.keys() - {target}
+        for (target, label), leading in sources.items():
+            others = leading.keys() - {target}
             is_shared = len(others) >= _FEWEST_COLLAPSED and others == leaving - {target}
-            for source in [None] if is_shared else found:
+            for source in [None] if is_shared else leading:
                 labels.setdefault((source, target), {})[label] = None
-        return tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
+        return tuple(Arrow(*ends, tuple(texts)) for ends, texts in labels.items())
 
     def notes(self, timeouts: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
         """Return the time-out, the entry and the exit actions of each state."""

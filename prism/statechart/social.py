@@ -11,7 +11,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import Guard, Transition, callable_problems
+from prism.statechart.transitions import Guard, Transition, callable_problems, other_than
 from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"
@@ -35,8 +35,6 @@ ACTS: frozenset[str] = frozenset(
     state.value for state in (AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
 )
 """The options that these charts have besides."""
-
-_ENGAGING = (AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
 
 
 def social_media_chart(
@@ -76,11 +74,7 @@ def social_media_chart(
     needs = ("should_engage", "pending_action")
     return Statechart(
         states=AgentState,
-        transitions=[
-            *_browsing(guards["should_engage"], acts=acts),
-            *_composing(),
-            *_recovering(),
-        ],
+        transitions=_transitions(guards["should_engage"], acts=acts),
         initial=AgentState.IDLE,
         name="social_media_acts" if acts else "social_media",
         decision_states=(AgentState.EVALUATING,),
@@ -128,42 +122,28 @@ def social_feed_chart(
     )
 
 
-def _browsing(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
+def _transitions(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
     s = AgentState
     further = (s.ENGAGING_REPLY, s.ENGAGING_RESHARE) if acts else ()
+    engaging = (s.ENGAGING_LIKE, s.ENGAGING_REPLY, s.ENGAGING_RESHARE)
     return [
         Transition(FEED_READY, s.IDLE, s.SCROLLING),
         Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
         Transition(IGNORES, s.EVALUATING, s.SCROLLING),
-        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=engages),
-        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=engages),
-        *(Transition(DECIDES, s.EVALUATING, state, guard=engages) for state in further),
+        *(
+            Transition(DECIDES, s.EVALUATING, state, guard=engages)
+            for state in (s.COMPOSING, s.ENGAGING_LIKE, *further)
+        ),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
-    ]
-
-
-def _composing() -> list[Transition[AgentState]]:
-    s = AgentState
-    return [
         Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=_Intends("reply")),
         Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=_Intends("reshare")),
         Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=_Intends("post")),
         Transition(COMPOSE_DONE, s.COMPOSING, s.SCROLLING),
-        *(Transition(ACTION_DONE, state, s.RESTING) for state in _ENGAGING),
-    ]
-
-
-def _recovering() -> list[Transition[AgentState]]:
-    s = AgentState
-    active = [state for state in s if state is not s.IDLE]
-    return [
-        *(
-            Transition(TIMEOUT, state, s.SCROLLING)
-            for state in (s.EVALUATING, s.COMPOSING, *_ENGAGING)
-        ),
+        Transition(ACTION_DONE, engaging, s.RESTING),
+        Transition(TIMEOUT, (s.EVALUATING, s.COMPOSING, *engaging), s.SCROLLING),
         Transition(TIMEOUT, s.SCROLLING, s.RESTING),
         Transition(TIMEOUT, s.RESTING, s.IDLE),
-        *(Transition(ROUND_ENDS, state, s.IDLE) for state in active),
+        Transition(ROUND_ENDS, other_than(s.IDLE), s.IDLE),
     ]
 
 

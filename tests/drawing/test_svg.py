@@ -178,11 +178,13 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     """Long names and labels are cut in the picture and complete in the tooltip."""
     long = "a state of many words that goes on and on " * 5
     triggers = tuple(f"trigger {number} " + "x" * 60 for number in range(9))
+    guarded = draw_svg(Diagram(("a",), (Arrow("a", "a", ("goes [is_far_from_home] / walk",)),)))
+    assert texts(guarded) == ["a", "goes", "[is_far_from_home] / walk"]
     svg = draw_svg(Diagram((long, "b"), (Arrow(long, "b", triggers),)))
     shown = texts(svg)
     assert len([text for text in shown if text.startswith("trigger") and text.endswith("…")]) == 5
     assert "and 4 more" in shown
-    assert max(map(len, shown)) <= 44
+    assert max(map(len, shown)) <= 36
     assert long in titles(svg)
 
 

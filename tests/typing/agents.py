@@ -51,7 +51,6 @@ assert_type(walker.state_history, deque[StateTransition])
 assert_type(walker.max_history_depth, int)
 assert_type(walker.engagement_threshold, float)
 assert_type(walker.timeout_threshold, int)
-assert_type(walker.tick(), int)
 assert_type(walker.is_timed_out(), bool)
 walker.state = Mood.ANGRY
 walker.timeout_threshold = 2

@@ -86,7 +86,11 @@ class Steps:
 
         # from here on this is `_complete`, written out: its calls take an eighth of the fire
         try:
-            made = self._settle(run, agent, step, context)
+            if step is None or step.plan.settles or self._keeps_raised:
+                made = self._settle(run, agent, step, context)
+            else:
+                made = True
+                self._make(run, agent, step, context)
             if run.queue:
                 drain(self._definition.name, agent, run)
         finally:
@@ -203,8 +207,6 @@ class Steps:
             while step is not None:
                 self._make(run, agent, step, context)
                 made += 1
-                if engine_hooks:
-                    self._observe("transition", agent, step, context)
                 if not (step.plan.settles or run.raised):
                     break
                 if made > MOST_QUEUED_FIRES:
@@ -243,8 +245,7 @@ class Steps:
         memory = memory_of(self._definition, agent) if plan.remembers else None
         if engine_hooks:
             self._observe("transition_began", agent, edge, context)
-        if plan.before:
-            self._act(run, agent, edge, plan.before, context)
+        self._act(run, agent, edge, plan.before, context)
 
         actual = edge
         if agent.state is not edge.from_state:
@@ -263,6 +264,8 @@ class Steps:
             self._act(run, agent, edge, plan.after, context)
         if plan.started and chart._schedule is not None and agent.state == edge.to_state:
             chart._schedule.begin(chart, agent, plan.started, context)
+        if engine_hooks:
+            self._observe("transition", agent, edge, context)
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
