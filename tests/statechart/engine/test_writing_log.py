@@ -3,7 +3,6 @@
 import logging
 from collections import deque
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,8 +91,13 @@ def test_history_tells_the_truth_about_a_function_that_meddles(
 
     options: Any = {field: meddle}
     chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING, **options)], S.IDLE, logger=logger)
+
+    class Walker:
+        def __init__(self) -> None:
+            self.state, self.state_history = S.IDLE, deque[Any]()
+
     # the second one takes the fast way, if anybody does
-    for agent in [SimpleNamespace(state=S.IDLE, state_history=deque()) for _ in range(2)]:
+    for agent in (Walker(), Walker()):
         assert chart.fire(agent, "go") is S.SCROLLING
         assert [(record.from_state, record.to_state) for record in agent.state_history] == [
             (S.RESTING, S.SCROLLING)
