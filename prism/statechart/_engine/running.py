@@ -144,7 +144,7 @@ class Steps:
                 yield Choice(step.to_state, step, step)
 
     def carrying_out(
-        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any, chosen: Any
+        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any
     ) -> Iterator[Choice]:
         """Yield the steps that carry out an answer and are enabled now.
 
@@ -154,8 +154,7 @@ class Steps:
         self._chart._require_trigger(trigger)
         ask, remembered = self._asking(agent, context), partial(self._histories, agent)
         then = self._rows.reaction(agent.state if asked_in is None else asked_in, trigger)
-        possible = () if then is None else then.enabled(lambda _: True, remembered)
-        for step in [chosen] if chosen else possible:
+        for step in () if then is None else then.enabled(lambda _: True, remembered):
             arcs = step.plan.arcs
             now = self._rows.alone(agent.state, trigger, arcs)
             if step.to_state == target and now is not None and all(map(ask, arcs)):
