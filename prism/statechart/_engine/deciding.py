@@ -125,7 +125,7 @@ class Deciding(Engine[StateT]):
             raise ReasonerError(
                 f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
             )
-        return self._answer(agent, trigger, chosen, context, asked_in=state)
+        return self.fire_to(agent, trigger, chosen, context, asked_in=state)
 
     def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
         """Say of an event that nothing enables what `fire` says."""
@@ -168,19 +168,7 @@ class Deciding(Engine[StateT]):
         )
         if self._firing and self._is_queued(agent, trigger, again):
             return None
-        return self._answer(agent, trigger, target, context, asked_in=asked_in, quiet=quiet)
 
-    def _answer(
-        self,
-        agent: Any,
-        trigger: str,
-        target: Any,
-        context: Any,
-        *,
-        asked_in: Any,
-        quiet: bool = False,
-    ) -> StateT | None:
-        """Make the transition that carries out an answer, or discard the answer."""
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
@@ -189,7 +177,7 @@ class Deciding(Engine[StateT]):
             enabled = (
                 self._enabled(agent, trigger, context, target)
                 if self._steps is None
-                else self._steps.carrying_out(agent, trigger, target, context, asked_in, None)
+                else self._steps.carrying_out(agent, trigger, target, context, asked_in)
             )
             for each in enabled:
                 return self._take(agent, each, context)

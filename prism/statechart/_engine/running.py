@@ -86,7 +86,11 @@ class Steps:
 
         # from here on this is `_complete`, written out: its calls take an eighth of the fire
         try:
-            made = self._settle(run, agent, step, context)
+            if step is None or step.plan.settles or self._keeps_raised:
+                made = self._settle(run, agent, step, context)
+            else:
+                made = True
+                self._make(run, agent, step, context)
             if run.queue:
                 drain(self._definition.name, agent, run)
         finally:
@@ -140,7 +144,7 @@ class Steps:
                 yield Choice(step.to_state, step, step)
 
     def carrying_out(
-        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any, chosen: Any
+        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any
     ) -> Iterator[Choice]:
         """Yield the steps that carry out an answer and are enabled now.
 
@@ -150,8 +154,7 @@ class Steps:
         self._chart._require_trigger(trigger)
         ask, remembered = self._asking(agent, context), partial(self._histories, agent)
         then = self._rows.reaction(agent.state if asked_in is None else asked_in, trigger)
-        possible = () if then is None else then.enabled(lambda _: True, remembered)
-        for step in [chosen] if chosen else possible:
+        for step in () if then is None else then.enabled(lambda _: True, remembered):
             arcs = step.plan.arcs
             now = self._rows.alone(agent.state, trigger, arcs)
             if step.to_state == target and now is not None and all(map(ask, arcs)):
@@ -203,8 +206,6 @@ class Steps:
             while step is not None:
                 self._make(run, agent, step, context)
                 made += 1
-                if engine_hooks:
-                    self._observe("transition", agent, step, context)
                 if not (step.plan.settles or run.raised):
                     break
                 if made > MOST_QUEUED_FIRES:
@@ -243,8 +244,7 @@ class Steps:
         memory = memory_of(self._definition, agent) if plan.remembers else None
         if engine_hooks:
             self._observe("transition_began", agent, edge, context)
-        if plan.before:
-            self._act(run, agent, edge, plan.before, context)
+        self._act(run, agent, edge, plan.before, context)
 
         actual = edge
         if agent.state is not edge.from_state:
@@ -263,6 +263,8 @@ class Steps:
             self._act(run, agent, edge, plan.after, context)
         if plan.started and chart._schedule is not None and agent.state == edge.to_state:
             chart._schedule.begin(chart, agent, plan.started, context)
+        if engine_hooks:
+            self._observe("transition", agent, edge, context)
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
