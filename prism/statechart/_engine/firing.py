@@ -35,6 +35,7 @@ from prism.statechart._engine.memory import Schedule
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
+    MovedError,
     Writer,
     count_of,
     count_tick,
@@ -310,10 +311,13 @@ class Engine(Checks[StateT]):
 
         # code of the user's that runs during the commit might fire in turn, which `_act` queues
         write = self._quiet_writers.get(type(agent))
-        if arc.before or write is None or edge.leaves is not state or agent.state is not state:
+        if arc.before or write is None or edge.leaves is not state:
             return self._act(agent, arc, edge, context, state)
 
-        dwell = write(agent, edge, self._clock(), context)
+        try:
+            dwell = write(agent, edge, self._clock(), context)
+        except MovedError:
+            return self._act(agent, arc, edge, context, state)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 

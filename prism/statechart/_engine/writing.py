@@ -160,6 +160,10 @@ def _kept_beside(agent: Any) -> _Beside:
 # Writing
 
 
+class MovedError(Exception):
+    """The agent is not in the state that the transition leaves: a guard has moved it."""
+
+
 def writer_of(cls: type) -> Writer:
     """Return the writer for agents of a class.
 
@@ -212,6 +216,9 @@ def _require_arguments(cls: type) -> None:
 
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write an agent of a kept class."""
+    # asked here, since the property of the state takes three times as long
+    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
+        raise MovedError
     record = make_record(edge, time, context)
     dwell: int = agent._prism_ticks
     agent._prism_state = edge.to_state
@@ -244,9 +251,12 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
     Raises:
         AgentError: If the object takes no new values. Nothing has changed then.
+        MovedError: If it is in another state.
         Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
     before = agent.state
+    if before is not edge.from_state and before != edge.from_state:
+        raise MovedError
     record = make_record(edge, time, context)
     dwell: int | None
     try:
