@@ -25,8 +25,8 @@ from prism.telemetry.loggers import describe
 BUSY = (429, 498, 503, 529)
 """Statuses of a server that works, and takes no more requests now (498 is Groq's)."""
 
-OVERLOADED = (*BUSY, 408, 409, 425, 499, 500, 502, 504, 521, 522, 523, 524, 530, -1)
-"""Those, and statuses of failures that may pass (from 521 on Cloudflare's; -1 is ollama's)."""
+OVERLOADED = (*BUSY, 408, 409, 425, 499, 500, 502, 504, 520, 521, 522, 523, 524, 530, -1)
+"""Those, and statuses of failures that may pass (from 520 on Cloudflare's; -1 is ollama's)."""
 
 NO_SUCH_PATH = (404, 405, 501)
 MALFORMED = (400, 422)
@@ -171,12 +171,13 @@ def translated(error: Exception, where: str, seconds: float = 0.0) -> LLMError:
             return of_status(status, _body_of(error), _headers_of(error), where)
         if isinstance(each, (TimeoutError, httpx.TimeoutException)):
             limit = f" within {seconds:g} s" if seconds else ""
-            return TimedOutError(f"no complete reply from {where}{limit}")
+            why = f" ({_line(each)})" if str(each) else ""
+            return TimedOutError(f"no complete reply from {where}{limit}{why}")
         if isinstance(each, (ConnectionError, httpx.ConnectError)):
             # below Ollama's own, which gives its own advice
             kinds = (httpx.ConnectError, httpx.ConnectTimeout)
-            why = next((cause for cause in causes(each) if isinstance(cause, kinds)), each)
-            refused = UnreachableError(f"cannot reach {where} ({_line(why)})")
+            cause = next((below for below in causes(each) if isinstance(below, kinds)), each)
+            refused = UnreachableError(f"cannot reach {where} ({_line(cause)})")
             refused.is_refused = True
             return refused
         if isinstance(each, httpx.TransportError) or str(each) == "Event loop is closed":

@@ -419,6 +419,7 @@ class _Fallbacks:
         self._stop_at = stop_at
         self._counts_budget = counts_budget
         self._last: deque[bool] = deque(maxlen=WINDOW)
+        self._has_answered = False
         self._problem: str | None = None
 
     def count(self, decision: Decision) -> None:
@@ -430,8 +431,11 @@ class _Fallbacks:
 
         self._last.append(fell_back)
         count, size = sum(self._last), len(self._last)
+        if not fell_back or is_by_budget:
+            self._has_answered = True
         # a model that never answers at all is found out sooner
-        if count == size == _FIRST or (size == WINDOW and count >= self._stop_at * WINDOW):
+        never = size == _FIRST and not self._has_answered
+        if never or (size == WINDOW and count >= self._stop_at * WINDOW):
             why = f"; the last one: {reason}" if reason else ""
             self._problem = (
                 f"stopped, as {count} of the last {size} decisions fell back, and "

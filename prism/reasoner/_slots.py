@@ -164,6 +164,11 @@ class Server(ABC):
             )
 
 
+def _least_doubtful(server: Server) -> tuple[int, bool, float]:
+    """Order servers: the least failing first, then one that has answered, then the least busy."""
+    return server.failures, not server.answers, server.open / server.limit
+
+
 class Slots:
     """The slots of some servers, and the questions that wait for one, in order."""
 
@@ -187,7 +192,7 @@ class Slots:
                 raise circuit_open(able)
             await self._wait(ticket)
 
-        server = min(free, key=lambda each: (each.failures, each.open / each.limit))
+        server = min(free, key=_least_doubtful)
         server.open += 1
         cost.has_slot()
         return server
@@ -199,6 +204,7 @@ class Slots:
         try:
             await turn
         except asyncio.CancelledError:
+            self._waiting = [each for each in self._waiting if each[1] is not turn]
             # another may have the turn
             self.wake(1 if turn.done() and not turn.cancelled() else 0)
             raise
@@ -432,6 +438,8 @@ class _Asking:
             finally:
                 self._slots.give_back(server, pause)
 
+            if isinstance(outcome, ModelMissingError):
+                self._slots.pause(server, server.failed(outcome, asked_at))
             self._put_elsewhere(server, outcome)
 
     def _put_elsewhere(self, server: Server, outcome: Any) -> None:

@@ -222,8 +222,8 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     )
     assert (ran.status, ran.out) == (1, "")
     assert troubles(ran.err) == [
-        f"prism: cannot reach tiny at {host} (All connection attempts failed): check that 'ollama serve' "
-        "is running there"
+        f"prism: cannot reach tiny at {host} (All connection attempts failed): check that 'ollama "
+        "serve' is running there"
     ]
     assert not (prism.folder / "run").exists()
 

@@ -215,7 +215,7 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
         ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
         ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "gives a probability to 'resting'"),
         ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
-        ({"composing": "a lot", "scrolling": 0.2}, "the probability 'a lot'"),
+        ({"composing": "a lot", "scrolling": 0.2}, "sent an invalid reply"),
     ],
 )
 @pytest.mark.sampled(7)

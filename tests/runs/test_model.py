@@ -164,7 +164,7 @@ EVERYTHING = (None, LOAD, "/api/version", "/api/show", "/api/tags")
 FAILURES = [
     (Fault.status(401, "unauthorized"), "answered 401: unauthorized"),
     (Fault.status(500, "out of memory"), "answered 500: out of memory"),
-    (Fault.body(b"{}"), "sent an invalid reply"),
+    (Fault.body(b"yes"), "sent an invalid reply"),
     (Fault.drop(), "the connection to"),
 ]
 MENDED = "; until that is fixed, every decision will fall back (see: prism doctor)"
