@@ -192,7 +192,7 @@ def loop_time() -> float:
     """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
     All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
-    loop moves time-outs, pauses and circuit breakers together.
+    loop moves time-outs and pauses together.
     """
     # costs a third of importing the engine, and is loaded already where something is waited for
     import asyncio

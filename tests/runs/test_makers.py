@@ -27,7 +27,7 @@ from tests.kit.reasoners import answer, ask, crowd
 
 
 class Failing:
-    """A model that fails where it is told to, by which no circuit breaker opens."""
+    """A model that fails where it is told to, by which no server is given up."""
 
     def __init__(self, fails: list[bool]) -> None:
         self.fails = iter(fails)
