@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
@@ -66,11 +65,25 @@ class StandardLogger:
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
-    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
-    info: partialmethod[None] = partialmethod(log, logging.INFO)
-    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
-    error: partialmethod[None] = partialmethod(log, logging.ERROR)
-    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
+    def debug(self, event: str, **keys: Any) -> None:
+        """Record a detail."""
+        self.log(logging.DEBUG, event, **keys)
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record an event."""
+        self.log(logging.INFO, event, **keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record a warning."""
+        self.log(logging.WARNING, event, **keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record an error."""
+        self.log(logging.ERROR, event, **keys)
+
+    def critical(self, event: str, **keys: Any) -> None:
+        """Record an error that ends a program."""
+        self.log(logging.CRITICAL, event, **keys)
 
 
 class LateLogger:
@@ -88,9 +101,17 @@ class LateLogger:
     def _report(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
 
-    info: partialmethod[None] = partialmethod(_report, "info")
-    warning: partialmethod[None] = partialmethod(_report, "warning")
-    error: partialmethod[None] = partialmethod(_report, "error")
+    def info(self, event: str, **keys: Any) -> None:
+        """Report an event."""
+        self._report("info", event, **keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Report a warning."""
+        self._report("warning", event, **keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Report an error."""
+        self._report("error", event, **keys)
 
 
 class _ObservedLogger:
@@ -105,9 +126,17 @@ class _ObservedLogger:
         observe("event", LogEvent, event, level, dict(keys))
         getattr(self._logger, level)(event, **keys)
 
-    info: partialmethod[None] = partialmethod(_show, "info")
-    warning: partialmethod[None] = partialmethod(_show, "warning")
-    error: partialmethod[None] = partialmethod(_show, "error")
+    def info(self, event: str, **keys: Any) -> None:
+        """Show an event."""
+        self._show("info", event, **keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Show a warning."""
+        self._show("warning", event, **keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Show an error."""
+        self._show("error", event, **keys)
 
 
 _standard = logging.getLogger(LOGGER_NAME)
