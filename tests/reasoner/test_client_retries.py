@@ -180,9 +180,7 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
     server.fail_always(Fault.drop())
     model = Model("nimble", client=bare, patience=said)
     reasoner = Reasoner(model, mode="chat", attempts=1, **told)
-    *first, last = crowd(FAILURES_TO_REST + 1)
-    await reasoner.answer(first)
-    asking = asyncio.create_task(reasoner.answer([last]))
+    asking = asyncio.create_task(reasoner.answer(crowd(FAILURES_TO_REST + 1)))
     _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)
     assert bool(waiting) is waits
     asking.cancel()
