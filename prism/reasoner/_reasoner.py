@@ -288,7 +288,7 @@ class Reasoner(AsksModel, BaseReasoner):
         for request in requests_for(kind, questions, self._settings, rotations):
             # requests for probabilities are shared, since the agents draw from these
             is_apart = self._samples and request.kind == "name"
-            variation = draws[request.place].variation if is_apart else 0
+            variation = draws[request.place].variation if self._samples else 0
             yield replace(request, variation=variation, is_apart=is_apart)
 
     def _rotation(self, question: Question, draw: Draw) -> int:
@@ -390,7 +390,11 @@ class Reasoner(AsksModel, BaseReasoner):
             recording.failed(request, outcome)
         (by_name,) = requests_for("name", [request.question], self._settings, [request.rotation])
         return replace(
-            by_name, place=request.place, before=outcome.charge(), variation=request.variation
+            by_name,
+            place=request.place,
+            before=outcome.charge(),
+            variation=request.variation,
+            is_apart=self._samples,
         )
 
     def _lacks_chances(self, request: Request, outcome: Outcome[Reply]) -> bool:

@@ -439,12 +439,16 @@ class _Asking:
                 self._slots.give_back(server, pause)
 
             if isinstance(outcome, ModelMissingError):
-                self._slots.pause(server, server.failed(outcome, asked_at))
+                server.failed(outcome, asked_at)
             self._put_elsewhere(server, outcome)
+            # whose fault it is shows when another has answered
+            self._slots.pause(server, server.backoff(server.failures + 1))
 
     def _put_elsewhere(self, server: Server, outcome: Any) -> None:
         """Leave out a server that refused a question, or answered it uselessly."""
-        self._left = [each for each in self._left if each is not server]
+        others = [each for each in self._left if each is not server]
+        # one that was of use, rather than another useless one
+        self._left = [each for each in others if each.answers] or others
         if self._doubted is not None or not self._left:
             if isinstance(outcome, LLMError):
                 raise outcome
@@ -473,8 +477,7 @@ class _Asking:
         if self._doubted is not None:
             server, outcome = self._doubted
             is_error = isinstance(outcome, LLMError)
-            failure = outcome if is_error else LLMError("gave no valid answer")
-            self._slots.pause(server, server.failed(failure, asked_at))
+            server.failed(outcome if is_error else LLMError("gave no valid answer"), asked_at)
 
 
 def _is_given_up(server: Server) -> bool:

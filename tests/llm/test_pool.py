@@ -178,7 +178,7 @@ async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect:
     cost = Cost()
     replies = [await pool.chat(HELLO, cost=cost) for _ in range(20)]
     assert {reply.host for reply in replies} == {good.host}
-    assert cost.attempts == 20 + FAILURES_TO_REST == 20 + len(lacking.questions)
+    assert cost.attempts == 20 + len(lacking.questions) <= 20 + FAILURES_TO_REST
 
 
 @BOTH

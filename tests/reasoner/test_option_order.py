@@ -58,9 +58,9 @@ async def test_the_order_is_the_charts_unless_it_is_shuffled() -> None:
 async def test_of_many_questions_each_rotation_has_its_share() -> None:
     """Shuffled, a model that takes the first option takes each about as often."""
     with FakeOllama() as server:
-        decisions = await decided(server, 200, option_order="shuffled")
+        decisions = await decided(server, 600, option_order="shuffled")
     by_number = [Counter[Any]() for _ in OPTIONS]
-    for question, decision in zip(questions(200), decisions, strict=True):
+    for question, decision in zip(questions(600), decisions, strict=True):
         assert decision.chosen == question.options[decision.rotation]
         by_number[len(question.options) - 1][decision.rotation] += 1
     assert [sorted(counts) for counts in by_number] == [

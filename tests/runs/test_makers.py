@@ -116,7 +116,7 @@ async def test_all_models_of_a_run_are_counted_together() -> None:
         AgentState.SCROLLING,
     )
     assert len(await reasoner.decide_many(crowd(WINDOW - 1))) == WINDOW - 1
-    with pytest.raises(TooManyFallbacksError, match="stopped, as 20 of the last 20"):
+    with pytest.raises(TooManyFallbacksError, match="stopped, as 200 of the last 200"):
         await reasoner.decide_many([ask("n1")])
 
 
