@@ -84,6 +84,8 @@ def load_population(
     if path.suffix.lower() == ".jsonl":
         for record in records:
             record.require_known((*_COLUMNS, *kept))
+    else:
+        note_left_out(records, (*_COLUMNS, *kept))
 
     ids = ids_of(records)
     known = frozenset(ids)
@@ -103,8 +105,6 @@ def load_population(
         topics = tuple(agent.interests)
         posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
 
-    if path.suffix.lower() != ".jsonl":
-        note_left_out(records, (*_COLUMNS, *kept))
     return Population(agents, posts)
 
 

@@ -307,9 +307,9 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     ]
     notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
     assert notes == [
-        "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
         "ignored columns (to keep them as attributes, use 'keep'): ['Unnamed: 0.2', "
         "'Unnamed: 0.1', 'Unnamed: 0', 'user_id', 'following_count', 'follower_count', ...]",
+        "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
     ]
 
 
@@ -317,7 +317,7 @@ def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture)
     """Unknown keys of Reddit personas are left out, and repeated names told apart, with a note."""
     path = write("a.json", f"[{person(mood='calm')}, {person(pet='cat')}, {person(mood='glad')}]")
     assert [agent.agent_id for agent in load_population(path).agents] == ["a", "a#1", "a#2"]
-    renamed, left_out = (record.getMessage() for record in caplog.records)
+    left_out, renamed = (record.getMessage() for record in caplog.records)
     assert left_out.endswith("(to keep them as attributes, use 'keep'): ['mood', 'pet']")
     assert renamed.endswith("told apart by their row: ['a#1', 'a#2']")
 

@@ -86,7 +86,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.sampled(6)
 def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
-    """Wrong input ends with status 2 and one line that names it, and nothing is written."""
+    """Wrong input ends with status 2 and a line that names it, and nothing is written."""
     arguments, named = WRONG[case]
     for name, text in FILES.items():
         (prism.folder / name).write_text(
@@ -95,9 +95,10 @@ def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
     before = tree(prism.folder)
     ran = prism("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
     assert (ran.status, ran.out) == (2, "")
-    (line,) = ran.err.splitlines()
+    *notes, line = ran.err.splitlines()
     assert line.startswith("prism: ")
     assert [words for words in named if words not in line] == []
+    assert all("ignored columns" in note for note in notes)
     assert tree(prism.folder) == before
 
 
