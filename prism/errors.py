@@ -176,7 +176,7 @@ class UnreachableError(LLMError, ConnectionError):
 
 
 class CircuitOpenError(UnreachableError):
-    """Every host keeps failing, so all circuit breakers are open and none is asked now."""
+    """Every host keeps failing, and has a probe under way, so none is asked now."""
 
 
 class TimedOutError(LLMError, TimeoutError):

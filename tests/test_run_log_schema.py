@@ -250,7 +250,7 @@ async def own_loop(folder: Path) -> None:
     ):
         await reasoner.decide_many([question])
     with FakeOpenAI() as server:
-        server.fail_always(Fault.weighs({"A": 0.004, "B": 0.002, "Sure": 0.9}))
+        server.fail_always(Fault.weighs({"A": 0.6, "B": 0.3, "Sure": 0.1}))
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])

@@ -14,7 +14,6 @@ from prism.cli._screen import counted, print_heading, say
 from prism.cli._table_output import TableFormat, write
 
 if TYPE_CHECKING:
-    from prism.analysis import RunLogs
     from prism.science import Calibration
 
 
@@ -55,7 +54,6 @@ def calibrate(
         found = science.calibrate(logs, least=least, charts=known)
 
     _print(found)
-    _print_forced(logs)
     if output is not None:
         with output_file(output, runs) as file:
             file.write(found.policy.to_json().encode())
@@ -70,20 +68,3 @@ def _print(found: Calibration) -> None:
             write(table, TableFormat.TABLE, None, table.columns)
     for reason, count in found.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
-
-
-def _print_forced(logs: RunLogs) -> None:
-    """Print how many choices a model was forced to make though it preferred another answer."""
-    import polars as pl
-
-    from prism.telemetry.events import DECISION
-
-    asked = logs.scan(DECISION).filter(pl.col("option_mass").is_not_null())
-    masses, forced = (
-        asked.select(pl.len(), without=pl.col("probabilities").is_null().sum()).collect().row(0)
-    )
-    if forced:
-        say(
-            f"{forced:,} of {masses:,} choices have no probabilities, since the model gave their "
-            "options less than half of its probability: here they count as chosen"
-        )

@@ -12,6 +12,7 @@ from prism.cli._screen import Screen, plain
 if TYPE_CHECKING:
     from prism.llm import Model
 
+_DOUBT = ("doubt", "yellow")
 _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
 
 
@@ -21,10 +22,12 @@ def doctor(
     reasoner: Literal["ollama", "openai"] | None = None,
     key_variable: Annotated[str | None, typer.Option(metavar="VARIABLE")] = None,
     timeout: Annotated[float, typer.Option(min=0.1)] = 60.0,
+    strict: Annotated[bool, typer.Option("--strict")] = False,
 ) -> None:
     """Check a server and a model, and explain what is wrong and how to fix it.
 
-    The exit status is 0 if a simulation can use them, and 1 if not.
+    It asks a question in every order of its options, by letter and by name, and says how much the
+    order decides. The exit status is 0 if a simulation can use them, and 1 if not.
 
     Options:
         model: Name of the model.
@@ -33,6 +36,7 @@ def doctor(
             (vLLM, llama.cpp, LM Studio).
         key_variable: Environment variable that holds the server's key.
         timeout: Seconds to wait for one answer, and for the model to be loaded.
+        strict: Exit with status 1 also if the order of the options decides more than the question.
 
     [bold]Examples[/bold]
 
@@ -57,17 +61,19 @@ def doctor(
             load_timeout=timeout,
         )
         asked.as_client()
-    if not asyncio.run(_is_well(asked, Screen())):
+    if not asyncio.run(_is_well(asked, Screen(), strict=strict)):
         raise typer.Exit(1)
 
 
-async def _is_well(client: Model, screen: Screen) -> bool:
+async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
     """Print each result at once, and return True if a simulation can use the server."""
     well: bool | None = False
+    is_doubtful = False
     async with client:
         async for check in client.diagnose():
-            well = check.ok
-            line = Text.assemble(_MARKS[well], " ", plain(f"{check.what}: {check.found}"))
+            well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
+            mark = _DOUBT if check.is_doubtful else _MARKS[well]
+            line = Text.assemble(mark, " ", plain(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)
 
-    return bool(well)
+    return bool(well) and not (strict and is_doubtful)

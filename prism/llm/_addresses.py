@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
+from ipaddress import ip_address
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from prism.errors import FieldValueError
@@ -51,6 +52,15 @@ def same_address(host: str) -> tuple[str, str, int, str]:
     parts = _split(host)
     port = parts.port or _PORTS[parts.scheme if "://" in host else ""]
     return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
+
+
+def is_local(host: str) -> bool:
+    """Return whether an address is one of this machine."""
+    name = _split(host).hostname or ""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
 
 
 def server_key(host: str) -> tuple[str, str, int, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from time import perf_counter
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from prism.errors import (
     BadReplyError,
@@ -15,37 +17,46 @@ from prism.errors import (
     ModelMissingError,
     ReasonerError,
     TimedOutError,
+    UnreachableError,
 )
 from prism.llm._addresses import model_name
-from prism.llm._host import Host
 from prism.llm._pool import ModelPool
-from prism.reasoner._faults import (
-    UNAUTHORIZED,
-    is_permanent_refusal,
-    is_refused,
-    is_retryable,
-    lacks_path,
-)
-from prism.reasoner._model_client import Chat, Choices, Reply
-from prism.reasoner._prompts import (
+from prism.llm._servers import ModelServer, OllamaServer
+from prism.reasoner._faults import is_refused, is_retryable
+from prism.reasoner._messages import Chat, Choices, Reply
+from prism.reasoner._prompts import PromptSettings
+from prism.reasoner._questions import Question
+from prism.reasoner._requests import (
     QUESTION,
     Kind,
-    PromptSettings,
     Request,
     answered,
     chances_of,
     requests_for,
 )
-from prism.reasoner._questions import Question
 from prism.reasoner._spending import Cost
 
-_OPTIONS = {"idle": "Put the phone away", "scrolling": "Read the next post"}
+_OPTIONS = {
+    "idle": "Put the phone away",
+    "scrolling": "Read the next post",
+    "composing": "Write a post",
+}
 _ANN = SimpleNamespace(name="Ann")
 _GREETING = "Say hello."
 _MOST_LISTED = 5
 
-Look = Callable[[Host], Awaitable[str]]
-"""Examines one thing, and returns what it finds."""
+_MUCH = 0.5
+"""The part of an answer from which on the order of the options decides more than the question."""
+
+
+class Found(NamedTuple):
+    """What a look has found, and whether answers therefore mean little."""
+
+    text: str
+    is_doubtful: bool = False
+
+
+Look = Callable[[ModelServer], Awaitable[Found]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +67,13 @@ class Check:
         what: What was examined.
         ok: Whether it passed; None while a long step is running.
         found: The finding, and what to do about it; or how long the step may take.
+        is_doubtful: Whether it passed, and answers mean little.
     """
 
     what: str
     ok: bool | None
     found: str
+    is_doubtful: bool = False
 
 
 async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
@@ -72,214 +85,200 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
     Yields:
         The steps in order, each as soon as it has ended; only the last can fail.
     """
-    host = client.servers[0]
-    for what, look in (
-        ("server", _server),
-        ("model", _model),
-        ("decisions", _decisions),
-        ("load", _load),
-    ):
-        if look is _load:
-            yield Check(what, ok=None, found=f"can take up to {host.settings['load_timeout']:g} s")
-
-        check = await _check(what, look, host)
+    server = client.servers[0]
+    for what, look in (("server", _server), ("decisions", _decisions)):
+        check = await _checked(what, look, server)
         yield check
         if not check.ok:
             return
 
-    yield await _check("window", _window, host)
-    yield await _check("answer", _try_both_orders, host)
+    yield Check("load", ok=None, found=f"can take up to {server.settings['load_timeout']:g} s")
+    check = await _checked("load", _load, server)
+    yield check
+    if not check.ok:
+        return
+
+    yield await _checked("window", _window, server)
+    kinds: tuple[Kind, ...] = ("letter", "name")
+    if server.known_to_decide:
+        kinds = ("decision",)
+    for kind in kinds:
+        yield await _checked(kind, partial(_in_all_rotations, kind), server)
 
 
-async def _check(what: str, look: Look, host: Host) -> Check:
+async def _checked(what: str, look: Look, server: ModelServer) -> Check:
+    """Look, and again if the first failure may pass, as a run does."""
     began = perf_counter()
     try:
-        found = await _looked(look, host)
+        found = await _twice(look, server)
     except LLMError as error:
-        unknown = _unknown(look, host, error)
-        return Check(what, ok=unknown is not None, found=unknown or str(error))
+        is_unclear = _is_unclear(what, error)
+        return Check(what, ok=is_unclear, found=f"unknown: {error}" if is_unclear else str(error))
 
-    return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
-
-
-def _unknown(look: Look, host: Host, error: LLMError) -> str | None:
-    """Return what to say of a failure that does not show what is wrong; None of any other."""
-    if look is _try_both_orders:
-        return None
-    if lacks_path(error):
-        return host.dialect.hidden
-    if look is _window:
-        return f"unknown: {error}"
-
-    # a list of models is of use only to find a misspelt name
-    if look is _load:
-        is_unclear = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
-    elif isinstance(error, TimedOutError):
-        # some gateways collect their list from many servers
-        is_unclear = look is not _server
-    else:
-        is_unclear = not (host.dialect.lists_all or is_retryable(error))
-        is_unclear = is_unclear and error.status != UNAUTHORIZED
-
-    return f"unknown: {error}; the answer will show" if is_unclear else None
+    told = f"{found.text} ({(perf_counter() - began) * 1000:.0f} ms)"
+    return Check(what, ok=True, found=told, is_doubtful=found.is_doubtful)
 
 
-async def _looked(look: Look, host: Host) -> str:
-    """Return what a look finds, after a second one if the first failure may pass, as in a run."""
+async def _twice(look: Look, server: ModelServer) -> Found:
     try:
-        return await look(host)
+        return await look(server)
     except LLMError as error:
         if not is_retryable(error) or is_refused(error) or isinstance(error, TimedOutError):
             raise
-        return f"{await look(host)}, when asked again after: {error}"
+        found = await look(server)
+        return found._replace(text=f"{found.text}, when asked again after: {error}")
 
 
-async def _server(host: Host) -> str:
-    return f"{await host.kind()} at {host.address}"
+def _is_unclear(what: str, error: LLMError) -> bool:
+    """Return whether a failure does not show that questions would fail, too."""
+    if what in ("letter", "name", "decision"):
+        return False
+    # gateways have few paths besides that of conversations, and need not list their models
+    is_clear = (ModelMissingError, TimedOutError, UnreachableError)
+    return what == "window" or (not isinstance(error, is_clear) and error.status != 401)
 
 
-async def _model(host: Host) -> str:
-    await host.decides()
-    model, listed = host.model, await host.models()
-    if model_name(model) not in map(model_name, listed):
-        missing = f"{model} is not {_among(listed)}"
-        if not host.dialect.lists_all:
-            return f"{missing}; the server may still have it; the answer will show"
-
-        raise ModelMissingError(
-            f"{host.address} does not have the model: {missing}; "
-            f"{host.dialect.advice.no_model.format(model=model)}"
-        )
-
-    return f"{model} is available, one of {len(listed)}"
-
-
-def _among(listed: Sequence[str]) -> str:
-    if not listed:
-        return "in its list, which is empty"
+async def _server(server: ModelServer) -> Found:
+    listed = await server.models()
+    if model_name(server.model) in map(model_name, listed):
+        return Found(f"{server.address} has {server.model}, one of {len(listed)} models")
 
     more = ", ..." if len(listed) > _MOST_LISTED else ""
-    return f"among its {len(listed)}: {', '.join(listed[:_MOST_LISTED])}{more}"
+    among = f"not among its {len(listed)} models: {', '.join(listed[:_MOST_LISTED])}{more}"
+    # others serve more than they list
+    if isinstance(server, OllamaServer):
+        advice = server.no_model.format(model=server.model)
+        raise ModelMissingError(f"{server.address}: {server.model} is {among}; {advice}")
+    return Found(f"{server.address}: {server.model} is {among}; the answer will show")
 
 
-async def _decisions(host: Host) -> str:
-    decides = await host.decides()
-    if decides is None:
-        return host.dialect.hidden_decisions or host.dialect.hidden
-    if decides:
-        return "the model takes decision questions: prism will use them"
-
-    return "the model takes no decision questions: prism will chat with it"
+async def _decisions(server: ModelServer) -> Found:
+    decides = await server.decides()
+    return Found(
+        "a decision model" if decides else "no decision model: asked by letter, or by name"
+    )
 
 
-async def _window(host: Host) -> str:
-    told, asked = await host.window.look(), host.settings["window"]
-    if told is None and asked is None:
-        return "unknown: the server does not say"
-
-    whose = "" if told is None else "on the server"
-    if asked is not None and (told is None or asked < told):
-        whose = "as asked for"
-
-    return f"{host.window.tokens} tokens of prompt and reply together, {whose}"
+async def _load(server: ModelServer) -> Found:
+    await server.load(Cost())
+    return Found("loaded")
 
 
-async def _load(host: Host) -> str:
-    return await host.load()
+async def _window(server: ModelServer) -> Found:
+    reported, asked = await server.reported_window(), server.settings["window"]
+    known = [each for each in (reported, asked) if each is not None]
+    if not known:
+        return Found("unknown: the server does not say")
+    whose = "as asked for" if min(known) == asked else "on the server"
+    return Found(f"{min(known)} tokens of prompt and reply together, {whose}")
 
 
-async def try_out(host: Host, cost: Cost) -> str:
+async def try_out(server: ModelServer, cost: Cost) -> str:
     """Ask as a `Reasoner` would, with the same strictness, and return the answer in words.
 
     Raises:
         LLMError: If there is no valid answer.
     """
-    return _answers(host, (await _answer_in(host, list(_OPTIONS), cost)).told)
+    kind: Kind = "decision" if server.known_to_decide else "name"
+    return _in_words(await _chances(server, kind, 0, cost))
 
 
-async def try_text(host: Host, cost: Cost) -> str:
+async def try_text(server: ModelServer, cost: Cost) -> str:
     """Ask as a `Writer` would, and return the answer, whatever it says.
 
     Raises:
         LLMError: If there is no answer.
     """
-    return (await host.chat(Chat([{"role": "user", "content": _GREETING}]), cost)).text
+    return (await server.chat(Chat([{"role": "user", "content": _GREETING}]), cost)).text
 
 
-async def _try_both_orders(host: Host) -> str:
-    """Ask as in `try_out`, in two orders of the options, and report the effect of the order."""
-    said = await _answer_in(host, list(_OPTIONS), Cost())
-    turned = await _answer_in(host, list(_OPTIONS)[::-1], Cost())
-    apart = sum(abs(said.chances[one] - turned.chances[one]) for one in _OPTIONS) / 2
-    if not apart:
-        return _answers(host, said.told)
+async def _in_all_rotations(kind: Kind, server: ModelServer) -> Found:
+    """Ask a question in every order of its options, and report what the order decides."""
+    try:
+        said = [await _chances(server, kind, each, Cost()) for each in range(len(_OPTIONS))]
+    except DecisionsUnsupportedError:
+        return Found("the server gives no log-probabilities, so runs ask for the name of an option")
+    except _TooLittleMassError as error:
+        return Found(f"the letters have {error.mass:.0%} of the probability, so runs ask for names")
 
-    return _answers(
-        host,
-        f"{said.told}; with the options in the other order {turned.told}: the order changes "
-        f"{apart:.0%} of the answer (runs shuffle it, unless --option-order is chart)",
+    mean = {each: sum(one[each] for one in said) / len(said) for each in _OPTIONS}
+    apart = max(_distance(one, other) for one, other in combinations(said, 2))
+    by_place = [_by_place(one, number) for number, one in enumerate(said)]
+    same_place = 1 - max(_distance(one, other) for one, other in combinations(by_place, 2))
+    refused = sorted(server.dropped)
+    left_out = "".join(f"; it refuses {each}, so that is left out" for each in refused)
+    told = (
+        f"answers {_in_words(mean)} on average over {len(said)} orders of the options; the order "
+        f"changes up to {apart:.0%} of an answer"
+    )
+    if apart < _MUCH:
+        return Found(f"{told}{left_out}")
+
+    places = f" (the places have the same shares to {same_place:.0%})" if same_place > _MUCH else ""
+    return Found(
+        f"{told}{places}: a single answer says more about the place in the list than about the "
+        "question; keep the options shuffled and compare populations, or take a larger "
+        f"model{left_out}",
+        is_doubtful=True,
     )
 
 
-def _answers(host: Host, told: str) -> str:
-    refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
-    return f"answers {told}{refused}"
+def _distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the total variation distance of two distributions."""
+    return sum(abs(one[each] - other[each]) for each in one) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The answer of a model to the trial question.
-
-    Args:
-        told: The answer in words.
-        chances: The probability of each option; without probabilities, 1 for the chosen one.
-    """
-
-    told: str
-    chances: Mapping[str, float]
+def _by_place(chances: Mapping[str, float], rotation: int) -> dict[str, float]:
+    """Return the probabilities by the options' places in the prompt."""
+    options = [*_OPTIONS]
+    turned = [*options[rotation:], *options[:rotation]]
+    return {str(place): chances[each] for place, each in enumerate(turned)}
 
 
-async def _answer_in(host: Host, options: Sequence[str], cost: Cost) -> _Answer:
-    """Return the answer to the trial question, in probabilities if the host gives some."""
-    try:
-        if await host.decides() is not False:
-            with suppress(DecisionsUnsupportedError):
-                return await _asked(host, "decision", options, cost)
-
-        return await _asked(host, "chat", options, cost)
-    except ReasonerError as error:
-        raise BadReplyError(
-            f"{host.model} chose none of the options of a trial question: {error}; try "
-            "another model, such as a larger one of its kind, or one that is tuned to follow "
-            "instructions; where probabilities were asked for, --mode chat may help"
-        ) from error
+def _in_words(chances: Mapping[str, float]) -> str:
+    return ", ".join(f"{each} {chance:.0%}" for each, chance in chances.items())
 
 
-async def _asked(host: Host, kind: Kind, options: Sequence[str], cost: Cost) -> _Answer:
-    """Ask a question in the form of a run's own, and read the reply in the same way."""
-    question = Question(_ANN, "awake", "evening", tuple(options), prompt="You are tired.")
-    (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS))
-    asked: list[Request] = []
+class _TooLittleMassError(BadReplyError):
+    """The letters have too little of the probability."""
+
+    def __init__(self, mass: float) -> None:
+        super().__init__(f"the letters have {mass:.0%} of the probability")
+        self.mass = mass
+
+
+async def _chances(
+    server: ModelServer, kind: Kind, rotation: int, cost: Cost
+) -> Mapping[str, float]:
+    """Ask a question in the form of a run's own; return the probabilities of the options."""
+    request = _request(kind, rotation, [*_OPTIONS])
 
     async def ask(each: Request) -> Reply:
-        asked.append(each)
         if each.choice is not None:
             choices = Choices(each.text, {QUESTION: each.choice})
-            return chances_of(await host.systemone(choices, cost))
+            return chances_of(await server.systemone(choices, cost))
 
         messages = [{"role": "user", "content": each.text}]
-        return Reply((await host.chat(Chat(messages, each.schema), cost)).text)
+        most_tokens, chances = each.most_tokens, each.asks_chances
+        chat = Chat(messages, each.schema, most_tokens=most_tokens, chances=chances)
+        return each.read(await server.chat(chat, cost))
 
-    reply = await answered(request, ask)
-    again = ", but only when asked once more, as a run asks, too" if len(asked) > 1 else ""
-    chosen, chances = request.answer_in(reply)
-    if chances is not None:
-        chances = {option: chances[option] for option in _OPTIONS}
-        told = ", ".join(f"{each} {chances[each]:.0%}" for each in chances)
-        return _Answer(f"{told}{again}", chances)
+    try:
+        reply = await answered(request, ask)
+        if kind == "letter" and reply.chances is None:
+            raise _TooLittleMassError(reply.option_mass or 0.0)
+        chosen, chances = request.answer_in(reply)
+    except ReasonerError as error:
+        raise BadReplyError(
+            f"{server.model} chose none of the options of a trial question: {error}; try "
+            "another model, such as a larger one of its kind, or one that is tuned to follow "
+            "instructions"
+        ) from error
 
-    mass = reply.option_mass
-    lacks = "" if kind == "chat" else " without probabilities"
-    why = "" if mass is None else f", since all options together have {mass:.2g}"
-    told = f"{chosen}{lacks}{why}{again}"
-    return _Answer(told, {one: float(one == chosen) for one in options})
+    return chances or {each: float(each == chosen) for each in _OPTIONS}
+
+
+def _request(kind: Kind, rotation: int, options: Sequence[str]) -> Request:
+    question = Question(_ANN, "awake", "evening", tuple(options), prompt="You are tired.")
+    (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS), [rotation])
+    return request

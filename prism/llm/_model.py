@@ -20,7 +20,7 @@ from prism.llm._settings import (
     plain_settings,
     settings_of,
 )
-from prism.reasoner._foreign import check_client, check_model
+from prism.reasoner._clients import check_client, check_model
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check

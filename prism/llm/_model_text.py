@@ -18,6 +18,12 @@ _OTHERS = (
 """Common mistakes before the colon: neither a kind of server nor the name of a model."""
 
 
+_NAME = re.compile(
+    # the name of a model may begin with @, as in Cloudflare's, and end with its quantisation
+    r"(?P<name>.[^@]*(?:@(?:i?q\d\w*|b?f16|fp?\d+|mxfp4|\d+-?bit))?)(?:@(?P<hosts>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
 _OF_OPENAI = re.compile(r"(chat)?gpt-[345]|o[134](-|:|$)")
 """The beginnings of names that only servers with OpenAI's API know; Ollama has ``gpt-oss``."""
 
@@ -48,9 +54,8 @@ def model_in_text(text: str) -> dict[str, Any]:
         InputError: If it is invalid; the message shows no name and password.
     """
     server, rest = _server_in(text.strip())
-    # the name of a model may begin with @, as in Cloudflare's
-    place = rest.find("@", 1)
-    name, hosts = (rest, None) if place < 0 else (rest[:place], rest[place + 1 :])
+    parts = _NAME.fullmatch(rest)
+    name, hosts = (rest, None) if parts is None else parts.group("name", "hosts")
     found: dict[str, Any] = {} if server is None else {"server": server}
     found["model"] = name.strip()
     if not found["model"]:

@@ -262,12 +262,26 @@ def _problem_with_words(setting: Setting, text: str) -> str | None:
             "letters, such as OPENAI_API_KEY; the given value is not shown"
         )
 
+    if setting.name == "keep_alive" and duration(text) is None:
+        return f"must be a duration such as 5m or 1h30m, or a number of seconds, got {text!r}"
     if "\0" in text:
         return f"must hold no NUL, got {brief(text)}"
 
     return problem_with_text(text) or (
         _problem_with_host(text) if setting.name == "hosts" else None
     )
+
+
+_DURATION = re.compile(r"[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+")
+
+
+def duration(text: str) -> str | float | None:
+    """Return a duration as Ollama takes it: a number of seconds, or Go's text; None if neither."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return text if _DURATION.fullmatch(text) else None
+    return seconds if isfinite(seconds) else None
 
 
 def _problem_with_host(host: str) -> str | None:
@@ -332,6 +346,8 @@ def meant(setting: Setting, given: Any) -> Any:
         return (given,)
     if isinstance(given, bool) and setting.choices[:2] == ("false", "true"):
         return str(given).lower()
+    if setting.name == "keep_alive" and isinstance(given, (int, float)):
+        return str(given)
 
     return given
 
@@ -386,8 +402,8 @@ class AgentSettings:
     )
     mode: Mode | None = setting(
         "decision",
-        "decision asks for probabilities, chat has the model write its choice, and auto uses "
-        "decision if server and model support it.",
+        "decision asks for probabilities, chat for the name of an option, and auto for "
+        "probabilities if server and model give them.",
     )
     pick: Pick | None = setting(
         "decision", "Draw from the probabilities, or take the most likely option."
@@ -395,8 +411,7 @@ class AgentSettings:
     think: Think | None = setting(
         "request",
         "Whether the model may think before it answers; some models accept only low, medium or "
-        "high. false by default.",
-        usual=False,
+        "high. By default, the server decides.",
     )
     temperature: float | None = setting(
         "request",
@@ -460,7 +475,8 @@ class RunSettings(AgentSettings):
     )
     keep_alive: str | None = setting(
         "request",
-        "How long Ollama keeps the model loaded; {usual} by default.",
+        "How long Ollama keeps the model loaded, as in 5m, or in seconds; -1 for ever. {usual} by "
+        "default.",
         usual="30m",
         is_option=False,
     )
@@ -536,7 +552,8 @@ class RunSettings(AgentSettings):
     )
     option_order: OptionOrder | None = setting(
         help="Order of the options in the prompt: that of the chart, or shuffled (the default) "
-        "in one of at most four rotations, since models prefer certain letters and places.",
+        "in a rotation that is drawn for each decision, since models prefer certain letters and "
+        "places.",
         concerns="decision",
     )
     record_prompts: bool | None = setting(

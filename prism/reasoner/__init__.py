@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.reasoner._model_client import ModelClient
+    from prism.reasoner._messages import ModelClient
     from prism.reasoner._policy import PolicyReasoner
     from prism.reasoner._prompts import (
         STATE_DESCRIPTIONS,

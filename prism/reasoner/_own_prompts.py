@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 from prism.errors import FieldValueError, ReasonerError
@@ -19,6 +21,12 @@ from prism.statechart.states import state_text
 NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
 DOTTED_NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*(?:\.\w+)*)\}")
 """A name, or an attribute such as ``{agent.age}``; longer chains are refused later."""
+
+_BRACES = re.compile(r"\{([^{}\n]{1,200})\}")
+_WORD = re.compile(r"\s*([^\W\d]\w*)")
+
+_LARGE = 1e15
+"""Numbers from here on have an exponent in a prompt."""
 
 MAX_CHARACTERS = 4_000_000
 """Maximum length of a prompt, since a few lines can name a long variable many times."""
@@ -204,6 +212,11 @@ class OwnPrompts:
         if unknown:
             listed = ", ".join(f"{{{name}}}" for name in unknown)
             self._problems.append(f"{what} names {listed}, which is not a field: there are {KNOWN}")
+        for near in filter(_is_nearly_a_field, _BRACES.findall(given)):
+            self._problems.append(
+                f"{what} has {{{near}}}, which is nearly a field: write {{{_first_word(near)}}} or "
+                f"{{{_first_word(near)}.<name>}}, without spaces, formats, indexes or calls"
+            )
         if "memory" in template.names and not self._has_memory:
             self._problems.append(f"{what} names {{memory}}: give Reasoner a memory, too")
 
@@ -226,6 +239,17 @@ class OwnPrompts:
                 f"there are prompts for {', '.join(never)} of chart {chart.name!r}, which asks in "
                 f"{', '.join(asking)} only"
             )
+
+
+def _first_word(text: str) -> str:
+    word = _WORD.match(text)
+    return "" if word is None else word[1]
+
+
+def _is_nearly_a_field(text: str) -> bool:
+    """Return whether what stands in braces begins with a field, and is none."""
+    is_name = DOTTED_NAME.fullmatch(f"{{{text}}}") is not None
+    return not is_name and _first_word(text) in {*FIELDS, *_OPEN}
 
 
 def _is_field(name: str) -> bool:
@@ -293,12 +317,20 @@ def parameter_of(parameters: Mapping[str, Any] | None, name: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value in words: numbers with four digits, lists with commas."""
+    """Return a value in words: numbers with all of their digits, lists with commas."""
     for kinds, tell in _IN_WORDS:
         if isinstance(value, kinds):
             return tell(value)
 
     return in_words(list((identify(value) or {}).values()))
+
+
+def number_in_words(number: float) -> str:
+    """Return a number with the fewest digits that are exact, and no exponent below 1e15."""
+    text = repr(number)
+    if not isfinite(number) or abs(number) >= _LARGE:
+        return text
+    return format(Decimal(text), "f").removesuffix(".0")
 
 
 def _member_in_words(member: Enum) -> str:
@@ -312,7 +344,7 @@ def _mapping_in_words(mapping: Mapping[Any, Any]) -> str:
 _IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (Enum, _member_in_words),
     (bool, lambda value: "yes" if value else "no"),
-    (float, lambda value: f"{value:.4g}"),
+    (float, number_in_words),
     (Mapping, _mapping_in_words),
     ((set, frozenset), lambda value: ", ".join(sorted(map(in_words, value)))),
     ((list, tuple), lambda value: ", ".join(map(in_words, value))),

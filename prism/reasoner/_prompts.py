@@ -13,18 +13,14 @@ than another.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from prism._faults import place_of
-from prism.errors import LLMError, ReasonerError, UselessReplyError
-from prism.randomness import RandomStream
-from prism.reasoner._model_client import ChoiceReply, Reply
+from prism.errors import ReasonerError
 from prism.reasoner._own_prompts import (
     OwnPrompt,
     OwnPrompts,
@@ -34,8 +30,6 @@ from prism.reasoner._own_prompts import (
 )
 from prism.reasoner._questions import Question, hash_of
 from prism.reasoner._recollection import Recollection, things_in_history
-from prism.reasoner._replies._reading import parse_reasoner_response, read_probabilities
-from prism.reasoner._spending import Cost
 from prism.statechart._identity import agent_name, identify
 from prism.statechart._nesting import Configuration
 from prism.statechart.states import AgentState, state_text
@@ -503,287 +497,13 @@ def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTIN
     return f"{about}\n\n{memory}" if memory else about
 
 
-# Questions as requests
-
-Kind = Literal["decision", "chat"]
-
-Mode = Literal["auto", "decision", "chat"]
-"""The kind of requests, or ``auto`` for decisions if server and model support them."""
-
-Pick = Literal["draw", "argmax"]
-"""Whether an option is drawn from the probabilities, or the most likely one is taken."""
-
-OptionOrder = Literal["chart", "shuffled"]
-"""The order of options: that of the chart, or one of a few rotations, drawn by agent and
-question."""
-
-MOST_DECISION_BYTES = 60_000
-"""Maximum size of a decision request; servers refuse more than 64 KiB."""
-
-MOST_ROTATIONS = 4
-"""Most orders of one list of options, few enough for servers to cache the prompts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One question to a model.
-
-    Args:
-        kind: Whether it is a chat or asks for a decision.
-        question: What it asks.
-        place: Index of the question among all that were asked with it.
-        text: The prompt of a chat, or the subject of the decision.
-        choice: The question in the wire format of decision models; None in chat.
-        fault: Why it cannot be asked, such as a post that cannot be read.
-        asks_reason: Whether a chat asks for a reason beside the choice.
-        rotation: Number of options moved from the beginning of the list to its end in the prompt;
-            None for the chart's order.
-        hash: The hash of the question's chat prompt with the options in the chart's order; None if
-            it cannot be asked.
-        before: The cost of an earlier request for the same question in another way, if any.
-        variation: A number added to the seed of the model's sampling.
-        is_apart: Whether it is asked only for its agent, with the agent's own seed.
-    """
-
-    kind: Kind
-    question: Question
-    place: int
-    text: str
-    choice: Mapping[str, Any] | None = None
-    fault: Exception | None = None
-    asks_reason: bool = False
-    rotation: int | None = None
-    hash: str | None = None
-    before: Cost | None = None
-    variation: int = 0
-    is_apart: bool = False
-
-    def identity(self) -> str:
-        """Return the question as text; requests with the same identity have the same answer."""
-        options = [state_text(option) for option in self.question.options]
-        own = [self.variation] if self.is_apart else []
-        return json.dumps([self.kind, self.text, options, self.choice, *own])
-
-    def apart(self) -> Request:
-        """Return the same request only for its agent."""
-        return replace(self, is_apart=True)
-
-    def offered(self) -> tuple[Any, ...]:
-        """Return the options in the order of the prompt."""
-        options, rotation = self.question.options, self.rotation or 0
-        return (*options[rotation:], *options[:rotation])
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """JSON schema of a chat's reply."""
-        return answer_schema(self.offered(), asks_reason=self.asks_reason)
-
-    def shuffled(self, settings: PromptSettings, seed: int) -> Request:
-        """Return the request with the options of its question in another order.
-
-        Its question, and therefore its identity and the reading of its reply, do not change.
-        Requests that share an answer have the same order: it is drawn by the prompt, and also by
-        the agent and its question if the request is only for that agent.
-
-        Args:
-            settings: The contents of prompts besides the question.
-            seed: Seed of the order.
-        """
-        count = len(self.question.options)
-        rotations = min(count, MOST_ROTATIONS)
-        own = [self.variation] if self.is_apart else []
-        drawn = RandomStream(seed, "order", self.hash or "", *own).index(rotations)
-        told = replace(self, rotation=drawn * count // rotations)
-        if not told.rotation:
-            return told
-
-        turned = replace(self.question, options=told.offered())
-        text, choice = _as_asked(self.kind, turned, settings)
-        return replace(told, text=text, choice=choice)
-
-    def reworded(self, problem: Exception) -> Request:
-        """Return a request that says why its last reply was useless, and how to answer.
-
-        It is a single message, since not every client accepts a conversation. It gives a model that
-        repeats itself at temperature 0 something new to read.
-        """
-        how = "Respond with JSON only, with the letter of one option."
-        if self.kind == "chat":
-            listed = ", ".join(map(state_text, self.offered()))
-            reply = '{"next_state": "<state_value>"}'
-            how = f"Choose one of {listed}. Respond with JSON only:\n{reply}"
-
-        return replace(self, text=again(self.text, str(problem), how))
-
-    def answer_in(self, reply: Reply) -> tuple[Any, Mapping[str, float] | None]:
-        """Return the option that a reply chooses, or else its probabilities.
-
-        Raises:
-            ReasonerError: If it is not valid.
-        """
-        options = self.question.options
-        if self.kind == "decision":
-            chosen = reply.choice if reply.is_bare_choice else None
-            bare = next((option for option in options if state_text(option) == chosen), None)
-            chances = None if bare is not None else read_probabilities(reply.chances, list(options))
-            return bare, chances
-
-        for option in options:
-            # the exact reply of servers that follow the schema needs no careful reader
-            if reply.text == f'{{"next_state": "{state_text(option)}"}}':
-                return option, None
-
-        return parse_reasoner_response(reply.text, list(options)), None
-
-    def problem_in(self, reply: Reply) -> ReasonerError | None:
-        """Return why a reply cannot be used; None if it can."""
-        try:
-            self.answer_in(reply)
-        except ReasonerError as error:
-            return error
-
-        return None
-
-    def lacks(self, reply: Reply) -> int:
-        """Return 0 for a reply that can be used, else 1."""
-        return int(self.problem_in(reply) is not None)
-
-
-def requests_for(
-    kind: Kind, questions: Iterable[Question], settings: PromptSettings
-) -> Iterator[Request]:
-    """Make a separate request for every question.
-
-    Raises:
-        ReasonerError: If a prompt of the user's own does not fit a question.
-    """
-    for place, question in enumerate(questions):
-        try:
-            yield _request(kind, question, place, settings)
-        except ReasonerError:
-            raise
-        except Exception as error:
-            # an exception of the user's agent or post must not affect the other questions
-            yield Request(kind, question, place, "", fault=error)
-
-
-def _request(kind: Kind, question: Question, place: int, settings: PromptSettings) -> Request:
-    text, choice = _as_asked(kind, question, settings)
-    if choice is None:
-        asks = settings.asks_reason
-        return Request(kind, question, place, text, asks_reason=asks, hash=hash_of(text))
-
-    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    size, most, fault = len(json.dumps([text, choice])), MOST_DECISION_BYTES, None
-    if size > most:
-        fault = ReasonerError(
-            f"not asked: the request would have {size} bytes, and {most} is the limit"
-        )
-
-    same = prompt_hash(question, settings)
-    return Request(kind, question, place, text, choice, fault, hash=same)
-
-
-def _as_asked(
-    kind: Kind, question: Question, settings: PromptSettings
-) -> tuple[str, dict[str, Any] | None]:
-    """Return the text and the choice of a question's request; a chat has no choice."""
-    if kind == "chat":
-        return chat_prompt(question, settings), None
-
-    choice = decision_question(question, settings)
-    return decision_state(question, settings), choice
-
-
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
     """Return the hash of a question's prompt; None if it has none.
 
-    The hash is of the chat prompt, even if a model is asked for probabilities, so it does not
-    depend on what a server supports.
+    The hash is of the prompt by name with the options in the chart's order, however the model is
+    asked, so it does not depend on what a server supports.
     """
     try:
         return hash_of(chat_prompt(question, settings))
     except Exception:  # of the user's agent or post; asking reports it
         return None
-
-
-# Reading replies
-
-QUESTION = "q0"
-"""The name of the one question in a request to a decision model."""
-
-
-async def answered(
-    request: Request,
-    ask: Callable[[Request], Awaitable[Reply]],
-    may_repeat: Callable[[], bool] = lambda: True,
-) -> Reply:
-    """Ask, and once more in other words if the model's reply is useless; return a reply.
-
-    If the second request fails, the first reply, or its problem, is more informative.
-
-    Args:
-        request: The question.
-        ask: Sends a request.
-        may_repeat: Returns whether another request may be sent.
-
-    Raises:
-        LLMError: If there is no reply.
-    """
-    reply: Reply | None = None
-    try:
-        reply = await ask(request)
-        # a decision model would repeat its mistake
-        problem: Exception | None = request.problem_in(reply) if request.kind == "chat" else None
-    except UselessReplyError as error:
-        problem = error
-
-    if problem is not None and may_repeat():
-        with suppress(LLMError):
-            return await ask(request.reworded(problem))
-    if reply is None:
-        assert problem is not None
-        raise problem
-
-    return reply
-
-
-@dataclass(frozen=True, slots=True)
-class TextRequest:
-    """A prompt whose answer is a text.
-
-    Args:
-        text: The prompt.
-        schema: JSON Schema of the answer, if it must be JSON.
-        lacks: Returns 0 for a reply that can be used, else 1.
-        variation: A number added to the seed of the sampling.
-        choice: None, since it asks no choice question; see `Request`.
-    """
-
-    text: str
-    schema: dict[str, Any] | None
-    lacks: Callable[[Reply], int]
-    variation: int = 0
-    choice: None = None
-
-    def reworded(self, problem: str) -> TextRequest:
-        """Return the request with the problem of its last reply, as `Request.reworded` does."""
-        how = "Answer again, in another way."
-        if self.schema is not None:
-            how = f"Respond with JSON only, of this schema:\n{json.dumps(self.schema)}"
-        return replace(self, text=again(self.text, problem, how))
-
-
-def again(prompt: str, problem: str, how: str) -> str:
-    """Return a repeated prompt with the problem of the last reply."""
-    return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
-
-
-def chances_of(decided: ChoiceReply) -> Reply:
-    """Keep the parts of a decision's reply from which an answer is read."""
-    answer = decided.answers.get(QUESTION) or {}
-    chances = answer.get("probabilities")
-    if "option_mass" not in answer:
-        return Reply(chances=chances)
-
-    return Reply("", chances, answer.get("choice"), answer["option_mass"])

@@ -22,9 +22,9 @@ from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
 
-_HOW_ASKED = ("option_mass", "rotation", "sampling_seed")
+_HOW_ASKED = ("question_kind", "option_mass", "rotation", "sampling_seed")
 _OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
-_NOTHING = (None,) * 7
+_NOTHING = (None,) * 8
 """The result of `_OF_A_MODEL` for a decision that no model made."""
 
 DEFAULT_PULL = 2.0
@@ -122,6 +122,8 @@ class Decision:
         said: The reason that the model gave for its choice, if it was asked for one.
         decision_id: The id under which its prompt is recorded, if it is.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
+        question_kind: How the model was asked: as a ``decision`` model, for a ``letter`` or for the
+            ``name`` of an option.
         option_mass: Probability of all options together, if read from a model's log-probabilities.
             The rest belongs to other replies.
         rotation: How many options were moved from the beginning of the list to its end in the
@@ -138,6 +140,7 @@ class Decision:
     said: str | None = None
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
+    question_kind: str | None = None
     option_mass: float | None = None
     rotation: int | None = None
     sampling_seed: int | None = None

@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
-from prism.reasoner._model_client import Reply
-from prism.reasoner._prompts import Request
+from prism.reasoner._messages import Reply
 from prism.reasoner._questions import Decision, Question, known
+from prism.reasoner._requests import Request
 from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart._identity import agent_name, identify
@@ -140,16 +140,15 @@ def _question(question: Question) -> dict[str, Any]:
 
 def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
     """Return the prompt of a question, and the reply."""
-    if request.kind == "chat":
-        said = None if reply is None else reply.text
-        return {"asked": "chat", "prompt": request.text, "reply": said}
+    asked: dict[str, Any] = {"asked": request.kind, "prompt": request.text}
+    if request.kind == "decision":
+        return {
+            **asked,
+            "choice": request.choice,
+            "reply": None if reply is None else reply.chances,
+        }
 
-    return {
-        "asked": "decision",
-        "prompt": request.text,
-        "choice": request.choice,
-        "reply": None if reply is None else reply.chances,
-    }
+    return {**asked, "reply": None if reply is None else reply.text}
 
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:

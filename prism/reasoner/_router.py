@@ -20,6 +20,9 @@ from prism.telemetry.loggers import EventLogger
 Choose = Callable[[Any], str]
 """Returns the name of the part for an agent or an agent's id, always the same."""
 
+_FIRST = 20
+"""Number of first decisions of which at least one has to be answered."""
+
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
@@ -304,7 +307,7 @@ class Router(BaseReasoner, BaseWriter):
         switched_to = self._switched_to(asked.agent)
         found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
         answer = next((each for each in found if each is not None), None)
-        if isinstance(asked, Question) and answer is not None and _was_drawn(answer):
+        if isinstance(asked, Question) and answer is not None:
             self.skip(asked)
 
         return answer
@@ -416,6 +419,7 @@ class _Fallbacks:
         self._stop_at = stop_at
         self._counts_budget = counts_budget
         self._last: deque[bool] = deque(maxlen=WINDOW)
+        self._has_answered = False
         self._problem: str | None = None
 
     def count(self, decision: Decision) -> None:
@@ -426,11 +430,15 @@ class _Fallbacks:
             return
 
         self._last.append(fell_back)
-        count = sum(self._last)
-        if len(self._last) == WINDOW and count >= self._stop_at * WINDOW:
+        count, size = sum(self._last), len(self._last)
+        if not fell_back or is_by_budget:
+            self._has_answered = True
+        # a model that never answers at all is found out sooner
+        never = size == _FIRST and not self._has_answered
+        if never or (size == WINDOW and count >= self._stop_at * WINDOW):
             why = f"; the last one: {reason}" if reason else ""
             self._problem = (
-                f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+                f"stopped, as {count} of the last {size} decisions fell back, and "
                 f"{self._stop_at:.4g} of them is the limit{why}"
             )
 
@@ -439,12 +447,6 @@ class _Fallbacks:
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise TooManyFallbacksError(problem)
-
-
-def _was_drawn(decision: Decision) -> bool:
-    """Return whether a random number was drawn for a decision, for an option or as a seed."""
-    drawn = (decision.probabilities, decision.option_mass, decision.sampling_seed)
-    return any(each is not None for each in drawn)
 
 
 def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:

@@ -1,158 +1,18 @@
-"""The time, requests and tokens that an answer may use, and those that it has used.
-
-Retries are included.
-"""
+"""The calls, tokens and time that a run may spend, and those that an answer has cost."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import inf
 from numbers import Real
-from random import uniform
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
 
-if TYPE_CHECKING:
-    from asyncio import Timeout
-
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
-
 ResultT = TypeVar("ResultT")
-
-
-class Allowance:
-    """The time, requests and share of a budget that one question may use; no limit by default.
-
-    A question that waits for a slot while others are served is limited only by the
-    budget's deadline. The time for its answer begins with the slot, or when no question is served
-    at all, so it does not wait forever for a server that is gone.
-
-    Args:
-        budget: The shared budget of all questions; None for no limit.
-        seconds: Seconds that an answer may take, including retries.
-        most_attempts: Maximum number of requests; None leaves it to the client.
-
-    Attributes:
-        trouble: The error of the last failing server, for the message of a time-out.
-        most_attempts: Maximum number of requests.
-    """
-
-    def __init__(
-        self,
-        budget: Budget | None = None,
-        seconds: float = inf,
-        most_attempts: int | None = None,
-    ) -> None:
-        self.trouble: str = ""
-        self.most_attempts: int | None = most_attempts
-        self._budget = budget
-        self._seconds = seconds
-        self._timer: Timeout | None = None
-        self._put_at = self._slot_at = 0.0
-        self._admissions = 0
-        self._is_by_budget = False
-
-    def allows(self, attempts: int) -> bool:
-        """Return True if a further request may be sent."""
-        return self.most_attempts is None or attempts < self.most_attempts
-
-    def admitted(self) -> None:
-        """Record that the question has a slot, or uses it for another request.
-
-        A request is deducted before it is sent.
-
-        Raises:
-            BudgetSpentError: If the budget no longer allows it.
-        """
-        if self._budget is not None:
-            self._require(self._budget.take())
-
-        self._slot_at = perf_counter()
-        self._admissions += 1
-        # a retry gets another slot within the same time
-        if self._admissions == 1:
-            self._limit_to(self._seconds)
-
-    def stalled(self, is_stalled: bool) -> None:
-        """Record whether the question waits while no other is served; that time counts."""
-        if not self._admissions:
-            self._limit_to(self._seconds if is_stalled else inf)
-
-    def require_some(self) -> None:
-        """Refuse a question once the budget is spent.
-
-        Raises:
-            BudgetSpentError: If it is spent.
-        """
-        if self._budget is not None:
-            self._require(self._budget.spent())
-
-    @asynccontextmanager
-    async def lease(self, spent: Callable[[], tuple[int, int]]) -> AsyncIterator[None]:
-        """Ask the question inside the block, up to its time limit, and count what it spent.
-
-        Args:
-            spent: Returns the sent requests and their tokens at the end. A request that was
-                admitted but not sent is given back.
-
-        Raises:
-            BudgetSpentError: If the budget is spent, or its deadline ended the question.
-            TimedOutError: If the question took too long.
-        """
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
-        budget = self._budget or Budget()
-        self._put_at = self._slot_at = perf_counter()
-        timer = self._timer = asyncio.timeout(None)
-        try:
-            async with timer:
-                self._limit_to(inf)
-                self._require(budget.spent())
-                yield
-        except Exception as error:
-            if not timer.expired():
-                raise
-            if self._is_by_budget:
-                raise BudgetSpentError(budget.spent() or "budget spent") from error
-            why = f": {self.trouble}" if self.trouble else ""
-            raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error
-        finally:
-            self._timer = None
-            attempts, tokens = spent()
-            # including those of a client that did not report a slot
-            budget.add(retries=attempts - self._admissions, tokens=tokens)
-
-    def seconds_left(self) -> float:
-        """Return the seconds that the answer may still take."""
-        ends = None if self._timer is None else self._timer.when()
-        return self._seconds if ends is None else ends - loop_time()
-
-    def seconds_gone(self) -> tuple[float, float]:
-        """Return the seconds since the question was asked, and since it got its last slot."""
-        now = perf_counter()
-        return now - self._put_at, now - self._slot_at
-
-    def _require(self, spent: str | None) -> None:
-        if spent is not None:
-            raise BudgetSpentError(spent)
-
-    def _limit_to(self, seconds: float) -> None:
-        """End the question after some seconds, or with the budget."""
-        timer = self._timer
-        if timer is None:
-            return
-
-        left = None if self._budget is None else self._budget.seconds_left()
-        self._is_by_budget = left is not None and left < seconds
-        limit = left if self._is_by_budget and left is not None else seconds
-        timer.reschedule(None if limit == inf else loop_time() + limit)
 
 
 @dataclass(slots=True)
@@ -307,15 +167,6 @@ class Budget:
         return max(0.0, self._deadline - book.seconds(now))
 
 
-# Asking again
-
-
-def random_backoff(attempt: int) -> float:
-    """Return a random pause after a failure; its bound doubles with every attempt."""
-    longest = _FIRST_PAUSE_SECONDS * 2.0 ** min(attempt - 1, 30)
-    return uniform(0, min(longest, _LONGEST_PAUSE_SECONDS))
-
-
 # Clocks and checks
 
 
@@ -341,7 +192,7 @@ def loop_time() -> float:
     """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
     All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
-    loop moves time-outs, pauses and circuit breakers together.
+    loop moves time-outs and pauses together.
     """
     # costs a third of importing the engine, and is loaded already where something is waited for
     import asyncio
@@ -367,8 +218,16 @@ def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
         raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-GIVEN_UP = "cancelled before an answer came"
-"""The fault of a cancelled request, such as one whose time was up."""
+# What answers cost
+
+MOST_TOKENS = 10_000_000
+"""Larger token counts are ignored, since no model reads or writes so many at once."""
+
+COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
+"""Keys of the cost that a decision's event always has."""
+
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired")
+"""Keys of the cost that it has if known."""
 
 
 @dataclass(slots=True)
@@ -381,7 +240,7 @@ class Attempt:
         seconds: How long it took.
         model: The model, if known.
         host: The server, without credentials, if known.
-        reply: The decoded body of the reply, or None.
+        reply: The body of the reply, or None.
         fault: The failure, if any.
         input_tokens: Tokens that the model read, if known.
         output_tokens: Tokens that it wrote, if known.
@@ -403,27 +262,20 @@ class Attempt:
         return {name: value for name, value in known.items() if value is not None}
 
 
-Trail = list[Attempt]
-"""The requests of one question in order; simultaneous ones by when they ended."""
-
-
-_MOST_NANOSECONDS = 10**16
-"""Longer durations, above four months, are ignored."""
-
-MOST_TOKENS = 10_000_000
-"""Larger token counts are ignored, since no model reads or writes so many at once."""
-
-_MOST_REASON = 40
-
-
 @dataclass(slots=True)
 class Cost:
     """The cost of an answer from a model.
 
-    A `Reasoner` makes one for each request and passes it to the client, which adds to it as it
-    sends requests, so the cost is known however the call ends. One decision has the cost of a
-    request. Other decisions that used the same answer have no attempts and no tokens, so that costs
-    can be added up.
+    A `Reasoner` makes one for each question and passes it to the client, which adds every request
+    that it sends, so the cost is known however the call ends::
+
+        attempt = cost.began(model, address, request)
+        ...
+        cost.replied(attempt, reply, tokens_read, tokens_written)
+        cost.ended(attempt)
+
+    One decision has the cost of a request. Other decisions that used the same answer have no
+    attempts and no tokens, so that costs can be added up.
 
     Args:
         latency: Seconds from question to answer: ``queue_seconds`` plus ``request_seconds``.
@@ -432,19 +284,16 @@ class Cost:
         attempts: Requests sent; 0 if none could be sent.
         input_tokens: Tokens that the model read, if known.
         output_tokens: Tokens that it wrote, if known.
-        queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
-            and for the budget, pauses between attempts, and earlier requests that failed. None if
-            no question was asked.
-        request_seconds: Seconds of the last request; 0 if none was sent, None if no question was
-            asked.
-        total_duration: Nanoseconds of the last reply, as reported by Ollama.
+        queue_seconds: Seconds of the latency before and after the last request: waiting for a slot,
+            pauses between attempts, and earlier requests that failed.
+        request_seconds: Seconds of the last request; 0 if none was sent.
         done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` if it
             ran out of tokens.
         repaired: True if the question was asked again in other words because its reply was useless;
             otherwise None.
-        allowance: The time that the question may take. A client with its own slots tells it when
-            the question gets one (``Allowance.admitted``), and when it waits while nothing is
-            served.
+        budget: Pays for the requests.
+        most_attempts: Maximum number of requests; None leaves it to the client.
+        on_slot: Called when the question gets a slot, from which on its time counts.
         trail: The separate requests, if they are recorded.
     """
 
@@ -456,13 +305,88 @@ class Cost:
     output_tokens: int | None = None
     queue_seconds: float | None = None
     request_seconds: float | None = None
-    total_duration: int | None = None
     done_reason: str | None = None
     repaired: bool | None = None
-    allowance: Allowance = field(default_factory=Allowance, repr=False, compare=False)
-    trail: Trail | None = field(default=None, repr=False, compare=False)
-    _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
-    _has_left: bool = field(default=False, init=False, repr=False, compare=False)
+    budget: Budget | None = field(default=None, repr=False, compare=False)
+    most_attempts: int | None = field(default=None, repr=False, compare=False)
+    on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
+    trail: list[Attempt] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def allows_another(self) -> bool:
+        """Whether a further request may be sent."""
+        return self.most_attempts is None or self.attempts < self.most_attempts
+
+    def has_slot(self) -> None:
+        """Note that the question got a slot."""
+        if self.on_slot is not None:
+            self.on_slot()
+
+    def began(self, model: str | None, host: str | None, request: str | None = None) -> Attempt:
+        """Note that a request is being sent.
+
+        Raises:
+            BudgetSpentError: If the budget does not allow it.
+        """
+        if self.budget is not None and (spent := self.budget.take()) is not None:
+            raise BudgetSpentError(spent)
+
+        self.attempts += 1
+        self.model, self.host = model or self.model, host or self.host
+        attempt = Attempt(request, model=self.model, host=self.host)
+        attempt.seconds = -perf_counter()
+        if self.trail is not None:
+            self.trail.append(attempt)
+        return attempt
+
+    def replied(
+        self, attempt: Attempt, reply: str | None = None, read: Any = None, written: Any = None
+    ) -> None:
+        """Note a reply, and the tokens that its server reports; impossible counts are ignored."""
+        attempt.reply = reply
+        attempt.input_tokens, attempt.output_tokens = count_of(read), count_of(written)
+        _count(self, attempt.input_tokens, attempt.output_tokens)
+        if self.budget is not None:
+            self.budget.add(tokens=(attempt.input_tokens or 0) + (attempt.output_tokens or 0))
+
+    def ended(self, attempt: Attempt, fault: str | None = None) -> None:
+        """Note that a request has ended."""
+        attempt.seconds = round(perf_counter() + (attempt.seconds or 0.0), 6)
+        attempt.fault = fault
+        self.request_seconds = attempt.seconds
+
+    def settle(self, latency: float) -> None:
+        """Record the whole latency, from which the waiting time follows."""
+        self.latency = round(latency, 6)
+        self.request_seconds = min(self.request_seconds or 0.0, self.latency)
+        self.queue_seconds = round(self.latency - self.request_seconds, 6)
+
+    def follow(self, later: Cost) -> None:
+        """Add a further request for the same question, sent after this one had ended."""
+        self._add(later)
+        self.model, self.host = later.model or self.model, later.host or self.host
+        self.done_reason = later.done_reason
+        self.repaired = self.repaired or later.repaired
+        self.request_seconds = later.request_seconds
+        self.settle(self.latency + later.latency)
+
+    def precede(self, earlier: Cost) -> None:
+        """Add an earlier request for the same question in another way."""
+        last = self.request_seconds
+        self._add(earlier)
+        self.request_seconds = last
+        self.settle(self.latency + earlier.latency)
+
+    def _add(self, other: Cost) -> None:
+        self.attempts += other.attempts
+        _count(self, other.input_tokens, other.output_tokens)
+        if other.trail is not None:
+            self.trail = [*(self.trail or ()), *other.trail]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written, if known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
 
     @property
     def cut_short(self) -> str:
@@ -470,145 +394,11 @@ class Cost:
         if self.done_reason != "length":
             return ""
 
-        wrote = "" if self.output_tokens is None else f", after {self.output_tokens} tokens"
+        wrote = "" if self.output_tokens is None else f" after {self.output_tokens} tokens"
         return (
-            f"; it ran out of tokens{wrote}, including those for its thoughts: allow more "
-            "(--reply-tokens, --window), or less thinking"
+            f"; the model was still writing{wrote}: allow more (--reply-tokens, --window), or less "
+            "thinking"
         )
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether a request is under way."""
-        return self._sent_at is not None
-
-    def request_began(self, request: str | None = None) -> None:
-        """Note that a request is being sent; its time counts until `request_ended`.
-
-        Args:
-            request: The body of the request, if known.
-        """
-        self.attempts += 1
-        self._sent_at, self._has_left = perf_counter(), False
-        if self.trail is not None:
-            self.trail.append(Attempt(request))
-
-    def request_left(self) -> None:
-        """Note that the first bytes of the open request have been sent."""
-        self._has_left = True
-
-    def request_replied(self, reply: str) -> None:
-        """Note the reply, for recording."""
-        if self.trail:
-            self.trail[-1].reply = reply
-
-    def request_failed(self, fault: str) -> None:
-        """Note the failure of the open request, for recording."""
-        if self.trail and self.has_begun:
-            self.trail[-1].fault = fault
-
-    def request_cancelled(self) -> None:
-        """Note that the open request was cancelled; it does not count if nothing was sent."""
-        if self._sent_at is None or self._has_left:
-            return
-
-        self.attempts -= 1
-        self._sent_at = None
-        if self.trail:
-            self.trail.pop()
-
-    def request_ended(self) -> None:
-        """Note that the open request has ended, with or without a reply."""
-        if self._sent_at is None:
-            return
-
-        self.request_seconds = round(perf_counter() - self._sent_at, 6)
-        self._sent_at = None
-        if self.trail:
-            last = self.trail[-1]
-            last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
-            if last.reply is None and last.fault is None:
-                last.fault = GIVEN_UP
-
-    def another(self) -> Cost:
-        """Return the cost of one of several simultaneous requests, to `add` at the end."""
-        return Cost(allowance=self.allowance, trail=None if self.trail is None else [])
-
-    def add_tokens(self, read: int | None, written: int | None) -> None:
-        """Add the tokens of one reply; None leaves a count as it is.
-
-        So does an impossible count, below 0 or above 10 million, which some servers report.
-        """
-        read, written = count_of(read), count_of(written)
-        _count(self, read, written)
-        if self.trail:
-            _count(self.trail[-1], read, written)
-
-    def note_reply(self, reply: Any, counts: Iterable[Sequence[str]] = ((), ())) -> None:
-        """Note what a reply of any kind tells of its tokens and its end.
-
-        Args:
-            reply: The reply.
-            counts: The names of the tokens that were read, and of those that were written.
-        """
-        usage = first(reply, "usage_details", "usage")
-        told = ((first(usage, *names), first(reply, *names)) for names in counts)
-        self.add_tokens(*(own if count is None else count for count, own in told))
-        self.total_duration = _whole_number(first(reply, "total_duration"), _MOST_NANOSECONDS)
-        reason = first(choice_in(reply), "done_reason", "finish_reason")
-        self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
-
-    def add(self, request: Cost) -> None:
-        """Add the cost of a request, which becomes the last one."""
-        if not request.attempts:
-            return
-
-        self.attempts += request.attempts
-        _count(self, request.input_tokens, request.output_tokens)
-        if self.trail is not None:
-            self.trail.extend(request.trail or ())
-
-        self.model, self.host = request.model or self.model, request.host or self.host
-        self.request_seconds, self.done_reason = request.request_seconds, request.done_reason
-        self.total_duration = request.total_duration
-
-    def follow(self, request: Cost) -> None:
-        """Add a further request for the same question, sent after the first had ended."""
-        latency = self.latency + request.latency
-        self.model, self.host = request.model or self.model, request.host or self.host
-        if request.trail is not None and self.trail is None:
-            self.trail = []
-        self.add(request)
-        self.repaired = self.repaired or request.repaired
-
-        self.latency = round(latency, 6)
-        self.request_seconds = self.request_seconds or 0.0
-        self.queue_seconds = round(self.latency - self.request_seconds, 6)
-
-    def precede(self, request: Cost) -> None:
-        """Add an earlier request for the same question in another way."""
-        self.attempts += request.attempts
-        _count(self, request.input_tokens, request.output_tokens)
-        self.latency = round(self.latency + request.latency, 6)
-        self.queue_seconds = round((self.queue_seconds or 0.0) + request.latency, 6)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens read and written, if known."""
-        return (self.input_tokens or 0) + (self.output_tokens or 0)
-
-    def settle(self, latency: float, since_slot: float | None = None) -> None:
-        """Record the whole latency, from which the waiting time follows.
-
-        Args:
-            latency: Seconds from asking until now.
-            since_slot: Seconds since it got its slot, for a client that does not time its requests.
-        """
-        self.request_ended()
-        if self.attempts and self.request_seconds is None and since_slot is not None:
-            self.request_seconds = round(since_slot, 6)
-        self.latency = round(latency, 6)
-        self.request_seconds = min(self.request_seconds or 0.0, self.latency)
-        self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
@@ -625,45 +415,70 @@ class Cost:
         )
 
 
-def _count(counts: Attempt | Cost, read: int | None, written: int | None) -> None:
+def _count(cost: Cost, read: int | None, written: int | None) -> None:
     """Add the tokens of a reply; None leaves a count as it is."""
     if read is not None:
-        counts.input_tokens = (counts.input_tokens or 0) + read
+        cost.input_tokens = (cost.input_tokens or 0) + read
     if written is not None:
-        counts.output_tokens = (counts.output_tokens or 0) + written
-
-
-def first(thing: Any, *names: str) -> Any:
-    """Return the first of these keys or attributes that has a value."""
-    for name in names:
-        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-        if value is not None:
-            return value
-
-    return None
-
-
-def choice_in(reply: Any) -> Any:
-    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
-    choices = first(reply, "choices")
-    return choices[0] if isinstance(choices, list) and choices else reply
-
-
-COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
-"""Keys of the cost that a decision's event always has."""
-
-KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "total_duration", "done_reason", "repaired")
-"""Keys of the cost that it has if known."""
+        cost.output_tokens = (cost.output_tokens or 0) + written
 
 
 def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
-    return _whole_number(value, MOST_TOKENS)
-
-
-def _whole_number(value: Any, most: int) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 <= value <= most else None
+    return value if is_number and 0 <= value <= MOST_TOKENS else None
+
+
+class Clock:
+    """The time limit of one answer, which counts from its slot on; the budget's counts always.
+
+    Args:
+        seconds: Seconds for the answer, including retries.
+        budget: The budget, which may have a deadline.
+        trouble: Returns what the servers have failed with, for the message of a time-out.
+    """
+
+    def __init__(self, seconds: float, budget: Budget, trouble: Callable[[], str] = str) -> None:
+        # costs a third of importing the engine, and is loaded already where a model is asked
+        from asyncio import timeout
+
+        self._seconds, self._budget, self._trouble = seconds, budget, trouble
+        self._put_at = perf_counter()
+        self._has_slot = False
+        self._timer = timeout(budget.seconds_left())
+
+    def start(self) -> None:
+        """Let the time count; a retry gets another slot within the same time."""
+        if not self._has_slot:
+            self._has_slot = True
+            left = self._budget.seconds_left()
+            limit = self._seconds if left is None else min(left, self._seconds)
+            self._timer.reschedule(loop_time() + limit)
+
+    @property
+    def latency(self) -> float:
+        """The seconds since the question was put."""
+        return perf_counter() - self._put_at
+
+    async def __aenter__(self) -> Clock:
+        """Begin to wait for a slot."""
+        await self._timer.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> None:
+        """Stop the time.
+
+        Raises:
+            BudgetSpentError: If the budget's deadline has ended the question.
+            TimedOutError: If the question took too long.
+        """
+        try:
+            await self._timer.__aexit__(*raised)
+        except TimeoutError as error:
+            if spent := self._budget.spent():
+                raise BudgetSpentError(spent) from error
+            why = f": {trouble}" if (trouble := self._trouble()) else ""
+            raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error
 
 
 @dataclass(slots=True)

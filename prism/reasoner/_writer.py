@@ -15,12 +15,12 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.randomness import RandomStream
+from prism.reasoner._asking import AsksModel, Limits
 from prism.reasoner._faults import OtherLoopError, is_permanent_refusal
-from prism.reasoner._model_client import Reply
+from prism.reasoner._messages import Reply
 from prism.reasoner._policy import SEEDS
-from prism.reasoner._prompts import TextRequest
-from prism.reasoner._reasoner import AsksModel, Limits
 from prism.reasoner._recording import record_text
+from prism.reasoner._requests import TextRequest
 from prism.reasoner._spending import Cost, require_loop
 from prism.reasoner._texts import (
     BaseWriter,
@@ -91,7 +91,7 @@ class Writer(AsksModel, BaseWriter):
             if not found.has_failed:
                 return found
 
-        found = await self._asked(call)
+        found = await self._answered(call)
         if key is not None and self._replies is not None and not found.has_failed:
             self._replies.put(key, Reply(found.text or ""))
 
@@ -114,18 +114,19 @@ class Writer(AsksModel, BaseWriter):
         own = RandomStream(self._seed, "text", *name, call.occasion)
         return call.variation + own.index(SEEDS)
 
-    async def _asked(self, call: TextCall) -> Written:
+    async def _answered(self, call: TextCall) -> Written:
         """Ask until there is a usable text, or no request is left."""
         asked = request = TextRequest(
             call.prompt,
             None if call.schema is None else dict(call.schema),
             lambda said: int(read_as(call, said.text, "model").has_failed),
+            most_tokens=_most_tokens(call),
         )
         total, text, seed = Cost(), None, self._variation_of(call)
         while True:
             is_repaired = request is not asked
             cost = Cost(repaired=is_repaired or None)
-            cost.allowance.most_attempts = _left_of(call, total)
+            cost.most_attempts = _left_of(call, total)
             varied = replace(request, variation=seed + total.attempts)
             found, is_useless, is_final = await self._asked_once(call, varied, cost)
             total.follow(cost)
@@ -146,7 +147,7 @@ class Writer(AsksModel, BaseWriter):
     ) -> tuple[Written, bool, bool]:
         """Return the result of a request, whether it was useless, and whether it is final."""
         try:
-            found = read_as(call, (await self._reply(request, cost)).text, "model")
+            found = read_as(call, (await self._asked(request, cost)).text, "model")
         except OtherLoopError:
             raise
         except Exception as error:  # of the client, which may be the user's own
@@ -162,3 +163,16 @@ class Writer(AsksModel, BaseWriter):
 def _left_of(call: TextCall, total: Cost) -> int | None:
     """Return how many further requests a call allows; None leaves it to the client."""
     return None if call.most_requests is None else call.most_requests - total.attempts
+
+
+_MOST_TOKENS = 4096
+"""Tokens that a text may have, thoughts included, if nothing says how long it is."""
+
+_LEAST_TOKENS = 512
+
+
+def _most_tokens(call: TextCall) -> int:
+    """Return the tokens that a reply may have: one for each character that is asked for."""
+    members = (call.schema or {}).get("properties", {})
+    length = members.get("text", {}).get("maxLength") if len(members) == 1 else None
+    return _MOST_TOKENS if length is None else max(_LEAST_TOKENS, length)

@@ -336,6 +336,7 @@ def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | Non
         _cost_of(event),
         said=event.get("said"),
         prompt_hash=event.get("prompt_hash"),
+        question_kind=event.get("question_kind"),
         option_mass=event.get("option_mass"),
         rotation=event.get("rotation"),
         sampling_seed=event.get("sampling_seed"),

@@ -304,8 +304,7 @@ class CountingClient:
         return False
 
     def _count(self, prompt: str, reply: str, cost: Cost) -> None:
-        if cost.allowance is not None:
-            cost.allowance.admitted()
+        cost.ended(cost.began(self.model, None))
         self._counts["calls"] += 1
         self._counts["texts"] += self._writes
         self._counts["input_tokens"] += count_tokens(prompt)

@@ -13,8 +13,8 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._doctor import try_out, try_text
-from prism.llm._host import Host
 from prism.llm._pool import ModelPool
+from prism.llm._servers import ModelServer
 from prism.reasoner._faults import is_permanent_refusal, is_refused
 from prism.statechart import Cost, Reasoner, Writer
 
@@ -26,7 +26,7 @@ _SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
-Look = Callable[[Host, Cost], Awaitable[str]]
+Look = Callable[[ModelServer, Cost], Awaitable[str]]
 """Asks a server a trial question of the kind that the run asks."""
 
 
@@ -159,7 +159,7 @@ async def _warm_up(
 
 
 async def _judge(
-    host: Host, error: LLMError | None, limit: float | None, look: Look, cost: Cost
+    host: ModelServer, error: LLMError | None, limit: float | None, look: Look, cost: Cost
 ) -> LLMError | None:
     """Return what prevents a server from answering questions, if anything."""
     if error is None or isinstance(error, _WILL_FALL_BACK):
@@ -173,7 +173,7 @@ async def _judge(
         return error
 
 
-async def _tried(host: Host, look: Look, cost: Cost) -> LLMError | None:
+async def _tried(host: ModelServer, look: Look, cost: Cost) -> LLMError | None:
     """Return what prevents a server from answering after several tries, if anything."""
     trouble: LLMError | None = None
     for _ in range(_TRIALS):

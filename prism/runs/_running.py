@@ -18,8 +18,8 @@ from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._credentials import with_credentials
-from prism.reasoner._pool import Pool
 from prism.reasoner._router import Router, costs_by_model
+from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
 from prism.runlog._prompts import PRIVATE
 from prism.runs._assigned import NO_LATER, Later
@@ -595,12 +595,12 @@ def _requests_of(askers: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _hosts_of(pools: Iterable[Pool[Any]]) -> list[dict[str, Any]]:
+def _hosts_of(pools: Iterable[Pool]) -> list[dict[str, Any]]:
     return [
         {
             "address": host.address,
-            "in_flight": host.traffic.in_flight,
-            "limit": host.traffic.limit,
+            "in_flight": host.open,
+            "limit": host.limit,
         }
         for pool in pools
         for host in pool.servers

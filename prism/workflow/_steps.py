@@ -13,7 +13,7 @@ from prism.errors import PrismError, ReplayError
 from prism.expressions import Budget, Expression, ExpressionError
 from prism.expressions._budget import MAX_SPENT
 from prism.reasoner._own_prompts import PromptError
-from prism.reasoner._prompts import again
+from prism.reasoner._requests import again
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.runs._lent import Lent

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("polars")
 
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama
 from tests.kit.choosing import by_shares, logged
 from tests.kit.commands import Prism
 
@@ -23,21 +23,6 @@ def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
     assert ran.status == 0
     shares = json.loads((prism.folder / "policy.json").read_text())["evaluating"]["decides"]
     assert sum(shares.values()) == pytest.approx(1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("mass", "told"), [(1.0, False), (0.2, True)])
-def test_choices_without_probabilities_are_counted(prism: Prism, mass: float, told: bool) -> None:
-    """A model that meant to say something else is told of: its choices were forced."""
-    with FakeOpenAI() as server:
-        weights = dict.fromkeys("ABCD", mass / 4)
-        server.fail_always(Fault.weighs({**weights, "Sure": 1 - mass}))
-        asked = ("--reasoner", "openai", "--mode", "decision", "--model", "llama3.2")
-        asked = (*asked, "--host", server.host)
-        prism("simulate", "--agents", 40, "--rounds", 2, "--seed", 7, *asked, "--out", "model")
-    found = prism("calibrate", "model")
-    assert found.status == 0
-    assert ("have no probabilities" in found.out) is told
 
 
 def test_a_run_in_which_every_decision_fell_back_is_refused(prism: Prism) -> None:

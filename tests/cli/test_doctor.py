@@ -9,17 +9,17 @@ from tests.kit.commands import Prism
 
 def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     """Every check is a line, and the exit status is 0 if a simulation can use the server."""
+    server.choose = lambda asked: "idle"
     ran = prism("doctor", "--model", "nimble", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
     steps = [
         ["ok", "server"],
-        ["ok", "model"],
         ["ok", "decisions"],
         ["...", "load"],
         ["ok", "load"],
         ["ok", "window"],
-        ["ok", "answer"],
+        ["ok", "decision"],
     ]
     assert told == steps
 
@@ -29,7 +29,7 @@ def test_an_unreachable_server_is_wrong(prism: Prism, server: FakeOllama) -> Non
     server.stop()
     ran = prism("doctor", "--model", "nimble", "--host", server.host)
     assert (ran.status, ran.err) == (1, "")
-    assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
+    assert ran.out.startswith(f"wrong server: cannot reach nimble at {server.host}")
 
 
 def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: FakeOllama) -> None:
@@ -38,16 +38,24 @@ def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: Fak
     with prism.start("doctor", "--model", "nimble", "--host", server.host) as process:
         watchdog = Timer(60, process.kill)
         watchdog.start()
-        told = [process.stdout.readline() for _ in range(4)]
+        told = [process.stdout.readline() for _ in range(3)]
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate()
         watchdog.cancel()
     assert [line.split(":")[0].split() for line in told] == [
         ["ok", "server"],
-        ["ok", "model"],
         ["ok", "decisions"],
         ["...", "load"],
     ]
     assert told[-1] == "...   load: can take up to 60 s\n"
     assert rest == ""
     assert process.returncode != 0
+
+
+def test_a_place_that_decides_is_a_doubt(prism: Prism, server: FakeOllama) -> None:
+    """A model that takes the first place can be used; with --strict the status is 1."""
+    arguments = ("doctor", "--model", "llama3.2", "--host", server.host)
+    server.models = ("llama3.2",)
+    ran = prism(*arguments)
+    assert (ran.status, ran.out.count("doubt letter: ")) == (0, 1)
+    assert prism(*arguments, "--strict").status == 1

@@ -42,7 +42,7 @@ def log(prism: Prism) -> Prism:
 
 def simulated(server: FakeOllama, folder: Path, *options: str) -> Path:
     """Make a run of a model, and return its folder."""
-    asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host)
+    asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat")
     size = ("--agents", 8, "--rounds", 3, "--seed", 5)
     said = Prism(folder.parent)("simulate", *size, *asking, "--out", folder, *options)
     assert said.status == 0, said.err

@@ -202,15 +202,10 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     offered = []
     for request in chats_of(server):
         assert request["model"] == "tiny"
-        choice = request["format"]["properties"].pop("next_state")
-        assert request["format"] == {
-            "type": "object",
-            "properties": {},
-            "required": ["next_state"],
-        }
-        assert choice.pop("type") == "string"
-        offered.append(choice.pop("enum"))
-        assert not choice
+        assert request["format"]["required"] == ["letter"]
+        letter = request["format"]["properties"]["letter"]
+        offered.append(list(json.loads(letter["description"]).values()))
+        assert letter["enum"] == [*"ABCDEFGH"[: len(offered[-1])]]
     assert sorted(offered) == sorted(event["options"] for event in decisions)
     acts = ["composing", "engaging_like", "engaging_reply", "engaging_reshare", "scrolling"]
     assert acts in offered
@@ -227,8 +222,8 @@ def test_a_run_without_its_server_does_not_begin(prism: Prism) -> None:
     )
     assert (ran.status, ran.out) == (1, "")
     assert troubles(ran.err) == [
-        f"prism: cannot reach {host} (All connection attempts failed): check that 'ollama serve' "
-        "is running there"
+        f"prism: cannot reach tiny at {host} (All connection attempts failed): check that 'ollama "
+        "serve' is running there"
     ]
     assert not (prism.folder / "run").exists()
 

@@ -29,6 +29,8 @@ IMPORTED = (
     "anyio._backends._asyncio",
     "colorama",
     "httpx",
+    # before anything is frozen: its plugin for trio looks at who refers to a generator
+    "hypothesis",
     "jsonschema",
     "prism.agents",
     "prism.cli",

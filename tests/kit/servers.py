@@ -74,7 +74,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pools that a run makes ask again at once after a failure."""
-    monkeypatch.setattr("prism.reasoner._pool.random_backoff", lambda state: 0.0)
+    monkeypatch.setattr("prism.reasoner._slots.random_backoff", lambda state: 0.0)
 
 
 @pytest.fixture

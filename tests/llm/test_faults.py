@@ -1,7 +1,6 @@
-"""What a server does wrong, as one tree of errors."""
+"""What a server does wrong, as one tree of errors, in both dialects."""
 
 import asyncio
-import re
 import socket
 from typing import Any
 
@@ -15,36 +14,52 @@ from prism.errors import (
     OverloadedError,
     TimedOutError,
     UnreachableError,
+    UselessReplyError,
 )
-from prism.llm._bad_replies import NoConnectionError
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.server_faults import FAULTS
-from tests.kit.servers import HELLO, QUESTION, Connect
+from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Serve
+
+NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
+FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
+    "dropped": (Fault.drop(), UnreachableError, "the connection to .* broke"),
+    "cut short": (Fault.drop_midway(), UnreachableError, "the connection to .* broke"),
+    "silent": (Fault.hang(), TimedOutError, "no complete reply from tiny at .* within 5 s"),
+    "half a body": (Fault.stall(), TimedOutError, "within 5 s"),
+    "slow body": (Fault.trickle(), TimedOutError, "within 5 s"),
+    "429": (Fault.status(429, "busy"), OverloadedError, "answered 429: busy$"),
+    "502": (Fault.status(502, "busy"), OverloadedError, "answered 502: busy$"),
+    "500": (Fault.status(500, body=b""), OverloadedError, "answered 500: "),
+    "no model": (Fault.status(404, body=NOT_FOUND), ModelMissingError, "not found: .*tiny"),
+    "no path": (Fault.status(404, body=b"404 page not found"), BadReplyError, "answered 404: "),
+    "400": (Fault.status(400, "bad\nformat"), LLMError, "answered 400: bad format"),
+    "null error": (Fault.status(500, body=b'{"error": null}'), OverloadedError, "answered 500: "),
+    "error list": (Fault.status(503, body=b'["busy"]'), OverloadedError, "answered 503: "),
+    "a page": (Fault.status(503, body=b"<html>"), OverloadedError, "answered 503: a web page$"),
+    "a page with 200": (Fault.body(b"<html>Sign in"), BadReplyError, "sent an invalid reply"),
+    "not JSON": (Fault.body(b"yes"), BadReplyError, "sent an invalid reply"),
+    "no body": (Fault.body(b""), BadReplyError, "sent an invalid reply"),
+    "error with 200": (Fault.body(b'{"error": "oops"}'), OverloadedError, "answered 500: oops$"),
+    "an array": (Fault.body(b"[1]"), BadReplyError, "sent "),
+    "compressed": (
+        Fault.body(b"x", headers={"Content-Encoding": "gzip"}),
+        BadReplyError,
+        "sent a compressed reply",
+    ),
+    "empty": (Fault.says(""), UselessReplyError, "tiny at .* gave an empty reply"),
+}
+"""By name: the fault, the class of the error, and its message."""
 
 
-def free_port() -> int:
-    """Return a port at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS]
-)
+@BOTH
+@pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.sampled(6)
 async def test_every_fault_has_its_class(
-    server: FakeOllama,
-    connect: Connect,
-    fault: Fault,
-    kind: type,
-    message: str,
-    cause: type,
-    loop_clock: Clock,
+    name: str, server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
-    """Every fault of a server is one error of prism's tree, with advice, its host and cause."""
+    """Every fault of a server is one error of prism's tree, with its server, and is one request."""
+    fault, kind, message = FAULTS[name]
     server.fail(fault)
     cost = Cost()
     asking = asyncio.create_task(connect(timeout=5).chat(HELLO, cost=cost))
@@ -55,35 +70,32 @@ async def test_every_fault_has_its_class(
     assert type(caught.value) is kind
     assert caught.value.host == server.host
     assert (cost.attempts, cost.host) == (1, server.host)
-    assert isinstance(caught.value.__cause__, cause)
 
 
-START = "check that 'ollama serve' is running there"
+def free_port() -> int:
+    """Return a port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
+@BOTH
 @pytest.mark.parametrize(
-    ("host", "why", "advice"),
-    [
-        ("http://127.0.0.1:{closed}", "All connection attempts failed", START),
-        ("http://nowhere.invalid", r"\[Errno -?\d+\] [^(]+", START),
-        ("https://127.0.0.1:{server}", r"\[SSL.*", START),
-    ],
+    "host",
+    ["http://127.0.0.1:{closed}", "http://nowhere.invalid", "https://127.0.0.1:{server}"],
     ids=["refused", "no such name", "no TLS"],
 )
 @pytest.mark.sampled(2)
 async def test_a_server_that_is_not_there_is_unreachable(
-    server: FakeOllama, connect: Connect, host: str, why: str, advice: str
+    server: FakeOllama, connect: Connect, host: str
 ) -> None:
     """A failure to connect is a ConnectionError; it says which host, why, and what to do."""
     host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
-    with pytest.raises(ConnectionError) as caught:
+    with pytest.raises(
+        ConnectionError, match=rf"cannot reach tiny at {host} \(.+\): check"
+    ) as caught:
         await connect(host).chat(HELLO)
-    assert re.fullmatch(
-        rf"cannot reach {host} \({why}\): {advice}",
-        str(caught.value),
-    )
     assert type(caught.value) is UnreachableError
-    assert isinstance(caught.value.__cause__, NoConnectionError)
 
 
 @pytest.mark.parametrize(
@@ -95,15 +107,13 @@ async def test_a_server_that_is_not_there_is_unreachable(
         ({}, "nimble", Fault.status(405), DecisionsUnsupportedError),
         ({}, "nimble", Fault.status(501), DecisionsUnsupportedError),
         ({}, "nimble", Fault.status(400, "state is larger than 65536 bytes"), LLMError),
-        ({}, "nimble", Fault.status(500), LLMError),
         ({}, "nimble", Fault.status(503), OverloadedError),
-        ({}, "nimble", Fault.body(b'{"answers": {}}'), BadReplyError),
     ],
-    ids=["old server", "old model", "no model", "405", "501", "400", "500", "503", "wrong shape"],
+    ids=["old server", "old model", "no model", "405", "501", "400", "503"],
 )
 @pytest.mark.sampled(6)
 async def test_only_a_refusal_to_decide_is_one(
-    serve: Any,
+    serve: Serve,
     connect: Connect,
     settings: dict[str, Any],
     model: str,
@@ -118,37 +128,10 @@ async def test_only_a_refusal_to_decide_is_one(
     assert type(caught.value) is kind
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["half a character: \ud83d", 3, float("nan")],
-    ids=["half a character", "number", "no number"],
-)
-async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
-    server: FakeOllama, connect: Connect, content: Any
-) -> None:
-    """What no request can carry is an error that says so, and the server never hears of it."""
-    messages, cost = [{"role": "user", "content": content}], Cost()
-    with pytest.raises(
-        LLMError, match=f"the question cannot be sent to tiny at {server.host}"
-    ) as caught:
-        await connect(attempts=3).chat(messages, cost=cost)
-    assert type(caught.value) is LLMError
-    assert (cost, caught.value.host) == (Cost(), server.host)
-    assert server.questions == []
-
-
+@BOTH
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [
-        (None, None),
-        ("2", 2),
-        ("0.5", 0.5),
-        ("-3", 0),
-        ("nan", 0),
-        ("soon", None),
-        ("inf", float("inf")),
-        ("Thu, 01 Jan 2060 00:00:00 GMT", None),
-    ],
+    [(None, None), ("2", 2), ("0.5", 0.5), ("-3", None), ("soon", None), ("inf", None)],
 )
 @pytest.mark.sampled(6)
 async def test_retry_after_stands_on_the_error(

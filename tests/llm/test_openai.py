@@ -1,28 +1,20 @@
 """A server that speaks OpenAI's chat completions, asked once."""
 
-import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from prism.errors import (
     BadReplyError,
-    DecisionsUnsupportedError,
     FieldValueError,
     LLMError,
-    TimedOutError,
 )
-from prism.llm import Check, Model
-from prism.llm._doctor import diagnose
-from prism.reasoner import Cost, Reasoner
+from prism.llm import Model
+from prism.reasoner import Cost
 from prism.testing import Fault
-from tests.kit.clocks import Clock
-from tests.kit.reasoners import crowd
-from tests.kit.server_faults import FAULTS
-from tests.kit.servers import HELLO, QUESTION, Connect, Serve, watched
+from tests.kit.servers import HELLO, Connect, Serve
 
 KEY = "sk-1234567890"
 SCHEMA = {
@@ -30,13 +22,6 @@ SCHEMA = {
     "properties": {"next_state": {"type": "string", "enum": ["idle"]}},
     "required": ["next_state"],
 }
-LISTED = "start the server with tiny, or name a model that it lists$"
-SAID = {
-    "no model": LISTED,
-    "no such model elsewhere": LISTED,
-    "wrong shape": r"sent an invalid reply \(it has no choices with a message\)",
-}
-"""What is said otherwise than of an Ollama server."""
 
 
 @pytest.fixture
@@ -67,6 +52,9 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
         "temperature": 0.5,
         "seed": 7,
         "chat_template_kwargs": {"enable_thinking": True},
+        "top_p": 1,
+        "top_k": 0,
+        "min_p": 0,
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": "answer", "schema": strict, "strict": True},
@@ -77,10 +65,8 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
 @pytest.mark.parametrize(
     ("think", "sent"),
     [
-        (
-            False,
-            {"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": False}},
-        ),
+        (None, {}),
+        (False, {"chat_template_kwargs": {"enable_thinking": False}}),
         (True, {"chat_template_kwargs": {"enable_thinking": True}}),
         ("low", {"reasoning_effort": "low"}),
     ],
@@ -96,7 +82,7 @@ async def test_thinking_is_said_in_the_words_of_the_servers(
     assert {name: body[name] for name in words if name in body} == sent
 
 
-PARTS = ["seed", "temperature", "response_format", "reasoning_effort", "chat_template_kwargs"]
+PARTS = ["seed", "temperature", "response_format"]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -115,19 +101,6 @@ async def test_what_a_server_refuses_is_told_once_and_left_out(
     assert [part in asked.body for asked in server.questions] == [True, False, False, False]
     (told,) = caplog.messages
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
-
-
-async def test_a_schema_is_offered_in_the_form_that_a_server_takes(
-    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    """llama-cpp-python refuses OpenAI's form with 500, and names the one that it takes."""
-    server = serve(refuses=["json_schema"], latency=0.01)
-    pool, costs = connect(server, concurrency=2), [Cost() for _ in range(3)]
-    await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA, cost=cost) for cost in costs[:2]))
-    reply = await pool.chat(HELLO, format=SCHEMA, cost=costs[2])
-    assert [cost.attempts for cost in costs] == [2, 2, 1]
-    assert server.questions[-1].body["response_format"] == {"type": "json_object", "schema": SCHEMA}
-    assert (reply.text, caplog.messages) == ('{"next_state": "idle"}', [])
 
 
 @pytest.mark.parametrize(
@@ -149,36 +122,6 @@ async def test_other_refusals_are_raised(
     with pytest.raises(LLMError, match=r"answered 4\d\d"):
         await connect(server, **settings).chat(HELLO)
     assert len(server.questions) == 1
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "message"),
-    [pytest.param(*row, id=name) for name, *row, _ in FAULTS],
-)
-@pytest.mark.sampled(10)
-async def test_every_fault_has_its_class(
-    fault: Fault,
-    kind: type,
-    message: str,
-    serve: Serve,
-    connect: Connect,
-    request: pytest.FixtureRequest,
-    loop_clock: Clock,
-) -> None:
-    """Every fault is the error of prism's tree that it is with Ollama, with its host and cost."""
-    server = serve()
-    server.fail(fault)
-    cost = Cost()
-    said = SAID.get(request.node.callspec.id, message)
-    asking = asyncio.create_task(connect(server, timeout=5).chat(HELLO, cost=cost))
-    if kind is TimedOutError:
-        await loop_clock.passes(5, when=lambda: server.asked)
-    with pytest.raises(LLMError, match=said) as caught:
-        await asking
-
-    assert type(caught.value) is kind
-    assert caught.value.host == server.host
-    assert (cost.attempts, cost.host) == (1, server.host)
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
@@ -284,136 +227,7 @@ def test_a_key_that_no_header_can_carry_is_refused(
     assert key not in str(caught.value)
 
 
-# Decision questions
-
-
-async def test_log_probabilities_are_the_probabilities_of_the_options(
-    serve: Serve, connect: Connect
-) -> None:
-    """Options get letters, whose log-probabilities come back as those of the options."""
-    server = serve(choose=lambda asked: "B")
-    cost = Cost()
-    pool = connect(server)
-    reply = await pool.systemone("Ann is tired.", QUESTION, cost=cost)
-    assert reply.answers["q0"]["choice"] == "b"
-    assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.1, "b": 0.9})
-    assert cost.attempts == 1
-    assert cost.input_tokens
-    assert cost.output_tokens
-    (asked,) = server.questions
-    assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
-    assert asked.options == ("A", "B")
-    assert pool.servers[0].known_to_decide is True
-
-
-@pytest.mark.parametrize(
-    ("settings", "requests"), [({"logprobs": False}, 1), ({"refuses": ["logprobs"]}, 1)]
-)
-async def test_without_log_probabilities_no_decision_is_asked_again(
-    settings: dict[str, Any], requests: int, serve: Serve, connect: Connect
-) -> None:
-    """A server that gives none has cost one request, and is asked no further decision."""
-    server = serve(**settings)
-    pool = connect(server)
-    for _ in range(3):
-        with pytest.raises(DecisionsUnsupportedError, match="gives no log-probabilities"):
-            await pool.systemone("Ann is tired.", QUESTION)
-    assert len(server.questions) == requests
-
-
-async def test_decisions_go_to_the_server_that_gives_log_probabilities(
-    serve: Serve, connect: Connect
-) -> None:
-    """Of two servers the one that gives none is left out, after a question has shown it."""
-    silent, server = serve(logprobs=False), serve()
-    pool = connect(silent, server)
-    hosts = {(await pool.systemone("Ann", QUESTION)).host for _ in range(6)}
-    assert (hosts, len(silent.questions), len(server.questions)) == ({server.host}, 1, 6)
-
-
-@pytest.mark.parametrize(
-    "fault", [Fault.status(500), Fault.status(400), Fault.body(b"{}")], ids=["500", "400", "{}"]
-)
-@pytest.mark.sampled(3)
-async def test_where_nobody_is_known_to_decide_all_chat(
-    fault: Fault, serve: Serve, connect: Connect
-) -> None:
-    """Beside a server that gives none, one that fails does not take the decisions along."""
-    useless, silent = serve(), serve(logprobs=False)
-    useless.fail_always(fault)
-    for order in ([useless, silent], [silent, useless]):
-        decisions = await Reasoner(connect(*order)).decide_many(crowd(8))
-        assert {decision.source for decision in decisions} == {"model"}
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        (Fault.says("I would rather not."), "does not answer with one of the options"),
-        (Fault.says('{"letter": "C"}'), "does not answer with one of the options"),
-        (Fault.weighs({"A": float("nan"), "B": "much"}), "do not show its choice"),
-        (Fault.weighs({"A": 0}), "do not show its choice"),
-    ],
-)
-async def test_an_answer_that_is_no_letter_is_a_bad_reply(
-    fault: Fault, message: str, serve: Serve, connect: Connect
-) -> None:
-    """What chooses no option, or shows no probability of it, is a bad reply of that host."""
-    server = serve()
-    await (pool := connect(server)).systemone("Ann", QUESTION)
-    server.fail(fault)
-    with pytest.raises(BadReplyError, match=message):
-        await pool.systemone("Ann", QUESTION)
-
-
-async def test_more_options_than_log_probabilities_are_not_asked(
-    serve: Serve, connect: Connect
-) -> None:
-    """Servers give twenty at most: a question with more options says what to do instead."""
-    server = serve()
-    criteria = {f"option {number}": None for number in range(21)}
-    question = {"q0": {"type": "choice", "instructions": "?", "criteria": criteria}}
-    with pytest.raises(BadReplyError, match=r"21 options exceed the .*: use chat"):
-        await connect(server).systemone("Ann", question)
-    assert server.questions == []
-
-
 # Loading, and what there is
-
-
-async def test_a_list_that_does_not_come_does_not_keep_a_model_from_being_loaded(
-    serve: Serve, connect: Connect, loop_clock: Clock
-) -> None:
-    """A server whose list of models hangs is asked for a token all the same."""
-    server, lists = serve(), list[str]()
-    server.fail_always(watched(Fault.hang(), lists), path="/v1/models")
-    warming = asyncio.create_task(connect(server, timeout=5).warm_up())
-    for number in range(2):
-        await loop_clock.passes(5, when=lambda count=number: len(lists) > count)
-    assert await warming == {server.host: None}
-
-
-async def test_a_server_that_hangs_as_a_whole_costs_two_looks(
-    serve: Serve, connect: Connect, loop_clock: Clock
-) -> None:
-    """Where no path answers, nobody waits for a token until the time-out of a reply, or a load."""
-    server, looks = serve(), list[str]()
-    for path in ("/v1/models", "/props"):
-        server.fail_always(watched(Fault.hang(), looks), path=path)
-    pool = connect(server, timeout=60, load_timeout=600)
-    warming = asyncio.create_task(pool.warm_up())
-    examining = asyncio.create_task(_last_of(diagnose(pool)))
-    for number in (2, 4):
-        await loop_clock.passes(5, when=lambda count=number: len(looks) == count)
-    assert isinstance((await warming)[server.host], TimedOutError)
-    check = await examining
-    assert (check.what, check.ok) == ("server", False)
-    assert "no complete reply" in check.found
-    assert not server.asked
-
-
-async def _last_of(checks: AsyncGenerator[Check, None]) -> Check:
-    return [check async for check in checks][-1]
 
 
 async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> None:

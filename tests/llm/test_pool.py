@@ -15,7 +15,7 @@ from prism.errors import (
 from prism.llm import Model, OllamaChatClient
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import FAILURES_TO_OPEN, ask, at_rest, impatient, unpaused
+from tests.kit.pools import FAILURES_TO_REST, ask, at_rest, impatient, unpaused
 from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve
 from tests.kit.waiting import until
 
@@ -178,7 +178,7 @@ async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect:
     cost = Cost()
     replies = [await pool.chat(HELLO, cost=cost) for _ in range(20)]
     assert {reply.host for reply in replies} == {good.host}
-    assert cost.attempts == 20 + FAILURES_TO_OPEN == 20 + len(lacking.questions)
+    assert cost.attempts == 20 + len(lacking.questions) <= 20 + FAILURES_TO_REST
 
 
 @BOTH
@@ -198,12 +198,12 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
 ) -> None:
     """While one of two servers is down the other answers all; afterwards both do again."""
     mortal, other = serve(latency=0.01), serve(latency=0.01)
-    pool = unpaused(impatient(connect(mortal, other, attempts=6, concurrency=2)))
+    pool = impatient(connect(mortal, other, attempts=6, concurrency=2), pause=0.05)
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
     mortal.stop()
     assert set(await ask(pool, 20)) == {other.host}
     mortal.start()
-    await until(pool.servers[0].breaker.allows)
+    await until(lambda: pool.servers[0].has_room)
     await ask(pool, 4)
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
 

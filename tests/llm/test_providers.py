@@ -9,7 +9,6 @@ import openai
 import pytest
 
 from prism.errors import (
-    BadReplyError,
     DeclinedError,
     LLMError,
     ModelMissingError,
@@ -55,7 +54,7 @@ OF_OPENAI = {"message": "You exceeded your current quota", "code": "insufficient
 OF_GOOGLE = {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}
 OF_GROQ = {"message": "Failed to generate JSON.", "code": "json_validate_failed"}
 OF_AZURE = {"message": "The response was filtered.", "code": "content_filter"}
-NO_MODEL = "does not have the model: start the server with tiny, or name a model that it lists$"
+NO_MODEL = "start the server with tiny, or name a model that it lists$"
 
 FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     "overloaded": (
@@ -66,7 +65,7 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     "time-out of Cloudflare": (
         Fault.status(524, body=b"<title>524: A timeout occurred</title>"),
         OverloadedError,
-        "answered 524 with a web page",
+        "answered 524: a web page",
     ),
     "429 in a 200": (
         Fault.body(json.dumps({"error": {**OF_OPENROUTER, "code": 429}}).encode()),
@@ -80,15 +79,15 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     ),
     "error in a choice without a status": (
         said("I saw", "error", {"code": "cut", "message": "the provider broke off"}),
-        BadReplyError,
-        "answered with an error instead of a reply: the provider broke off$",
+        OverloadedError,
+        "answered 500: the provider broke off$",
     ),
     "no money": (refuses(429, {"error": OF_OPENAI}), LLMError, "answered 429: You exceeded"),
     "a list": (refuses(400, [{"error": OF_GOOGLE}]), LLMError, "answered 400: API key not valid.$"),
     "no JSON": (
         refuses(400, {"error": OF_GROQ}),
         UselessReplyError,
-        "tiny wrote no valid JSON: .* answered 400: Failed to generate JSON.$",
+        "answered 400: Failed to generate JSON.$",
     ),
     "refusal": (
         said(None, refusal="I'm sorry, I can't\nassist with that."),
@@ -100,23 +99,31 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         DeclinedError,
         "declined to answer: I'm sorry.$",
     ),
-    "withheld": (said("", "content_filter"), DeclinedError, "filter withheld or cut$"),
+    "withheld": (
+        said("", "content_filter"),
+        DeclinedError,
+        "filter of the model's server withheld its reply$",
+    ),
     "withheld by Gemini": (
         said("", "content_filter: PROHIBITED_CONTENT"),
         DeclinedError,
-        "filter withheld or cut$",
+        "filter of the model's server withheld its reply$",
     ),
     "filtered by Azure": (
         refuses(400, {"error": OF_AZURE}),
         DeclinedError,
-        "tiny declined to answer: .* answered 400: The response was filtered.$",
+        "answered 400: The response was filtered.$",
     ),
     "no deployment of Azure": (
         refuses(404, {"error": {"message": "The API deployment does not exist."}}),
         ModelMissingError,
         NO_MODEL,
     ),
-    "cut": (said("I saw a", "content_filter"), DeclinedError, "filter withheld or cut$"),
+    "cut": (
+        said("I saw a", "content_filter"),
+        DeclinedError,
+        "filter of the model's server withheld its reply$",
+    ),
 }
 
 
@@ -188,21 +195,6 @@ async def test_a_server_that_lists_few_alternatives_gives_probabilities(
         (decision,) = await reasoner.decide_many([ask()])
         assert decision.probabilities is not None
     assert [asked.body["top_logprobs"] for asked in server.questions] == [20, 5, 5]
-    assert "refuses more than 5 top_logprobs, so it is asked without" in caplog.text
-
-
-async def test_a_limit_on_a_reply_has_two_names(serve: Serve, connect: Connect) -> None:
-    """A model that takes no ``max_tokens`` gets the limit by its newer name, if it takes that."""
-    server = serve(
-        Fault.status(400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
-        Fault("nothing wrong"),
-        Fault.status(400, "Unknown parameter: 'max_completion_tokens'."),
-    )
-    pool = connect(server, reply_tokens=40)
-    assert [(await pool.chat(HELLO)).text for _ in range(2)] == ["Hello."] * 2
-    names = ("max_tokens", "max_completion_tokens")
-    told = [tuple(asked.body.get(name) for name in names) for asked in server.questions]
-    assert told == [(40, None), (None, 40), (None, 40), (None, None)]
 
 
 async def test_azure_has_a_path_of_its_own(serve: Serve, connect: Connect) -> None:
@@ -269,31 +261,11 @@ async def test_a_client_of_openai_tells_of_a_refusal_too(serve: Serve) -> None:
     assert (decision.source, decision.cost and decision.cost.repaired) == ("model", True)
 
 
-LISTS: dict[str, Any] = {
-    "bare": [{"id": "tiny", "type": "chat"}],
-    "of names": {"data": ["tiny"]},
-    "usual": {"object": "list", "data": [{"id": "tiny"}]},
-}
-
-
-@pytest.mark.parametrize("name", LISTS)
-async def test_a_list_of_models_may_have_several_shapes(
-    name: str, serve: Serve, connect: Connect
-) -> None:
-    """Together lists models without an object around them, others list names."""
-    server = serve()
-    server.fail(Fault.body(json.dumps(LISTS[name]).encode()), path="/v1/models")
-    assert await connect(server).servers[0].models() == ["tiny"]
-
-
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (Fault.body(b'{"data": null}'), "sent an invalid reply (it has no list of models)"),
-        (
-            Fault.body(b'{"error": "Unexpected endpoint"}'),
-            "instead of a reply: Unexpected endpoint",
-        ),
+        (Fault.body(b'{"data": null}'), "not among its 0 models"),
+        (Fault.body(b'{"error": "Unexpected endpoint"}'), "Unexpected endpoint"),
         (refuses(403, {"error": "Missing scopes: api.model.read"}), "answered 403: Missing scopes"),
     ],
 )
@@ -303,8 +275,8 @@ async def test_a_server_need_not_list_its_models(fault: Fault, told: str, serve:
     server.fail_always(fault, path="/v1/models")
     async with Model("tiny", [server.host], server="openai", timeout=5) as model:
         checks = [check async for check in model.diagnose() if check.ok is not None]
-    assert [check.ok for check in checks] == [True] * 6
-    assert all(told in check.found for check in checks[:2])
+    assert all(check.ok for check in checks)
+    assert told in checks[0].found
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
@@ -315,11 +287,11 @@ async def test_a_redirect_that_loses_the_question_is_told(
     place = "https://ann:secret@models.example/v1/chat/completions?key=secret"
     server = serve(Fault.status(status, headers={"Location": place}))
     cost = Cost()
-    with pytest.raises(BadReplyError) as caught:
+    with pytest.raises(LLMError) as caught:
         await connect(server).chat(HELLO, cost=cost)
-    assert str(caught.value) == (
-        f"{server.host} redirects to https://models.example/v1/chat/completions, where a question "
-        "cannot follow: give the address at which the server itself answers"
+    assert str(caught.value).startswith(
+        f"{server.host} redirects to https://models.example/v1/chat/completions, and loses "
+        "the question: give that address"
     )
     assert cost.attempts == len(server.questions) == 1
 
@@ -346,9 +318,9 @@ async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
     ("fault", "message"),
     [
         (UNAUTHORIZED, "answered 401: unauthorized: run  ollama signin  on that machine, or give"),
-        (Fault.body(PIECES), "answered with a stream of pieces that was not asked for: turn"),
+        (Fault.body(PIECES), "sent an invalid reply"),
         (
-            Fault.body(b'{"message": {"content": "", "thinking": "Hm."}, "done": true}'),
+            Fault.body(b'{"message": {"role": "assistant", "content": "", "thinking": "Hm."}}'),
             "gave thoughts, and no reply$",
         ),
     ],

@@ -148,18 +148,6 @@ async def test_calls_of_which_a_part_cannot_be_read_are_no_answer(calls: list[An
     assert (source, attempts) == ("model", 2)
 
 
-async def test_the_letter_of_an_option_may_be_in_a_tool_call() -> None:
-    """Without log-probabilities beside it, the choice has no probability."""
-    with FakeOpenAI(models=["tiny"]) as server:
-        async with model_at(server).as_client() as pool:
-            reasoner = Reasoner(pool, mode="decision")
-            await reasoner.decide_many([ask("Bo")])
-            server.fail(Fault.calls_tool("choose", letter="B"))
-            (decision,) = await reasoner.decide_many([ask()])
-    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
-    assert (decision.probabilities, decision.option_mass) == (None, None)
-
-
 @KINDS
 async def test_a_tool_call_is_no_text(kind: Any) -> None:
     """A writer asks again, and a conversation without a schema raises, as for an empty reply."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.reasoner._pool import SingleFlight
+from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Outcome
 from prism.statechart import Cost
 

@@ -11,11 +11,11 @@ import pytest
 from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
 from prism.llm import Model
 from prism.reasoner import Decision, Reasoner
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
-from tests.kit.pools import FAILURES_TO_OPEN, at_rest, impatient
+from tests.kit.pools import FAILURES_TO_REST, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import CHAT, Connect, watched
 from tests.kit.waiting import MOST_SECONDS
@@ -103,20 +103,6 @@ async def test_what_passes_is_retried(fault: Fault, client: Any, server: FakeOll
     assert result(await decide(client, attempts=2)) == ("fallback", 2)
 
 
-@pytest.mark.parametrize("fault", INTERNAL, ids=["500", "error in a 200"])
-@pytest.mark.sampled(2)
-async def test_an_internal_error_is_retried_once(
-    fault: Fault, client: Any, server: FakeOllama
-) -> None:
-    """An error inside the server is worth one more request, unless there are to be none."""
-    server.fail(fault)
-    assert result(await decide(client)) == ("model", 2)
-    server.fail(fault, fault)
-    assert result(await decide(client)) == ("fallback", 2)
-    server.fail(fault)
-    assert result(await decide(client, attempts=1)) == ("fallback", 1)
-
-
 @pytest.mark.parametrize("fault", LASTING, ids=lambda fault: fault.name)
 @pytest.mark.sampled(3)
 async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: FakeOllama) -> None:
@@ -159,40 +145,15 @@ async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_cloc
     assert result(await deciding) == ("model", 2)
 
 
-async def test_retries_stay_within_the_time_of_an_answer(
-    server: FakeOllama, bare: Any, loop_clock: Clock
+async def test_a_client_that_keeps_failing_is_left_alone(
+    server: FakeOllama, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time-out of the reasoner ends pauses, too."""
-    server.fail_always(Fault.status(503, retry_after="6"))
-    deciding = asyncio.create_task(decide(bare, timeout=10))
-    await loop_clock.passes(6.3, when=lambda: bare.ended)
-    decision = await deciding
-    assert result(decision) == ("fallback", 2)
-    assert "not waited for, since 3." in str(decision.reason)
-
-
-@pytest.mark.parametrize("waits", ["12", "3600"])
-async def test_a_pause_longer_than_the_time_left_is_not_waited_for(
-    waits: str, server: FakeOllama, bare: Any, loop_clock: Clock
-) -> None:
-    """No question waits out its time for a server that will not answer in it, and says so."""
-    server.fail_always(Fault.status(429, retry_after=waits))
-    reasoner = Reasoner(bare, model="nimble", mode="chat", timeout=10)
-    began = loop_clock()
-    decisions = await reasoner.decide_many([ask(f"Ada {number}") for number in range(40)])
-    decisions += await reasoner.decide_many([ask("Ben")])
-    assert loop_clock() == began
-    assert {each.source for each in decisions} == {"fallback"}
-    assert "not waited for, since 10 s are left" in str(decisions[-1].reason)
-    assert server.asked < 40
-
-
-async def test_a_client_that_keeps_failing_is_left_alone(server: FakeOllama, client: Any) -> None:
     """After a few failures in a row questions fail at once, until a probe shows that it works."""
+    monkeypatch.setattr("prism.reasoner._slots.random_backoff", lambda _failures: 60.0)
     server.fail_always(Fault.drop())
     reasoner = Reasoner(client, model="nimble", mode="chat", attempts=1)
     decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]
-    assert server.asked == FAILURES_TO_OPEN
+    assert server.asked == FAILURES_TO_REST
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
 
 
@@ -219,9 +180,7 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
     server.fail_always(Fault.drop())
     model = Model("nimble", client=bare, patience=said)
     reasoner = Reasoner(model, mode="chat", attempts=1, **told)
-    *first, last = crowd(FAILURES_TO_OPEN + 1)
-    await reasoner.answer(first)
-    asking = asyncio.create_task(reasoner.answer([last]))
+    asking = asyncio.create_task(reasoner.answer(crowd(FAILURES_TO_REST + 1)))
     _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)
     assert bool(waiting) is waits
     asking.cancel()

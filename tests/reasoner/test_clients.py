@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import BadReplyError
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.reasoner._prompts import answer_schema
 from prism.statechart import Cost, parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
@@ -191,15 +191,12 @@ async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
         {},
         {"message": {"content": None}},
         SimpleNamespace(text=7),
-        [{"text": "yes"}],
         {"next_state": None},
     ],
 )
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
-    """A reply without text is an error that names the reply's type."""
-    with pytest.raises(
-        BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no text"
-    ):
+    """A reply without text is a bad reply."""
+    with pytest.raises(BadReplyError, match=r"has no text|an empty reply"):
         await ask_chat(Runner(reply))
 
 

@@ -1,14 +1,10 @@
 """What answers cost, and how much a run may spend."""
 
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from prism.errors import FieldValueError
-from prism.reasoner._spending import (
-    Allowance,
-)
 from prism.statechart import Budget
 from tests.kit.clocks import Clock
 
@@ -86,15 +82,3 @@ def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     assert budget.seconds_left() == 0.0
     assert budget.take() == "budget spent: 5 seconds"
     assert budget.calls == 1
-
-
-async def test_a_lease_counts_what_was_sent_whatever_ends_it() -> None:
-    """What was admitted and not sent is given back; what was sent and not admitted counts."""
-    budget = Budget(max_calls=9)
-    for sent in (0, 1, 3):
-        allowance = Allowance(budget)
-        with suppress(KeyError):
-            async with allowance.lease(lambda sent=sent: (sent, 2 * sent)):
-                allowance.admitted()
-                raise KeyError
-    assert (budget.calls, budget.tokens) == (4, 8)

@@ -11,10 +11,11 @@ from prism.errors import (
     BadReplyError,
     DecisionsUnsupportedError,
     LLMError,
+    ModelMissingError,
     ReasonerError,
     UnreachableError,
 )
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.reasoner._prompts import answer_schema
 from prism.statechart import Cost, Reasoner
 from prism.statechart.states import AgentState
@@ -102,10 +103,8 @@ async def test_the_answers_of_a_decision_are_found(reply: Any, answers: Any) -> 
     "reply", [None, "composing", {}, {"answers": None}, {"answers": ["q0"]}, {"answers": 3}]
 )
 async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
-    """A reply without answers is an error that names the reply's type."""
-    with pytest.raises(
-        BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"
-    ):
+    """A reply without answers is a bad reply."""
+    with pytest.raises(BadReplyError, match="sent a reply without answers"):
         await ask_decision(Deciding(reply))
 
 
@@ -116,9 +115,9 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
         (ollama.ResponseError("this does not support decisions", 400), DecisionsUnsupportedError),
         (ollama.ResponseError("<html>Our models moved: not found", 404), DecisionsUnsupportedError),
         (ollama.ResponseError("no path /v1/model here", 404), DecisionsUnsupportedError),
-        (ollama.ResponseError('model "m1" not found', 404), ollama.ResponseError),
-        (ollama.ResponseError("The model `m1` does not exist.", 404), ollama.ResponseError),
-        (ollama.ResponseError("state is too large", 400), ollama.ResponseError),
+        (ollama.ResponseError('model "m1" not found', 404), ModelMissingError),
+        (ollama.ResponseError("The model `m1` does not exist.", 404), ModelMissingError),
+        (ollama.ResponseError("state is too large", 400), LLMError),
         (ollama.ResponseError("404 page not found", 500), LLMError),
         (ConnectionError("404 page not found"), UnreachableError),
     ],
@@ -126,10 +125,9 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
 async def test_a_missing_endpoint_is_told_from_other_failures(
     error: Exception, raised: type[Exception]
 ) -> None:
-    """A server without decisions, and what passes, raise prism's errors; the rest is unchanged."""
-    with pytest.raises(raised, match=str(error.args[0])) as caught:
+    """A server without decisions is told from one without the model, and from other failures."""
+    with pytest.raises(raised, match=r"404|400|500|cannot reach"):
         await ask_decision(Deciding(error))
-    assert (caught.value is error) == (raised is type(error))
 
 
 @pytest.fixture
@@ -154,12 +152,12 @@ async def test_openais_own_client_is_a_model(openai_server: FakeOpenAI) -> None:
 
 
 @pytest.mark.parametrize(
-    ("retries", "requests"), [(0, 2), pytest.param(2, 1, marks=pytest.mark.slow)]
+    ("retries", "requests"), [(0, 3), pytest.param(2, 1, marks=pytest.mark.slow)]
 )
 async def test_a_client_that_asks_again_itself_is_asked_once(
     retries: int, requests: int, openai_server: FakeOpenAI
 ) -> None:
-    """An internal error is worth one more request, unless the client makes its own."""
+    """An internal error is worth the attempts of a question, unless the client makes its own."""
     address = f"{openai_server.host}/v1"
     openai_server.fail_always(Fault.status(500))
     async with openai.AsyncOpenAI(base_url=address, api_key="x", max_retries=retries) as client:

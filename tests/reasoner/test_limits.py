@@ -1,23 +1,19 @@
 """What a budget never lets through, and where the time of a decision went."""
 
-import asyncio
 import json
 import logging
-from time import perf_counter, sleep
 from typing import Any
 
 import pytest
 
 from prism.errors import FieldValueError
 from prism.reasoner import Budget, Reasoner, Writer
-from prism.reasoner._foreign import adapt
+from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
-from tests.kit.clocks import Clock
 from tests.kit.pools import impatient, unpaused
 from tests.kit.reasoners import answer, ask, crowd
 from tests.kit.servers import Connect
-from tests.kit.waiting import until
 
 LOGGER = "prism.statechart.budget"
 
@@ -91,7 +87,7 @@ async def test_tokens_end_where_they_should(
 
 @pytest.mark.parametrize(
     "message",
-    [None, {"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
+    [{"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
 )
 @pytest.mark.sampled(3)
 async def test_replies_of_no_use_spend_the_budget(
@@ -176,41 +172,18 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
     assert min(first[1], *second) >= 0.029
 
 
-@pytest.mark.parametrize(
-    ("fault", "pause"), [(Fault.drop(), 4), (Fault.hang(), 0)], ids=["pause", "request before"]
-)
-async def test_all_before_the_last_request_is_waiting(
-    fault: Fault, pause: float, server: FakeOllama, connect: Connect, loop_clock: Clock
-) -> None:
-    """Pauses between attempts, and requests that failed before, are no part of the last request."""
-    server.fail(fault)
-    client = connect(attempts=2, timeout=4)
-    client.backoff = lambda state: pause
-    asking = asyncio.create_task(parts(Reasoner(client, mode="chat")))
-    await until(lambda: server.asked and client.servers[0].traffic.in_flight == (not pause))
-    began = perf_counter()
-    await asyncio.to_thread(sleep, 0.01)
-    waited = perf_counter() - began
-    loop_clock.time += 4
-    ((queue, request),) = await asking
-    assert queue >= waited
-    assert request > 0
-
-
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
 async def test_what_the_server_did_is_logged(
     kind: str, mode: Any, model: str, connect: Connect, events: Any
 ) -> None:
-    """A decision's event has the server's time and why the reply ended, where it says so."""
+    """A decision's event has why the reply ended, where the server says so."""
     client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
     await Reasoner(client, mode=mode, model=model).decide_many([ask()])
     (event,) = events
-    said = {"total_duration", "done_reason"}
     if mode == "decision":
-        assert not said & event.keys()
+        assert "done_reason" not in event
     else:
-        assert event["total_duration"] > 0
         assert event["done_reason"] == "stop"
 
 
@@ -218,7 +191,7 @@ async def test_what_the_server_did_is_logged(
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"timout": 3}, TypeError, r"no option 'timout' \(did you mean 'timeout'\?\)"),
+        ({"timout": 3}, TypeError, "no option 'timout': the options of asking are model"),
         ({"max_calls": 1}, TypeError, "limits of calls and tokens are those of a Budget"),
         ({"temperature": 0.7}, TypeError, "belongs to a Model"),
         ({"timeout": "30"}, FieldValueError, "timeout must be above 0, got '30'"),

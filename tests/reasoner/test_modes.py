@@ -10,7 +10,7 @@ from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Counting, bare
 from tests.kit.clocks import Clock
-from tests.kit.pools import impatient, unpaused
+from tests.kit.pools import impatient
 from tests.kit.reasoners import OPTIONS, S, ask, asked, crowd, mixed, outcomes
 from tests.kit.servers import CHAT, DECISIONS, Connect, watched
 
@@ -99,57 +99,15 @@ async def test_a_failed_capability_look_backs_off(
     ]
 
 
-@pytest.mark.parametrize("kind", ["prism", "ollama"])
 async def test_a_refused_decision_request_is_remembered(
-    kind: str, server: FakeOllama, connect: Connect
+    server: FakeOllama, connect: Connect
 ) -> None:
     """Once a decision question was refused everything is a chat, that question first."""
     server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
-    reasoner = Reasoner(
-        connect(kind=kind, model="tiny"), model="tiny" if kind == "ollama" else None
-    )
+    reasoner = Reasoner(connect(kind="ollama", model="tiny"), model="tiny")
     for _ in range(3):
         assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert asked(server) == [DECISIONS, CHAT, CHAT, CHAT]
-
-
-@pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_a_server_without_api_show_is_asked_for_decisions(
-    kind: str, server: FakeOllama, connect: Connect
-) -> None:
-    """Where only a decision question can tell whether decisions are taken, it is put, and tells."""
-    for path in ("/api/show", CHAT):
-        server.fail_always(Fault.status(404, body=b'{"detail":"Not Found"}'), path=path)
-    reasoner = Reasoner(
-        connect(kind=kind, model="nimble"),
-        model="nimble" if kind == "ollama" else None,
-        pick="argmax",
-    )
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
-    assert asked(server) == [DECISIONS]
-
-
-async def test_think_is_false_until_the_model_refuses_it(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """A raw Ollama client is given think=False, until the model refuses it; that is remembered."""
-    reasoner = Reasoner(connect(kind="ollama"), model="tiny", mode="chat")
-    await reasoner.decide_many([ask()])
-    server.fail(Fault.status(400, '"tiny" takes "low", "medium" or "high" for think'))
-    decisions = [(await reasoner.decide_many([ask(name)]))[0] for name in ("Ben", "Cy")]
-    assert [
-        (decision.source, decision.cost and decision.cost.attempts) for decision in decisions
-    ] == [
-        ("model", 2),
-        ("model", 1),
-    ]
-    assert [question.body.get("think") for question in server.questions] == [
-        False,
-        False,
-        None,
-        None,
-    ]
-    assert reasoner.budget.calls == 4
 
 
 async def test_while_the_deciding_server_is_down_others_chat(
@@ -157,7 +115,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
 ) -> None:
     """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
-        pool = unpaused(impatient(mixed(server, decides)))
+        pool = impatient(mixed(server, decides), pause=0.05)
         reasoner = Reasoner(pool)
         assert {d.source for d in await reasoner.decide_many(crowd(8))} == {"model"}
         assert CHAT not in asked(server)
@@ -202,18 +160,17 @@ async def test_a_server_without_decisions_is_asked_to_chat(
     assert asked(server) == [CHAT] * 4
 
 
-@pytest.mark.parametrize(
-    ("kind", "model"), [("prism", "tiny"), ("ollama", "tiny"), ("prism", "gone")]
-)
+@pytest.mark.parametrize(("kind", "model"), [("prism", "tiny"), ("ollama", "tiny")])
 async def test_mode_decision_never_chats(
     kind: str, model: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """In mode decision a model that does not decide, or is missing, is a fallback, not a chat."""
+    """In mode decision a model without log-probabilities is a fallback."""
+    server.logprobs = False
     reasoner = Reasoner(
         connect(kind=kind, model=model), model=model if kind == "ollama" else None, mode="decision"
     )
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
-    assert set(asked(server)) == {DECISIONS}
+    assert all("logprobs" in question.body for question in server.questions)
 
 
 async def test_a_decision_question_that_leads_to_a_chat_is_paid_for() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.llm import AnswerCache, Model
+from prism.llm import Model
 from prism.reasoner import Question, Reasoner
 from prism.runlog import PromptLog
 from prism.statechart.states import AgentState as S
@@ -56,11 +56,11 @@ async def test_the_order_is_the_charts_unless_it_is_shuffled() -> None:
 
 @pytest.mark.slow
 async def test_of_many_questions_each_rotation_has_its_share() -> None:
-    """Shuffled, a model that takes the first option takes each of up to four about as often."""
+    """Shuffled, a model that takes the first option takes each about as often."""
     with FakeOllama() as server:
-        decisions = await decided(server, 200, option_order="shuffled")
+        decisions = await decided(server, 600, option_order="shuffled")
     by_number = [Counter[Any]() for _ in OPTIONS]
-    for question, decision in zip(questions(200), decisions, strict=True):
+    for question, decision in zip(questions(600), decisions, strict=True):
         assert decision.chosen == question.options[decision.rotation]
         by_number[len(question.options) - 1][decision.rotation] += 1
     assert [sorted(counts) for counts in by_number] == [
@@ -68,8 +68,8 @@ async def test_of_many_questions_each_rotation_has_its_share() -> None:
         [0, 1],
         [0, 1, 2],
         [0, 1, 2, 3],
-        [0, 1, 2, 3],
-        [0, 1, 3, 4],
+        [0, 1, 2, 3, 4],
+        [0, 1, 2, 3, 4, 5],
     ]
     assert all(min(counts.values()) >= 4 for counts in by_number if counts)
 
@@ -126,15 +126,6 @@ async def test_what_is_logged_and_hashed_is_in_the_order_of_the_chart(heard: lis
     for event, question in zip(heard[20:], questions(20), strict=True):
         assert event["options"] == [option.value for option in question.options]
         assert event["rotation"] in range(len(question.options))
-
-
-async def test_a_cached_answer_counts_for_every_order(tmp_path: Path) -> None:
-    """What was answered in one order is taken from the cache in another, without a rotation."""
-    with FakeOllama() as server, AnswerCache(tmp_path / "answers") as cache:
-        await decided(server, 20, cache=cache)
-        again = await decided(server, 20, cache=cache, option_order="shuffled")
-        assert server.asked == 20
-    assert {(one.source, one.rotation) for one in again} == {("cache", None)}
 
 
 async def test_the_record_has_the_prompt_as_it_was_put(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ Respond with JSON only:
 
 You are Ada.
 job: cook
-trust: 0.1235
+trust: 0.123456
 
 You are in the "calm" state, and the event "hears" has occurred.
 
@@ -139,7 +139,8 @@ def test_a_template_says_what_the_model_is_told() -> None:
     )
     told = chat_prompt(ask(prompt="It {rains} {name}."), text)
     assert told.startswith(
-        'Ada (34, cook) calm hears temper 0.3 yes It {rains} {name}. {"a": {1}} {}\n\nChoose one'
+        "Ada (34, cook) calm hears temper 0.30000001 yes "
+        'It {rains} {name}. {"a": {1}} {}\n\nChoose one'
     )
     assert told.endswith('- idle\n\nRespond with JSON only:\n{"next_state": "<state_value>"}\n')
 

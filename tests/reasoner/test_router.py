@@ -213,5 +213,5 @@ async def test_a_router_among_others_ends_the_run_as_well() -> None:
     """The limit of a router holds also where another one, such as a switch, asks it."""
     inner = Router({"all": Reasoner(Says("no"), fallback=S.SCROLLING)}, stop_at=1)
     outer = Router({"first": inner, "later": PolicyReasoner()}, lambda _agent: "first")
-    with pytest.raises(TooManyFallbacksError, match="200 of the last 200"):
+    with pytest.raises(TooManyFallbacksError, match="20 of the last 20"):
         await outer.decide_many(crowd(200))

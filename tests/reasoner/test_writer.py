@@ -266,7 +266,7 @@ async def test_a_failure_is_an_answer(error: Exception) -> None:
     writer = Writer(Model(error), attempts=1)
     for written in await writer.write_many(calls(3)):
         assert written.has_failed
-        assert str(written.reason).endswith(f"{type(error).__name__}: {error}")
+        assert str(error) in str(written.reason)
 
 
 async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:

@@ -30,6 +30,7 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     )
     optional = [name for name, key in KEYS[events.DECISION].items() if not key.required]
     assert optional == [
+        "question_kind",
         "option_mass",
         "rotation",
         "sampling_seed",

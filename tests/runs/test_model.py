@@ -164,7 +164,7 @@ EVERYTHING = (None, LOAD, "/api/version", "/api/show", "/api/tags")
 FAILURES = [
     (Fault.status(401, "unauthorized"), "answered 401: unauthorized"),
     (Fault.status(500, "out of memory"), "answered 500: out of memory"),
-    (Fault.body(b"{}"), "sent an invalid reply"),
+    (Fault.body(b"yes"), "sent an invalid reply"),
     (Fault.drop(), "the connection to"),
 ]
 MENDED = "; until that is fixed, every decision will fall back (see: prism doctor)"
@@ -221,7 +221,7 @@ def test_a_server_that_refuses_connections_is_an_error_at_once(
 def test_a_model_that_no_server_has_is_an_error_at_once(servers: list[FakeOllama]) -> None:
     """A run does not begin with nothing but fallbacks, however few decisions it would have."""
     asked = Model("llama9", hosts=(servers[0].host,))
-    with pytest.raises(ModelMissingError, match="does not have the model: run ollama pull llama9"):
+    with pytest.raises(ModelMissingError, match="not found: run ollama pull llama9"):
         load(make_reasoner(asked, 0, AgentState.SCROLLING))
 
 
@@ -245,6 +245,6 @@ def test_where_one_server_answers_the_others_are_named() -> None:
             closed.fail_always(Fault.status(401, "unauthorized"), path=path)
         _, warnings = load(reasoner_at(well, closed), quiet_seconds=60)
     assert warnings == [
-        f"{closed.host} answered 401: unauthorized: run ollama signin on that machine, or give a "
-        "key in OLLAMA_API_KEY; its decisions will fall back (see: prism doctor)"
+        f"llama3.2 at {closed.host} answered 401: unauthorized: run ollama signin on that machine, "
+        "or give a key in OLLAMA_API_KEY; its decisions will fall back (see: prism doctor)"
     ]

@@ -145,7 +145,8 @@ def test_fallbacks_are_counted_by_kind(
     totals, decisions = run.results.totals, run.events(DECISION)
     reasons = Counter(event["reason"] for event in decisions if event["source"] == "fallback")
     assert totals.fallbacks == {"UnreachableError": reasons.total()}
-    first, last = (f"UnreachableError: ConnectionError: down {number}" for number in (1, 3))
+    told = "UnreachableError: cannot reach the model at DownClient"
+    first, last = (f"{told} (down {number})" for number in (1, 3))
     assert totals.fallback_examples == {"UnreachableError": first}
     assert set(reasons) == {first, last}
     assert totals.decisions_asked == client.asked == len(decisions)

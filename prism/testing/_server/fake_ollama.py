@@ -33,6 +33,8 @@ class FakeOllama(ModelServer):
         decision_models: Models that can also decide.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
+        logprobs: Whether requests for log-probabilities are answered; servers before 0.12.11 ignore
+            them.
         how: ``choose`` returns the answer to a question, called in the server's thread; the first
             option by default. ``write`` returns the model's text for questions without options. It
             is called with the prompt and the schema of the answer (None for a text); anything but a
@@ -70,6 +72,7 @@ class FakeOllama(ModelServer):
         decision_models: Iterable[str] = ("nimble",),
         decides: bool = True,
         version: str = "0.35.0",
+        logprobs: bool = True,
         **how: Unpack[ServerSettings],
     ) -> None:
         if isinstance(models, str) or isinstance(decision_models, str):
@@ -81,6 +84,7 @@ class FakeOllama(ModelServer):
         super().__init__(None if models is None else (*models, *self.decision_models), **how)
         self.decides: bool = decides
         self.version: str = version
+        self.logprobs: bool = logprobs
         self.cuts: int = 0
 
     async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
@@ -124,8 +128,13 @@ class FakeOllama(ModelServer):
             await self._chat(asked, exchange, fault)
 
     async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+        said, tokens = self._said(asked, fault), None
+        if self.logprobs and asked.body.get("logprobs"):
+            told = None if fault is None else fault.probabilities
+            tokens = wire.likely_tokens(asked, said.text, told)
+
         # whole, also where it may be a stream, whose only line it is then
-        await exchange.respond(200, wire.chat_reply(asked, self._said(asked, fault)))
+        await exchange.respond(200, wire.chat_reply(asked, said, tokens))
 
     async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.model not in self.decision_models:

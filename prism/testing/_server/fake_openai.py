@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from math import log
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import Exchange, Forms, Request
 from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
-from prism.testing._server.wire import Asked, Said, options_in, weights_of
+from prism.testing._server.wire import Asked, Said, likely_tokens, options_in
 
 _CHAT = "/v1/chat/completions"
 
@@ -21,14 +19,6 @@ _NO_SCHEMA = (
     "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
 )
 """The error of llama-cpp-python for a schema in OpenAI's form."""
-
-_NEVER = -9999.0
-"""OpenAI's value for the logarithm of 0, which JSON cannot represent."""
-
-_MOST_ALTERNATIVES = 20
-"""Maximum number of tokens that a server lists for a place; the choice may not be among them."""
-
-_TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
 
 
 def _error(message: str, status: int) -> dict[str, Any]:
@@ -79,7 +69,7 @@ class FakeOpenAI(ModelServer):
             of ``response_format``, with 500, as llama-cpp-python does.
         key: Key without which requests are refused with 401; None for no key.
         how: As for `FakeOllama`, but a prompt that is longer than the window is refused with 400.
-            The options of a decision question are letters.
+            Questions by letter have the options that the letters stand for.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -141,13 +131,12 @@ class FakeOpenAI(ModelServer):
             await exchange.refuse(*refusal)
             return
 
-        said = self._said(asked, fault)
-        weights = None
+        said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
-            weights = _weights_in(asked, said.text) if told is None else told
+            tokens = likely_tokens(asked, said.text, told)
 
-        await exchange.respond(200, _reply_of(asked, said, weights))
+        await exchange.respond(200, _reply_of(asked, said, tokens))
 
     def _refusal_of(self, body: Mapping[str, Any]) -> tuple[int, str] | None:
         refused = next((name for name in self.refuses if name in body), None)
@@ -171,9 +160,9 @@ def _question_in(path: str, body: Any) -> Asked:
     return Asked(path, asked.model, prompt, tuple(dict.fromkeys(options_in(asked.schema))), body)
 
 
-def _reply_of(asked: Asked, said: Said, weights: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the reply to a chat; if there are weights, its tokens have log-probabilities."""
-    chances = None if weights is None else {"content": list(_tokens(said.text, weights))}
+def _reply_of(asked: Asked, said: Said, tokens: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return the reply to a chat, with the log-probabilities of its tokens, if any."""
+    chances = None if tokens is None else {"content": tokens}
     message = {"role": "assistant", "content": said.text, "refusal": None}
     choice = {"index": 0, "message": message, "finish_reason": said.ended, "logprobs": chances}
 
@@ -184,13 +173,6 @@ def _reply_of(asked: Asked, said: Said, weights: Mapping[str, Any] | None) -> di
     }
 
 
-def _weights_in(asked: Asked, content: str) -> Mapping[str, Any]:
-    """Return the usual probabilities of the options, one of which is in the content."""
-    written = _TOKEN.findall(content)
-    chosen = next((option for option in asked.options if option in written), "")
-    return weights_of(chosen, asked.options) if chosen else {}
-
-
 def _model_list(models: tuple[str, ...], window: int | None = None) -> dict[str, Any]:
     """Return the models that the server has, with their windows in vLLM's form, if known."""
     told = {} if window is None else {"max_model_len": window}
@@ -198,17 +180,3 @@ def _model_list(models: tuple[str, ...], window: int | None = None) -> dict[str,
         {"id": name, "object": "model", "created": 0, "owned_by": "fake", **told} for name in models
     ]
     return {"object": "list", "data": listed}
-
-
-def _tokens(content: str, weights: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for text in _TOKEN.findall(content):
-        likely = weights if text in weights else {text: 1.0}
-        alternatives = [_token(each, chance) for each, chance in likely.items()]
-        own = next(each for each in alternatives if each["token"] == text)
-        yield {**own, "top_logprobs": alternatives[:_MOST_ALTERNATIVES]}
-
-
-def _token(text: str, chance: Any) -> dict[str, Any]:
-    is_possible = isinstance(chance, (int, float)) and chance > 0
-    logarithm = log(chance) if is_possible else _NEVER if chance == 0 else chance
-    return {"token": text, "logprob": logarithm, "bytes": list(text.encode())}

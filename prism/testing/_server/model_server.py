@@ -17,7 +17,7 @@ from prism.errors import FieldValueError
 from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
 from prism.testing._server.faults import Fault
 from prism.testing._server.tokens import count_tokens, first_tokens
-from prism.testing._server.wire import Asked, Said, key_in
+from prism.testing._server.wire import Asked, Said, chosen_reply
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 10
@@ -448,7 +448,7 @@ class ModelServer(ABC):
             # in the order of the schema, as servers write it that keep to one
             asks_reason = "reason" in (asked.schema or {}).get("properties", {})
             reason = {"reason": f"I prefer {chosen}."} if asks_reason else {}
-            return json.dumps({key_in(asked.schema): chosen, **reason})
+            return json.dumps({**chosen_reply(asked, chosen), **reason})
         if self.write is None:
             return self.choose(asked)
 

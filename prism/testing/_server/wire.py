@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import log
 from typing import Any, Literal
 
 from prism.testing._server.tokens import count_tokens
@@ -15,6 +17,14 @@ LOAD = "/api/generate"
 
 CHOSEN_PROBABILITY = 0.9
 """Probability of the option that was chosen; the others have the rest in equal parts."""
+
+TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
+
+_NEVER = -9999.0
+"""OpenAI's value for the logarithm of 0, which JSON cannot represent."""
+
+_MOST_ALTERNATIVES = 20
+"""Maximum number of tokens that a server lists for a place; the choice may not be among them."""
 
 _TOKEN_NANOSECONDS = 1_000_000
 _CREATED = "2026-01-01T00:00:00Z"
@@ -96,17 +106,62 @@ def read_question(path: str, body: Any) -> Asked:
 
 def options_in(schema: Any) -> list[str]:
     """Return the states that a schema allows as an answer, if it is a schema of states."""
-    if not isinstance(schema, dict):
-        return []
-
-    members = schema.get("properties", {})
-    options: list[str] = members.get(key_in(schema), {}).get("enum", [])
+    if letters := letters_in(schema):
+        return list(letters.values())
+    members = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    options: list[str] = members.get("next_state", {}).get("enum", [])
     return options
 
 
-def key_in(schema: Any) -> str:
-    """Return the key under which a schema asks for a choice: that of a state, or of its letter."""
-    return "letter" if "letter" in schema.get("properties", {}) else "next_state"
+def letters_in(schema: Any) -> dict[str, str]:
+    """Return the states by the letters that a schema allows; nothing if it asks for no letter."""
+    members = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    told = members.get("letter", {}).get("description")
+    letters: dict[str, str] = {} if told is None else json.loads(told)
+    return letters
+
+
+def chosen_reply(asked: Asked, chosen: str) -> dict[str, str]:
+    """Return the reply to a question, in the form that its schema asks for."""
+    letters = letters_in(asked.schema)
+    if not letters:
+        return {"next_state": chosen}
+    return {"letter": next((each for each, text in letters.items() if text == chosen), chosen)}
+
+
+def likely_tokens(
+    asked: Asked, text: str, probabilities: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Return the tokens of a reply with their alternatives: those of its letter, if it has one.
+
+    Args:
+        asked: The question.
+        text: The reply.
+        probabilities: Those of the options or of other tokens; 1 for what is chosen if None.
+    """
+    letters = letters_in(asked.schema)
+    by_text = {state: letter for letter, state in letters.items()}
+    written = TOKEN.findall(text)
+    chosen = next((letter for letter in letters if letter in written), "")
+    # what a test has its model choose is what an agent then does
+    weights: Mapping[str, Any] = {chosen: 1.0} if chosen else {}
+    if probabilities is not None:
+        weights = {by_text.get(each, each): chance for each, chance in probabilities.items()}
+
+    return [_with_alternatives(each, weights) for each in written]
+
+
+def _with_alternatives(text: str, weights: Mapping[str, Any]) -> dict[str, Any]:
+    likely = weights if text in weights else {text: 1.0}
+    alternatives = [_token(each, chance) for each, chance in likely.items()]
+    own = next(each for each in alternatives if each["token"] == text)
+    return {**own, "top_logprobs": alternatives[:_MOST_ALTERNATIVES]}
+
+
+def _token(text: str, chance: Any) -> dict[str, Any]:
+    is_possible = isinstance(chance, (int, float)) and chance > 0
+    logarithm = log(chance) if is_possible else _NEVER if chance == 0 else chance
+    return {"token": text, "logprob": logarithm, "bytes": list(text.encode())}
 
 
 def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
@@ -116,10 +171,13 @@ def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
         yield name, Asked(asked.path, asked.model, prompt, tuple(question["criteria"]), asked.body)
 
 
-def chat_reply(asked: Asked, said: Said) -> dict[str, Any]:
-    """Return the whole reply to a chat."""
+def chat_reply(
+    asked: Asked, said: Said, tokens: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return the whole reply to a chat, with the log-probabilities of its tokens, if any."""
     message = {"role": "assistant", "content": said.text}
-    return {**_envelope(asked.model), **_counts(said), "message": message}
+    chances = {} if tokens is None else {"logprobs": tokens}
+    return {**_envelope(asked.model), **_counts(said), "message": message, **chances}
 
 
 def choice_reply(

@@ -1,0 +1,488 @@
+"""Model servers: Ollama's, asked by its own client, and those that speak OpenAI's API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any, ClassVar
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+import ollama
+
+from prism.errors import (
+    BadReplyError,
+    FieldValueError,
+    InputError,
+    LLMError,
+    ModelMissingError,
+    PromptTooLongError,
+    UnreachableError,
+)
+from prism.llm._addresses import (
+    credentials,
+    is_local,
+    same_address,
+    secrets_in,
+    shown_address,
+    with_port,
+    with_version,
+)
+from prism.llm._settings import RequestSettings, duration
+from prism.reasoner._clients import Call, ClientServer, decided
+from prism.reasoner._faults import lacks_decisions, unsupported
+from prism.reasoner._messages import Chat, ChatReply, Choices, DecisionReply
+from prism.reasoner._spending import Cost, count_of
+from prism.reasoner._tokens import count_tokens
+
+_LOOK_SECONDS = 5.0
+"""Most seconds to wait for what a server knows without a model."""
+
+_GREETING = [{"role": "user", "content": "Say hello."}]
+
+_LEAST_DOUBTFUL = 200
+"""Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
+
+_MOST_VALUES = 200_000
+
+_THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
+"""The parts of requests that say how much a model may think."""
+
+_LONG_SECRET = 8
+"""Bytes of a secret that is cut out of good replies, too."""
+
+_UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
+"""Sampling without limits, so that what is drawn has the model's own probabilities."""
+
+
+@cache
+def _certificates() -> Any:
+    # reading them takes longer than everything else that a client needs
+    return httpx.create_ssl_context()
+
+
+async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Response) -> None:
+    """Read the body of a response, up to a number of bytes, and cut secrets out of it.
+
+    Raises:
+        BadReplyError: If it is longer, or compressed, which could expand a thousandfold.
+    """
+    host = f"{response.url.scheme}://{response.url.netloc.decode()}"
+    if response.status_code in (301, 302, 303) and response.request.method == "POST":
+        await response.aclose()
+        place = shown_address(response.headers.get("location", "another address"))
+        raise LLMError(f"{host} redirects to {place}, and loses the question: give that address")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        await response.aclose()
+        raise BadReplyError(f"{host} sent a compressed reply, which was not asked for")
+
+    stream, content = response.stream, bytearray()
+    assert isinstance(stream, httpx.AsyncByteStream)
+    async for piece in stream:
+        content += piece
+        if len(content) > most and response.is_error:
+            break
+        if len(content) > most:
+            await response.aclose()
+            raise BadReplyError(f"{host} sent a reply of more than {most} bytes")
+    await stream.aclose()
+    # a model of pydantic takes a second for half a million wrong values
+    if content.count(b",") > _MOST_VALUES:
+        raise BadReplyError(f"{host} sent a reply of more than {_MOST_VALUES} values")
+    body = bytes(content)
+    for secret in secrets:
+        # a short one may occur in any reply
+        if response.is_error or len(secret) >= _LONG_SECRET:
+            body = body.replace(secret, b"[key]")
+    response.stream = httpx.ByteStream(body)
+
+
+class ModelServer(ClientServer):
+    """A model server, with the settings of its requests.
+
+    Args:
+        address: Address of the server.
+        model: Name of the model, as the server lists it.
+        settings: The settings of its requests.
+
+    Raises:
+        InputError: If the environment variable of the key is not set.
+        FieldValueError: If the key cannot be sent in a header.
+
+    Attributes:
+        settings: The settings of its requests.
+        window: Tokens of prompt and reply together, if they are known.
+        client: The client of this event loop, once it is `ready`.
+    """
+
+    key_variable: ClassVar[str]
+    unreachable: ClassVar[str]
+    """What to check if nothing answers."""
+
+    no_model: ClassVar[str]
+    """What to do if the model is missing."""
+
+    no_key: ClassVar[str]
+    """What to do if the server does not accept who asks."""
+
+    def __init__(self, address: str, model: str, settings: RequestSettings) -> None:
+        limit, patience = settings["concurrency"], settings["patience"] or 0.0
+        super().__init__(shown_address(address), model, limit, patience)
+        self.settings: RequestSettings = settings
+        self.seconds: float = settings["timeout"]
+        if settings["think"] is not None:
+            self.fixed |= _THINKING
+        if settings["temperature"]:
+            self.fixed.add("temperature")
+        self.window: int | None = settings["window"]
+        self.client: Any = None
+        self._holder: AsyncGenerator[Any, None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        key, user = self._key(), credentials(address)
+        secrets = [each.encode() for each in secrets_in(address, key)]
+        # a proxy is for the world outside
+        self._proxy = None if is_local(address) else _proxy_of(address)
+        headers = {"Accept-Encoding": "identity"}
+        if key and user is None:
+            headers["Authorization"] = f"Bearer {key}"
+        read = partial(_read_whole, settings["max_reply_bytes"], secrets)
+        self._http: dict[str, Any] = {
+            # `sent` limits the whole request, and so a reply that comes drop by drop
+            "timeout": None,
+            "limits": httpx.Limits(max_connections=None, max_keepalive_connections=limit),
+            "event_hooks": {"response": [read]},
+            "headers": headers,
+            "follow_redirects": True,
+            "trust_env": self._proxy is not None,
+            "verify": _certificates(),
+        }
+        if user is not None:
+            self._http["auth"] = user
+
+    def _key(self) -> str:
+        named = self.settings["key"]
+        key = os.environ.get(named or self.key_variable, "").strip()
+        if named and not key:
+            problem = (
+                f"names the environment variable {named}, which is not set: export {named}=..."
+            )
+            raise InputError(problem, field="key")
+        if not (key.isascii() and key.isprintable() and " " not in key):
+            raise FieldValueError(
+                f"{named or self.key_variable} must be a key of printable ASCII characters without "
+                "spaces"
+            )
+        return key
+
+    async def ready(self) -> None:
+        """Make the client of this event loop, with its first request."""
+        loop = asyncio.get_running_loop()
+        if self.client is None or self._loop is not loop:
+            self._holder, self._loop = self._held(), loop
+            self.client = await anext(self._holder)
+
+    async def _held(self) -> AsyncGenerator[Any, None]:
+        """Hold a client that is closed with its event loop, with which asyncio ends generators."""
+        client = self.connect()
+        try:
+            yield client
+        finally:
+            is_ollamas = isinstance(client, ollama.AsyncClient)
+            close: Any = client.close if is_ollamas else client.aclose
+            await close()
+
+    @abstractmethod
+    def connect(self) -> Any:
+        """Return a new client."""
+
+    @abstractmethod
+    async def models(self) -> list[str]:
+        """List the models that the server has."""
+
+    @abstractmethod
+    async def load(self, cost: Cost | None = None) -> None:
+        """Load the model, so that the first question does not wait for it."""
+
+    @abstractmethod
+    async def reported_window(self) -> int | None:
+        """Return the window that the server reports; None if it does not."""
+
+    async def look(self, call: Callable[[], Call]) -> Any:
+        """Return what a server knows without a model."""
+        await self.ready()
+        return await self.sent(call(), Cost(), min(self.seconds, _LOOK_SECONDS))
+
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
+        """Send a conversation that fits into the window, and check that all of it was read.
+
+        Raises:
+            PromptTooLongError: If it does not fit, or the server has cut it.
+        """
+        tokens = sum(count_tokens(str(each.get("content"))) for each in chat.messages)
+        room = None if self.window is None else self.window - (self.settings["reply_tokens"] or 0)
+        if room is not None and tokens > room:
+            what = f"is not asked: about {tokens} tokens of the prompt exceed the room of {room}"
+            raise self.bad(what, PromptTooLongError)
+
+        read_before = cost.input_tokens or 0
+        said = await super().chat(chat, cost)
+        if chat.schema is not None and self._schema_was_ignored(said):
+            said = await super().chat(chat, cost)
+        await self._require_whole(tokens, (cost.input_tokens or 0) - read_before)
+        return said
+
+    def _schema_was_ignored(self, said: ChatReply) -> bool:
+        """Return whether to ask again, since ``think: false`` has switched the schema off."""
+        is_set = self.settings["think"] is False and not self.dropped & _THINKING
+        if not is_set or said.text.lstrip().startswith(("{", "[")):
+            return False
+
+        self.dropped |= _THINKING
+        self.warn_once("schema", "ignores a schema with think=False, so it is asked without that")
+        return True
+
+    async def _require_whole(self, tokens: int, read: int) -> None:
+        """Refuse the reply to a prompt of which the server has read only a part.
+
+        Ollama cuts a prompt down to about half of its window, from the front, and answers.
+        """
+        if not read or tokens < _LEAST_DOUBTFUL or tokens <= 1.2 * read:
+            return
+        if self.window is None:
+            with suppress(LLMError):
+                self.window = await self.reported_window()
+        if self.window is not None and abs(read - self.window / 2) <= 5:
+            what = f"read {read} of about {tokens} tokens: the prompt was cut to half the window"
+            raise self.bad(what, PromptTooLongError)
+
+    def failure(self, error: Exception, seconds: float = 0.0) -> LLMError:
+        """Return the error for an exception, with advice about what a user can mend."""
+        failure = super().failure(error, seconds)
+        if isinstance(error, (AttributeError, TypeError)) and not failure.status:
+            # of ollama, for JSON that is no object
+            return self.bad(f"sent an invalid reply ({error})")
+        advice = ""
+        if isinstance(failure, ModelMissingError):
+            advice = self.no_model.format(model=self.model)
+        elif isinstance(failure, UnreachableError):
+            advice = f"through the proxy {self._proxy}" if self._proxy else self.unreachable
+        elif failure.status == 401:
+            advice = self.no_key
+        if advice and advice not in str(failure):
+            failure.args = (f"{failure}: {advice}",)
+        return failure
+
+    async def close(self) -> None:
+        """Close the connections; the next question opens new ones."""
+        holder, self.client, self._holder = self._holder, None, None
+        if holder is not None and self._loop is asyncio.get_running_loop():
+            await holder.aclose()
+
+
+def _proxy_of(address: str) -> str | None:
+    """Return the proxy that the environment names for an address."""
+    scheme, name, *_ = same_address(address)
+    proxies = getproxies()
+    found = proxies.get(scheme) or proxies.get("all")
+    return shown_address(found) if found and not proxy_bypass(name) else None
+
+
+class OllamaServer(ModelServer):
+    """An Ollama server, asked by Ollama's own client."""
+
+    key_variable = "OLLAMA_API_KEY"
+    unreachable = "check that 'ollama serve' is running there"
+    no_model = "run  ollama pull {model}"
+    no_key = "run  ollama signin  on that machine, or give a key in OLLAMA_API_KEY"
+
+    def connect(self) -> ollama.AsyncClient:
+        """Return a new client of Ollama's."""
+        return ollama.AsyncClient(with_port(self.address), **self._http)
+
+    def call(self, chat: Chat) -> Call:
+        """Return the call for a conversation."""
+        own = self.settings
+        options = {
+            "temperature": own["temperature"],
+            "seed": own["seed"] + chat.variation,
+            # another value of it would load the model again
+            "num_ctx": own["window"],
+            "num_predict": own["reply_tokens"] or chat.most_tokens,
+            **(_UNLIMITED if own["temperature"] or chat.chances else {}),
+        }
+        named = {
+            "model": self.model,
+            "messages": list(chat.messages),
+            "format": chat.schema,
+            "options": {name: value for name, value in options.items() if value is not None},
+            "think": own["think"],
+            "keep_alive": duration(own["keep_alive"]),
+        }
+        named |= self.chances_of(chat)
+        known = {name: value for name, value in named.items() if value is not None}
+        return Call(self.client.chat, (), known)
+
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
+        """Ask a decision model choice questions.
+
+        Raises:
+            DecisionsUnsupportedError: If the model is none.
+        """
+        named = {"model": self.model, "state": asked.state, "questions": asked.questions}
+        await self.ready()
+        try:
+            reply = await self.sent(Call(self.client.systemone, (), named), cost)
+        except LLMError as error:
+            if lacks_decisions(error):
+                self.known_to_decide = False
+                raise unsupported(error) from error.__cause__
+            raise
+
+        self.known_to_decide = True
+        return decided(self, reply, asked.questions)
+
+    async def decides(self) -> bool:
+        """Return whether the server's model is a decision model."""
+        if self.known_to_decide is None:
+            try:
+                shown = await self.look(lambda: Call(self.client.show, (self.model,), {}))
+            except LLMError as error:
+                # a gateway may have no such path, and a decision model behind it
+                if not lacks_decisions(error):
+                    raise
+                self.known_to_decide = False
+            else:
+                self.known_to_decide = "decision" in (shown.capabilities or ())
+        return self.known_to_decide
+
+    async def models(self) -> list[str]:
+        """List the models that the server has."""
+        found = await self.look(lambda: Call(self.client.list, (), {}))
+        return [str(each.model) for each in found.models]
+
+    async def load(self, cost: Cost | None = None) -> None:
+        """Load the model, so that the first question does not wait for it."""
+        named = {"model": self.model, "keep_alive": duration(self.settings["keep_alive"])}
+        del cost  # it costs nothing
+        await self.ready()
+        call = Call(self.client.generate, (), named)
+        await self.sent(call, Cost(), self.settings["load_timeout"])
+
+    async def reported_window(self) -> int | None:
+        """Return the window with which the server has loaded the model."""
+        running = await self.look(lambda: Call(self.client.ps, (), {}))
+        names = {self.model, self.model if ":" in self.model else f"{self.model}:latest"}
+        own = [each.context_length for each in running.models if {each.model, each.name} & names]
+        return count_of(own[0]) if own else None
+
+
+class OpenAIServer(ModelServer):
+    """A server that speaks OpenAI's API: vLLM, llama.cpp, LM Studio and others."""
+
+    key_variable = "OPENAI_API_KEY"
+    unreachable = "check that the server is running, and that the port is right"
+    no_model = "start the server with {model}, or name a model that it lists"
+    no_key = "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)"
+
+    def __init__(self, address: str, model: str, settings: RequestSettings) -> None:
+        super().__init__(address, model, settings)
+        self._base = with_version(self.address).rstrip("/")
+
+    def connect(self) -> httpx.AsyncClient:
+        """Return a new client of HTTP."""
+        return httpx.AsyncClient(**self._http)
+
+    async def _requested(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        method = "GET" if body is None else "POST"
+        response = await self.client.request(method, f"{self._base}/{path}", json=body)
+        response.raise_for_status()
+        # a text that ends by length may end within a character, which `text` replaces
+        return json.loads(response.text)
+
+    def call(self, chat: Chat) -> Call:
+        """Return the call for a conversation."""
+        own = self.settings
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": list(chat.messages),
+            "temperature": own["temperature"],
+            "seed": own["seed"] + chat.variation,
+            "max_tokens": own["reply_tokens"] or chat.most_tokens,
+            "response_format": None if chat.schema is None else _response_format(chat.schema),
+            **(_UNLIMITED if own["temperature"] or chat.chances else {}),
+            **_thinking(own["think"]),
+        }
+        body |= self.chances_of(chat)
+        sent = {name: part for name, part in body.items() if part is not None}
+        return Call(self._completed, (), sent)
+
+    async def _completed(self, **body: Any) -> Any:
+        reply = await self._requested("chat/completions", body)
+        if not (isinstance(reply, dict) and (reply.get("choices") or "error" in reply)):
+            raise self.bad("sent a reply without choices")
+        return reply
+
+    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
+        """Refuse questions for a decision model: these servers are asked by letter.
+
+        Raises:
+            DecisionsUnsupportedError: Always.
+        """
+        del asked, cost
+        raise unsupported(self.bad("is asked by letter"))
+
+    async def decides(self) -> bool:
+        """Return False: these servers are asked by letter."""
+        return False
+
+    async def models(self) -> list[str]:
+        """List the models that the server has."""
+        found = await self.look(lambda: Call(self._requested, ("models",), {}))
+        return [str(each.get("id")) for each in _data_of(found)]
+
+    async def load(self, cost: Cost | None = None) -> None:
+        """Ask for a token, so that the first question does not wait for the model."""
+        await self.ready()
+        call = self.call(Chat(_GREETING, most_tokens=1))
+        await self.sent(call, cost or Cost(), self.settings["load_timeout"])
+
+    async def reported_window(self) -> int | None:
+        """Return the window that vLLM and SGLang list with the model."""
+        found = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
+        own = [each for each in found if each.get("id") == self.model]
+        return count_of(own[0].get("max_model_len")) if own else None
+
+
+def _data_of(listed: Any) -> list[dict[str, Any]]:
+    data = listed.get("data") if isinstance(listed, dict) else None
+    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a request with a JSON schema; strict where a strict one can say it."""
+    named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
+    members = schema.get("properties", {})
+    plain = all(
+        each.get("type") in ("string", "number", "integer") and "maxLength" not in each
+        for each in members.values()
+    )
+    if plain and set(schema.get("required", ())) == set(members):
+        named["schema"]["additionalProperties"] = False
+        named["strict"] = True
+
+    return {"type": "json_schema", "json_schema": named}
+
+
+def _thinking(think: bool | str | None) -> dict[str, Any]:
+    """Return the part of a request on whether, or how much, the model may think first."""
+    if think is None:
+        return {}
+    if isinstance(think, str):
+        return {"reasoning_effort": think}
+    # vLLM's, llama.cpp's and SGLang's word
+    return {"chat_template_kwargs": {"enable_thinking": think}}

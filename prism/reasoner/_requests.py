@@ -1,0 +1,343 @@
+"""Questions as requests to a model, and what the replies choose.
+
+A model is asked in one of three ways: a decision model for the options' probabilities, in the wire
+format of ``/v1/systemone``; a model whose server gives log-probabilities for a letter; any other
+for the name of an option.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from prism.errors import DecisionsUnsupportedError, LLMError, ReasonerError, UselessReplyError
+from prism.reasoner._clients import MOST_ALTERNATIVES
+from prism.reasoner._letters import KEY, either, letter_schema, letters_for, read_letter
+from prism.reasoner._messages import ChatReply, ChoiceReply, Reply
+from prism.reasoner._prompts import (
+    PromptSettings,
+    answer_schema,
+    chat_prompt,
+    decision_question,
+    decision_state,
+    meaning_of,
+    prompt_hash,
+)
+from prism.reasoner._questions import Question
+from prism.reasoner._replies._reading import parse_reasoner_response, read_probabilities
+from prism.reasoner._spending import Cost
+from prism.statechart.states import state_text
+
+Kind = Literal["decision", "letter", "name"]
+
+Mode = Literal["auto", "decision", "chat"]
+"""``decision`` asks for probabilities, ``chat`` for the name of an option, and ``auto`` for
+probabilities if server and model give them."""
+
+Pick = Literal["draw", "argmax"]
+"""Whether an option is drawn from the probabilities, or the most likely one is taken."""
+
+OptionOrder = Literal["chart", "shuffled"]
+"""The order of options: that of the chart, or a rotation of it, drawn for each decision."""
+
+QUESTION = "q0"
+"""The name of the one question in a request to a decision model."""
+
+MOST_DECISION_BYTES = 60_000
+"""Maximum size of a request to a decision model; servers refuse more than 64 KiB."""
+
+DECISION_TOKENS = 1024
+"""Tokens that the reply to a question may have, thoughts included, unless the user sets others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model.
+
+    Args:
+        kind: How the model is asked.
+        question: What it asks, with the options in the chart's order.
+        place: Index of the question among all that were asked with it.
+        text: The prompt of a conversation, or the subject of the decision.
+        choice: The question in the wire format of decision models.
+        fault: Why it cannot be asked, such as a post that cannot be read.
+        asks_reason: Whether a reason is asked for beside the choice.
+        rotation: Number of options moved from the beginning of the list to its end in the prompt;
+            None for the chart's order.
+        hash: The hash of the question's prompt with the options in the chart's order; None if it
+            cannot be asked.
+        before: The cost of an earlier request for the same question in another way, if any.
+        variation: A number added to the seed of the model's sampling.
+        is_apart: Whether it is asked only for its agent, with the agent's own seed.
+    """
+
+    kind: Kind
+    question: Question
+    place: int
+    text: str
+    choice: Mapping[str, Any] | None = None
+    fault: Exception | None = None
+    asks_reason: bool = False
+    rotation: int | None = None
+    hash: str | None = None
+    before: Cost | None = None
+    variation: int = 0
+    is_apart: bool = False
+
+    def identity(self) -> str:
+        """Return the question as text; requests with the same identity have the same answer."""
+        options = [state_text(option) for option in self.question.options]
+        own = [self.variation] if self.is_apart else []
+        return json.dumps([self.kind, self.text, options, self.choice, *own])
+
+    @property
+    def offered(self) -> list[str]:
+        """The options' texts in the order of the prompt."""
+        return [*map(state_text, _rotated(self.question.options, self.rotation))]
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The options' texts by the letters of the prompt."""
+        return letters_for(self.offered)
+
+    @property
+    def asks_chances(self) -> bool:
+        """Whether log-probabilities are asked for."""
+        return self.kind == "letter"
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that the reply may have, unless the user sets others."""
+        return DECISION_TOKENS
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the reply."""
+        if self.kind == "letter":
+            return letter_schema(self.letters)
+        return answer_schema(self.offered, asks_reason=self.asks_reason)
+
+    def reworded(self, problem: Exception) -> Request:
+        """Return a request that says why its last reply was useless, and how to answer.
+
+        It is a single message, since not every client accepts a conversation. It gives a model that
+        repeats itself at temperature 0 something new to read.
+        """
+        if self.kind == "letter":
+            how = f"Respond with JSON only:\n{_letter_form(self.letters)}"
+        else:
+            listed = ", ".join(self.offered)
+            how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "..."}}'
+        return replace(self, text=again(self.text, str(problem), how))
+
+    def read(self, said: ChatReply) -> Reply:
+        """Return what a conversation's reply says.
+
+        Raises:
+            DecisionsUnsupportedError: If it has no log-probabilities, for which it was asked.
+            UselessReplyError: If it names no option.
+        """
+        if self.kind != "letter":
+            return Reply(said.text)
+        # a client of the user's own may know of none
+        if not getattr(said, "tokens", ()):
+            raise DecisionsUnsupportedError(
+                f"{said.model or 'the model'} gives no log-probabilities", host=said.host
+            )
+        try:
+            return read_letter(said, self.letters)
+        except ReasonerError as error:
+            raise UselessReplyError(str(error), host=said.host) from error
+
+    def answer_in(self, reply: Reply) -> tuple[Any, Mapping[str, float] | None]:
+        """Return the option that a reply chooses, or else its probabilities.
+
+        Raises:
+            ReasonerError: If it is not valid.
+        """
+        options = list(self.question.options)
+        if self.kind != "name":
+            return None, read_probabilities(reply.chances, options)
+
+        for option in options:
+            # the exact reply of servers that follow the schema needs no careful reader
+            if reply.text == f'{{"next_state": "{state_text(option)}"}}':
+                return option, None
+        return parse_reasoner_response(reply.text, options), None
+
+    def problem_in(self, reply: Reply) -> ReasonerError | None:
+        """Return why a reply cannot be used; None if it can."""
+        try:
+            self.answer_in(reply)
+        except ReasonerError as error:
+            return error
+
+        return None
+
+    def lacks(self, said: ChatReply) -> int:
+        """Return 0 for a reply to a conversation that can be used, else 1."""
+        try:
+            return int(self.kind == "name" and self.problem_in(self.read(said)) is not None)
+        except LLMError:
+            return 1
+
+
+def requests_for(
+    kind: Kind,
+    questions: Sequence[Question],
+    settings: PromptSettings,
+    rotations: Sequence[int | None] = (),
+) -> Iterator[Request]:
+    """Make a separate request for every question.
+
+    Args:
+        kind: How the model is asked.
+        questions: The questions.
+        settings: The contents of prompts besides the question.
+        rotations: The rotation of each question's options; none for the chart's order.
+
+    Raises:
+        ReasonerError: If a prompt of the user's own does not fit a question.
+    """
+    for place, question in enumerate(questions):
+        rotation = rotations[place] if rotations else None
+        try:
+            yield _request(kind, question, place, settings, rotation)
+        except ReasonerError:
+            raise
+        except Exception as error:
+            # an exception of the user's agent or post must not affect the other questions
+            yield Request(kind, question, place, "", fault=error)
+
+
+def _request(
+    kind: Kind, question: Question, place: int, settings: PromptSettings, rotation: int | None
+) -> Request:
+    turned = question
+    if rotation:
+        turned = replace(question, options=_rotated(question.options, rotation))
+
+    same = prompt_hash(question, settings)
+    # a server lists so many alternatives for a letter, and no more
+    if kind == "name" or (kind == "letter" and len(question.options) > MOST_ALTERNATIVES):
+        text, kind = chat_prompt(turned, settings), "name"
+        asks = settings.asks_reason
+        return Request(kind, question, place, text, asks_reason=asks, rotation=rotation, hash=same)
+    if kind == "letter":
+        text = letter_prompt(turned, settings)
+        return Request(kind, question, place, text, rotation=rotation, hash=same)
+
+    text, choice = decision_state(turned, settings), decision_question(turned, settings)
+    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
+    size, fault = len(json.dumps([text, choice])), None
+    if size > MOST_DECISION_BYTES:
+        fault = ReasonerError(
+            f"not asked: the request would have {size} bytes, and {MOST_DECISION_BYTES} is the "
+            "limit"
+        )
+    return Request(kind, question, place, text, choice, fault, rotation=rotation, hash=same)
+
+
+def _rotated(options: tuple[Any, ...], rotation: int | None) -> tuple[Any, ...]:
+    return (*options[rotation:], *options[:rotation]) if rotation else options
+
+
+def letter_prompt(question: Question, settings: PromptSettings) -> str:
+    """Build the prompt of a question that is answered by a letter.
+
+    The wording was measured on small models. With ``"<letter>"`` in the last line, or name and
+    meaning of an option, they would rather write the option's name: its letter had 2 to 26 % of the
+    probability, and not 97 %.
+
+    Raises:
+        ReasonerError: If the user's own prompt does not fit the question.
+    """
+    letters = letters_for([state_text(option) for option in question.options])
+    meanings = (meaning_of(question, option, settings.descriptions) for option in question.options)
+    listed = "\n".join(f"{letter}: {each}" for letter, each in zip(letters, meanings, strict=True))
+    instructions = decision_question(question, settings)["instructions"]
+    return (
+        f"{decision_state(question, settings)}\n\n{instructions}\n\nOptions:\n{listed}\n\n"
+        "Respond with JSON only, with the letter of one option:\n"
+        f"{_letter_form(letters)}\n"
+    )
+
+
+def _letter_form(letters: Mapping[str, str]) -> str:
+    return f'{{"{KEY}": "{either(list(letters))}"}}'
+
+
+def again(prompt: str, problem: str, how: str) -> str:
+    """Return a repeated prompt with the problem of the last reply."""
+    return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
+
+
+def chances_of(decided: ChoiceReply) -> Reply:
+    """Return the probabilities in a decision model's reply."""
+    return Reply(chances=(decided.answers.get(QUESTION) or {}).get("probabilities"))
+
+
+async def answered(
+    request: Request,
+    ask: Callable[[Request], Awaitable[Reply]],
+    may_repeat: Callable[[], bool] = lambda: True,
+) -> Reply:
+    """Ask, and once more in other words if the model's reply is useless; return a reply.
+
+    If the second request fails, the first reply, or its problem, is more informative.
+
+    Args:
+        request: The question.
+        ask: Sends a request.
+        may_repeat: Returns whether another request may be sent.
+
+    Raises:
+        LLMError: If there is no reply.
+    """
+    reply: Reply | None = None
+    try:
+        reply = await ask(request)
+        # a decision model would repeat its mistake
+        problem: Exception | None = request.problem_in(reply) if request.kind == "name" else None
+    except UselessReplyError as error:
+        problem = error
+
+    if problem is not None and may_repeat():
+        with suppress(LLMError):
+            return await ask(request.reworded(problem))
+    if reply is None:
+        assert problem is not None
+        raise problem
+
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A prompt whose answer is a text.
+
+    Args:
+        text: The prompt.
+        schema: JSON Schema of the answer, if it must be JSON.
+        lacks: Returns 0 for a reply that can be used, else 1.
+        variation: A number added to the seed of the sampling.
+        most_tokens: Tokens that the reply may have; None leaves it to the server.
+        asks_chances: Whether log-probabilities are asked for.
+    """
+
+    text: str
+    schema: dict[str, Any] | None
+    lacks: Callable[[Any], int]
+    variation: int = 0
+    most_tokens: int | None = None
+    asks_chances: bool = False
+
+    def reworded(self, problem: str) -> TextRequest:
+        """Return the request with the problem of its last reply, as `Request.reworded` does."""
+        how = "Answer again, in another way."
+        if self.schema is not None:
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(self.schema)}"
+        return replace(self, text=again(self.text, problem, how))

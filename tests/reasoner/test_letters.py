@@ -1,0 +1,91 @@
+"""Questions by letter, in both dialects: probabilities of options, and when names are asked for."""
+
+import logging
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from prism.reasoner import Reasoner
+from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import S, ask, crowd
+from tests.kit.servers import BOTH, Connect, Serve
+
+
+def weighing(server: FakeOllama, mass: float) -> None:
+    """Give the options so much of the probability, three fifths of it to the letter A."""
+    server.fail_always(Fault.weighs({"A": 0.6 * mass, "B": 0.4 * mass, "Sure": 1 - mass}))
+
+
+@BOTH
+async def test_the_probabilities_are_those_of_the_letters(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
+    """The log has the probabilities of the options, their mass, and how the model was asked."""
+    weighing(server, 0.8)
+    await Reasoner(connect(), seed=1).decide_many([ask("ada")])
+    (event,) = heard
+    assert event["probabilities"] == pytest.approx({"composing": 0.6, "scrolling": 0.4})
+    assert (event["option_mass"], event["question_kind"]) == (pytest.approx(0.8), "letter")
+    (asked,) = server.questions
+    assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
+    assert asked.prompt.rstrip().endswith('{"letter": "A or B"}')
+
+
+@BOTH
+async def test_letters_with_little_mass_are_never_forced(
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Below a half, the question is put by name, and so is every later one; a warning says so."""
+    weighing(server, 0.1)
+    reasoner = Reasoner(connect(concurrency=1))
+    with caplog.at_level(logging.WARNING, "prism.llm"):
+        decisions = [(await reasoner.decide_many([ask(name)]))[0] for name in ("ada", "bo", "cy")]
+    assert {decision.question_kind for decision in decisions} == {"name"}
+    assert {decision.probabilities for decision in decisions} == {None}
+    assert ["logprobs" in asked.body for asked in server.questions] == [True, False, False, False]
+    assert sum("from now on it is asked for the name" in each for each in caplog.messages) == 1
+
+
+@BOTH
+async def test_a_server_without_log_probabilities_is_asked_by_name(
+    serve: Serve, connect: Connect
+) -> None:
+    """The first question shows it, at the price of a request."""
+    server = serve(logprobs=False)
+    reasoner = Reasoner(connect(server))
+    for number in range(3):
+        (decision,) = await reasoner.decide_many([ask(f"ada {number}")])
+        assert (decision.source, decision.question_kind) == ("model", "name")
+    assert len(server.questions) == 4
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["composing", '{"letter": "composing"}'])
+async def test_a_model_that_names_the_option_is_asked_by_name(
+    text: str, server: FakeOllama, connect: Connect
+) -> None:
+    """A server that ignores the schema has no probability of a letter."""
+    server.fail(Fault.says(text))
+    (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
+    assert (decision.source, decision.question_kind) == ("model", "name")
+
+
+async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
+    """Servers list twenty alternatives of a token at most."""
+    options = tuple(f"option {number}" for number in range(21))
+    (decision,) = await Reasoner(connect()).decide_many([ask("ada", options=options)])
+    assert (decision.source, decision.question_kind) == ("model", "name")
+
+
+@BOTH
+async def test_shares_are_averages_over_all_rotations(server: FakeOllama, connect: Connect) -> None:
+    """A model that always takes the first place gives every option its share of a population."""
+    options = (S.COMPOSING, S.SCROLLING, S.RESTING)
+    server.fail_always(Fault.weighs({"A": 1.0}))
+    reasoner = Reasoner(connect(concurrency=16), option_order="shuffled", seed=3)
+    decisions = await reasoner.decide_many(crowd(300, options=options))
+    chosen = Counter(decision.chosen for decision in decisions)
+    assert {decision.rotation for decision in decisions} == {0, 1, 2}
+    # 300 draws of one third: 100 with a standard deviation of 8
+    assert all(70 < chosen[option] < 130 for option in options)
