@@ -138,7 +138,7 @@ class ClientServer(Server):
                 refused = _part_refused(error, {*call.named} - self.fixed)
                 if refused is None or not cost.allows_another:
                     raise
-                self._leave_out(refused, error)
+                self._leave_out(refused, call, error)
                 if refused == "logprobs":
                     return ChatReply("", cost.model or "", cost.host or "")
                 continue
@@ -149,9 +149,10 @@ class ClientServer(Server):
                 error.host = error.host or self.model_and_host[1]
                 raise
 
-    def _leave_out(self, part: str, error: LLMError) -> None:
+    def _leave_out(self, part: str, call: Call, error: LLMError) -> None:
         """Leave a part out of requests from now on, or ask for fewer alternatives."""
-        if part == "top_logprobs" and self.alternatives > _FEW_ALTERNATIVES:
+        # by what was sent: another question may have lowered the number in the meantime
+        if part == "top_logprobs" and call.named[part] > _FEW_ALTERNATIVES:
             self.alternatives = _FEW_ALTERNATIVES
             return
         self.dropped.add(part)

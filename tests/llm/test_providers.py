@@ -1,5 +1,6 @@
 """What hosted providers and gateways say in ways of their own, each as a server sends it."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -195,6 +196,18 @@ async def test_a_server_that_lists_few_alternatives_gives_probabilities(
         (decision,) = await reasoner.decide_many([ask()])
         assert decision.probabilities is not None
     assert [asked.body["top_logprobs"] for asked in server.questions] == [20, 5, 5]
+
+
+async def test_reasoners_refused_at_once_both_get_few_alternatives(
+    serve: Serve, connect: Connect
+) -> None:
+    """The second refusal of the higher number does not give up log-probabilities."""
+    server = serve(*[Fault.status(400, "top_logprobs must be between 0 and 8")] * 2)
+    client = connect(server, concurrency=2)
+    asking = [Reasoner(client).decide_many([ask(name)]) for name in ("Ada", "Bo")]
+    answered = await asyncio.gather(*asking)
+    assert [asked.body.get("top_logprobs") for asked in server.questions] == [20, 20, 5, 5]
+    assert all(decision.probabilities for (decision,) in answered)
 
 
 async def test_azure_has_a_path_of_its_own(serve: Serve, connect: Connect) -> None:
