@@ -14,6 +14,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import names_of
 from prism.reasoner._tokens import count_tokens
+from prism.runs._documents import documents
 from prism.runs._running import models_of
 from prism.statechart import (
     BaseReasoner,
@@ -164,8 +165,9 @@ def _tried(options: Any) -> tuple[Any, list[Counted]]:
     counted: list[Counted] = []
     token = _COUNTED.set(counted)
     try:
-        run = options.prepare(_Nobody())
-        run.run(lambda _summary: None)
+        with documents():
+            run = options.prepare(_Nobody())
+            run.run(lambda _summary: None)
     finally:
         _COUNTED.reset(token)
 

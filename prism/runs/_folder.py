@@ -7,6 +7,7 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Self
 
 from prism._version import __version__
@@ -15,6 +16,7 @@ from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
+from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._journal import JOURNAL_NAME, Journal
 from prism.telemetry.events import SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
@@ -224,8 +226,9 @@ def is_begun(folder: Path) -> bool:
 
 
 def _forget(folder: Path) -> None:
-    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, "memory_before.json", "memory.json"):
+    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, "memory.json"):
         (folder / name).unlink(missing_ok=True)
+    rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
     # if the folder holds anything else, it stays
     with suppress(OSError):
         folder.rmdir()
@@ -338,7 +341,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, "memory.json", "memory_before.json")
+_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, "memory.json")
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

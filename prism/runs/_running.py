@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
 from prism.runlog._reader import LOG_NAME, locate_log
 from prism.runs._assigned import NO_LATER, Later
+from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._journal import JOURNAL_NAME, Journal, journalled, restore_spending
 from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_client
@@ -242,11 +243,12 @@ def carry_out(
     logger = None if folder is None else LateLogger()
     models = list(models_of(options))
     with ExitStack() as stack:
+        recorded = _recorded_of(options)
+        held = stack.enter_context(_documents_of(folder, recorded))
         run = options.prepare(logger)
         # before a round has changed anything
         config = options.to_config() if told else {}
         charts = getattr(options, "charts", ()) if told else ()
-        recorded = _recorded_of(options)
         if folder is not None and logger is not None:
             compared = None if recorded is None else recorded.log
             writing = folder.writing(
@@ -258,6 +260,8 @@ def carry_out(
             )
             logger.opened = stack.enter_context(writing)
             _begin_keeping(run, models, folder, recorded, stack, observer)
+            if folder.is_new:
+                held.keep_before()
         elif recorded is not None:
             _take_from(run, Journal(None, recorded.journal), recorded)
         _close_caches(run, stack, observer)
@@ -267,10 +271,23 @@ def carry_out(
         results = run.run(_after_rounds(run, folder, on_round, observer))
         outcome = {"results": results.to_dict(), **spent_by(*_askers(run), models=models)}
         if folder is not None:
+            held.keep()
             folder.complete(outcome)
 
     summary = describe_run(config, outcome, charts)
     return Outcome(results, summary, getattr(folder, "path", None))
+
+
+def _documents_of(
+    folder: RunFolder | None, recorded: _Recorded | None
+) -> AbstractContextManager[Documents]:
+    """Collect the documents of a run's agents; one that repeats another changes no other file."""
+    path = None if folder is None else folder.path
+    if path is None and recorded is None:
+        return nullcontext(Documents())
+    before = recorded.journal.parent if recorded is not None else path
+    is_again = folder is None or not folder.is_new or recorded is not None
+    return documents(path, before if is_again else None, is_trial=recorded is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,12 @@ def chart_of(cls: type[Agent]) -> Statechart[Any]:
     return cls.chart.bound(chart_name(cls), None, float)
 
 
+def definitions_of(kinds: Iterable[Any]) -> list[Definition[Any]]:
+    """Return the charts of several kinds, of which some may have none."""
+    charts = (getattr(each, "chart", None) for each in dict.fromkeys(kinds))
+    return [each.definition for each in charts if isinstance(each, Statechart)]
+
+
 def measures_of(cls: type) -> dict[str, Callable[[Any], Any]]:
     """Return what is measured for each agent of a kind, by name."""
     own = {name: getattr(cls, name) for name in marked(cls, MEASURE)}
@@ -362,7 +368,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
 
 def _meaning_problems(world: World[Any], kinds: Sequence[type[Agent]]) -> Iterator[str]:
     """Yield the keys of ``meanings`` that are no states."""
-    charts = [each.chart.definition for each in {*kinds, *kinds_of(type(world))}]
+    charts = definitions_of([*kinds, *kinds_of(type(world))])
     # by their texts, since prompts contain those
     known = {state_text(each) for chart in charts for each in (*chart.states, *_parents(chart))}
     for key in world.meanings:

@@ -40,7 +40,7 @@ from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
 from prism.worlds._assignments import Assignments
 from prism.worlds._guests import Guest, as_agent, lend
-from prism.worlds._kinds import Kind, check_classes, is_by_rate, make_kind
+from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._rates import Members
 from prism.worlds._world import World, kinds_of
 
@@ -271,8 +271,7 @@ class Turns:
     @cached_property
     def definitions(self) -> list[Definition[Any]]:
         """The charts of all kinds, of the population and of the world's class."""
-        kinds = dict.fromkeys([*self.kinds, *kinds_of(type(self.world))])
-        return [each.chart.definition for each in kinds]
+        return definitions_of([*self.kinds, *kinds_of(type(self.world))])
 
     @cached_property
     def _triggers(self) -> frozenset[str] | None:
