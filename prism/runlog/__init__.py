@@ -1,4 +1,4 @@
-"""The run as a log: writing it, its simulated clock, and prompts beside an application's own loop."""
+"""The run as a log: writing it, the simulated clock, and the prompts of an application's loop."""
 
 from typing import TYPE_CHECKING
 

@@ -212,6 +212,7 @@ class RunLog:
             called once the log is locked against other processes.
         compared: A log that must have the same lines, as far as it goes. If it is this file, its
             lines are not written again.
+        at_once: Whether each line is passed to the operating system at once, as without a clock.
 
     Raises:
         FileExistsError: If the file exists, since a log is never overwritten.
@@ -228,6 +229,7 @@ class RunLog:
         *,
         keep: Keep | None = None,
         compared: Path | None = None,
+        at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
@@ -249,6 +251,8 @@ class RunLog:
             raise
 
         self._write = self._file.write if clock is not None else self._write_at_once
+        if clock is not None and at_once:
+            self._write = self._write_and_flush
         self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
@@ -294,6 +298,10 @@ class RunLog:
                 line = self._opening() + line
             self._file.write(line)
             self._file.flush()
+
+    def _write_and_flush(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
 
     def _opening(self) -> bytes:
         """Return the lines with which the log goes on in an empty file."""

@@ -1,4 +1,4 @@
-"""The folder of a run: ``run.json``, the journal of answers, and the log, which follows from both."""
+"""The folder of a run: ``run.json``, the journal of answers, and the log."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from prism.telemetry.loggers import EventLogger
 SUMMARY_NAME = "run.json"
 RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
+_MEMORIES = ("memory.json", "memory_before.json")
 _MOST_NAMED = 3
 
 _RESULTS = "results"
@@ -104,6 +105,7 @@ class RunFolder:
         charts: Sequence[Mapping[str, Any]] = (),
         recorded: Path | None = None,
         compared: Path | None = None,
+        at_once: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log and journal, or open them again.
 
@@ -113,6 +115,7 @@ class RunFolder:
             charts: The charts of its agents, as plain data.
             recorded: The journal of the run that it repeats.
             compared: The log of the run that it repeats, which must have the same lines.
+            at_once: Whether each line is passed to the operating system at once.
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
@@ -122,7 +125,7 @@ class RunFolder:
             InputError: If it cannot be written, or another process is writing it.
         """
         self._config, self._charts = config, charts
-        self._log = self._open_log(clock, compared)
+        self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
                 self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock)
@@ -171,7 +174,7 @@ class RunFolder:
         if self.journal is not None and self.journal.is_empty:
             (self.path / JOURNAL_NAME).unlink(missing_ok=True)
 
-    def _open_log(self, clock: SimulatedClock, compared: Path | None) -> RunLog:
+    def _open_log(self, clock: SimulatedClock, compared: Path | None, *, at_once: bool) -> RunLog:
         path = self.path / LOG_NAME
         try:
             if self.is_new:
@@ -182,6 +185,7 @@ class RunFolder:
                 clock,
                 keep=self._begin if self.is_new else self._require_incomplete,
                 compared=path if not self.is_new else compared,
+                at_once=at_once,
             )
         except BlockingIOError:
             raise InputError(
@@ -226,7 +230,7 @@ def is_begun(folder: Path) -> bool:
 
 
 def _forget(folder: Path) -> None:
-    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, "memory.json"):
+    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, *_MEMORIES):
         (folder / name).unlink(missing_ok=True)
     rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
     # if the folder holds anything else, it stays
@@ -341,7 +345,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, "memory.json")
+_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, *_MEMORIES)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

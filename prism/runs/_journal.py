@@ -279,7 +279,10 @@ def _cost_told(cost: Cost | None) -> dict[str, Any]:
         return {}
     known = {name: getattr(cost, name) for name in (*COST_KEYS, *KNOWN_COST_KEYS)}
     attempts = known.pop("attempts")
-    return {"attempts_made": attempts, **{key: each for key, each in known.items() if each is not None}}
+    return {
+        "attempts_made": attempts,
+        **{key: each for key, each in known.items() if each is not None},
+    }
 
 
 def _cost_in(line: Mapping[str, Any]) -> Cost | None:
@@ -390,5 +393,3 @@ def _line(record: Mapping[str, Any]) -> bytes:
         # a model may have written half a surrogate pair, which UTF-8 cannot represent
         text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace") + b"\n"
-
-

@@ -291,6 +291,14 @@ def _repeated(
     return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
 
 
+def make_repeated_writer(
+    replayed: ReplayOptions, seed: int, *, chart: str | None = None
+) -> BaseWriter | None:
+    """Make the writer of an earlier run of a single agent, whose answers are in its journal."""
+    asked, _ = _recorded(replayed.run)
+    return make_writer(asked, seed, chart=chart) if isinstance(asked, Model) else None
+
+
 def _recorded(run: Path) -> tuple[DeciderOptions, WriterOptions | None]:
     """Return what decided and wrote in an earlier run."""
     from prism.runs._config import read_decider, read_writer

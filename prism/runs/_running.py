@@ -257,6 +257,7 @@ def carry_out(
                 charts=charts,
                 recorded=None if recorded is None else recorded.journal,
                 compared=compared,
+                at_once=getattr(options, "writes_at_once", False),
             )
             logger.opened = stack.enter_context(writing)
             _begin_keeping(run, models, folder, recorded, stack, observer)

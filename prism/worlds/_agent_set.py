@@ -173,9 +173,7 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
     if isinstance(state, Configuration):
         own = type(state.leaves[0])
         return [
-            agent
-            for agent in agents
-            if agent.state == state and type(agent.state.leaves[0]) is own
+            agent for agent in agents if agent.state == state and type(agent.state.leaves[0]) is own
         ]
 
     states = (state,) if isinstance(state, (Enum, str)) else tuple(state)

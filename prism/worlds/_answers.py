@@ -68,9 +68,7 @@ class Answers:
         self.open_questions = 0
         self._writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
-        self.policy: PolicyReasoner | None = (
-            reasoner if type(reasoner) is PolicyReasoner else None
-        )
+        self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
         self.begin_round()
 
     @property

@@ -67,8 +67,8 @@ def state(default: Any = MISSING) -> Any:
     """Declare a field that changes during a run.
 
     Args:
-        default: Its first value. For a list, a dict or a deque, pass what makes it: ``state(list)``.
-            A field of an agent can also be drawn: ``state(uniform(0, 1))``.
+        default: Its first value. For a list, dict or deque, pass what makes it: ``state(list)``. A
+            field of an agent can also be drawn: ``state(uniform(0, 1))``.
 
     Raises:
         DefinitionError: If the default is a list, dict or set, which all objects would share.
@@ -273,7 +273,9 @@ def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
 
             near = get_close_matches(name, cls.fields, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise TypeError(f"{cls.__name__} has no field {name!r}{guess}: declare it with its type")
+            raise TypeError(
+                f"{cls.__name__} has no field {name!r}{guess}: declare it with its type"
+            )
 
 
 def hints_of(cls: type) -> dict[str, Any]:

@@ -256,16 +256,15 @@ def _arc_rate(chart: Any, arc: Any) -> Rate:
 # What is wrong with classes
 
 
-def check_classes(world: World[Any], kinds: Sequence[type[Agent]]) -> None:
+def check_classes(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> None:
     """Refuse what cannot work in the classes of a world and its agents.
 
     Raises:
         DefinitionError: Lists every problem.
     """
-    cls = type(world)
     problems = [each for kind in kinds for each in _kind_problems(kind)]
     _refuse(problems)
-    _refuse([*_world_problems(cls), *_step_problems(cls, kinds), *_meaning_problems(world, kinds)])
+    _refuse([*_world_problems(cls), *_step_problems(cls, kinds), *_meaning_problems(cls, kinds)])
 
 
 def _refuse(problems: Iterable[str]) -> None:
@@ -366,14 +365,14 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
                     yield f"{cls.__name__} has two steps of a {where}: {other} and {name}"
 
 
-def _meaning_problems(world: World[Any], kinds: Sequence[type[Agent]]) -> Iterator[str]:
+def _meaning_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
     """Yield the keys of ``meanings`` that are no states."""
-    charts = definitions_of([*kinds, *kinds_of(type(world))])
+    charts = definitions_of([*kinds, *kinds_of(cls)])
     # by their texts, since prompts contain those
     known = {state_text(each) for chart in charts for each in (*chart.states, *_parents(chart))}
-    for key in world.meanings:
+    for key in cls.meanings:
         if not {state_text(each) for each in leaves_in(key)} <= known:
-            yield f"{type(world).__name__}.meanings has the unknown state {key!r}"
+            yield f"{cls.__name__}.meanings has the unknown state {key!r}"
 
 
 def _parents(definition: Definition[Any]) -> Iterable[Any]:

@@ -127,7 +127,9 @@ class Loop:
         self._treatments = tuple(treatments)
         self._treating = Treating(world, treatments, rounds)
         self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
-        self._sampled = SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
+        self._sampled = (
+            SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
+        )
         self._logged = LOGGED_OF_MANY if log_agents is None else log_agents
         self._turn_logger: TurnLogger | None = None
         own: Any = logger if self._sampled is None else self._sampled

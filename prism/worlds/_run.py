@@ -43,7 +43,6 @@ from prism.runs._config import (
 )
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
-    DeciderOptions,
     PolicyOptions,
     asks_a_model,
     deadline_of,
@@ -314,9 +313,7 @@ class Run(Generic[WorldT_co]):
             OSError: If it cannot be written. The run can be resumed.
         """
         kept = RunFolder.for_new(Path(folder))
-        return carry_out(
-            self, kept, on_round=on_round, observer=observer
-        )
+        return carry_out(self, kept, on_round=on_round, observer=observer)
 
     # Looking at it
 
@@ -451,7 +448,7 @@ class Run(Generic[WorldT_co]):
         optional = {"writer": dict, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
-            run = cls(
+            return cls(
                 config["world"],
                 config["agents"],
                 rounds=config["rounds"],
@@ -464,8 +461,6 @@ class Run(Generic[WorldT_co]):
                 log_agents=config.get("log_agents"),
                 log=config.get("log", "plain"),
             )
-
-        return run
 
     @property
     def world_class(self) -> type[World[Any]]:

@@ -1,8 +1,8 @@
 """A tick: who has a turn, in which order, and how decisions, texts and messages are settled.
 
-Agents without a step or a time-out are never visited. Steps run up to their first ``await``; then all
-questions are asked at once, their answers are applied in the order of the turns, and the steps go on,
-in waves until none waits. So a run never depends on which answer came first.
+Agents without a step or a time-out are never visited. Steps run up to their first ``await``. Then
+all questions are asked at once, their answers are applied in the order of the turns, and the steps
+go on, in waves until none waits. So a run never depends on which answer came first.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
-from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
-from prism.errors import UnknownStateError, UnknownTriggerError
+from prism.errors import (
+    AgentError,
+    FieldTypeError,
+    FieldValueError,
+    SimulationError,
+    UnknownStateError,
+    UnknownTriggerError,
+)
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
 from prism.reasoner._recollection import stay_in_words, transition_in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration, PolicyReasoner, Question, Written
+from prism.statechart import Configuration, Question, Written
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.checks import unknown_trigger_problem
 from prism.statechart._identity import SCALARS, identify
@@ -35,7 +41,7 @@ from prism.telemetry.events import (
 )
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Receiving, Waits, Writing
-from prism.worlds._agent_set import AgentSet, in_state, leaves_in
+from prism.worlds._agent_set import AgentSet, leaves_in
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
 from prism.worlds._assignments import Assignments
@@ -136,7 +142,7 @@ class Turns:
         population = [as_agent(each, where) for each in agents]
         if not population:
             raise FieldValueError("a run needs agents, got none")
-        check_classes(self.world, [*dict.fromkeys(map(type, population))])
+        check_classes(type(self.world), [*dict.fromkeys(map(type, population))])
         for agent in population:
             self._take_in(agent, "")
 
@@ -216,7 +222,7 @@ class Turns:
 
     def _add_kind(self, cls: type[Agent]) -> Kind:
         if self.kinds and self.has_begun:
-            check_classes(self.world, [cls])
+            check_classes(type(self.world), [cls])
         kind = make_kind(cls, type(self.world), self.logger, self.seconds, by_rate=self.by_rate)
         self.kinds[cls] = kind
         self._has_ticked |= kind.is_ticked
@@ -281,7 +287,10 @@ class Turns:
         return frozenset(
             trigger
             for chart in self.definitions
-            for trigger in (*(each.trigger for each in chart.transitions), *chart.hierarchy.triggers)
+            for trigger in (
+                *(each.trigger for each in chart.transitions),
+                *chart.hierarchy.triggers,
+            )
         )
 
     def begin(self) -> None:
@@ -508,7 +517,7 @@ class Turns:
     # What the engine calls
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Note a transition that the engine has made; return the ticks in the state that was left."""
+        """Note a transition that the engine has made; return the ticks in the earlier state."""
         counts = self.counts
         counts[left] -= 1
         counts[entered] += 1
@@ -765,37 +774,21 @@ class Turns:
         """Ask everything at once, then continue the steps in the order of the turns."""
         first: dict[Agent, Asked] = {}
         late: set[int] = set()
-        writing: list[Writing] = []
         for _, _, waits in waiting:
-            if type(waits) is Asked:
-                # a second question to an agent waits for the first one's answer
-                if first.setdefault(waits.agent, waits) is not waits:
-                    late.add(id(waits))
-            elif type(waits) is Writing:
-                writing.append(waits)
-
+            # a second question to an agent waits for the first one's answer
+            if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
+                late.add(id(waits))
+        writing = [waits for _, _, waits in waiting if type(waits) is Writing]
         await self._ask([*first.values()], writing)
-        is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
-        following = []
+
+        # agents that wait for a message that nobody will send get None
+        is_quiet = all(
+            type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting
+        )
+        following: list[Waiting] = []
         try:
-            for agent, running, waits in waiting:
-                if agent.has_left:
-                    self._discard(agent, waits)
-                    running.close()
-                    continue
-                stays = type(waits) is Receiving and not (waits.agent.inbox or is_quiet)
-                if stays:
-                    following.append((agent, running, waits))
-                    continue
-                if id(waits) in late:
-                    settled = None if self._is_stale(waits) else self.settle(waits)
-                    then = (
-                        (agent, running, waits)
-                        if settled is waits
-                        else self._advance(agent, running, settled)
-                    )
-                else:
-                    then = self._advance(agent, running, self._value_of(waits))
+            for each in waiting:
+                then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
                 if then is not None and self.has_guests:
                     then = await self._outside(then)
                 if then is not None:
@@ -805,6 +798,20 @@ class Turns:
                 running.close()
             raise
         return following
+
+    def _go_on(self, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Waiting | None:
+        """Continue a step with what it has waited for, unless it must wait longer."""
+        agent, running, waits = waiting
+        if agent.has_left:
+            self._discard(agent, waits)
+            running.close()
+            return None
+        if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
+            return waiting
+        if not is_late:
+            return self._advance(agent, running, self._value_of(waits))
+        settled = None if self._is_stale(waits) else self.settle(waits)
+        return waiting if settled is waits else self._advance(agent, running, settled)
 
     async def _ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
         self.acting = None
@@ -876,9 +883,7 @@ class Turns:
         if (history[-1] if history else None) is asked.since:
             return False
         chart = self.kinds[type(asked.agent)].chart
-        return bool(
-            chart._has_moved(asked.agent, asked.state, asked.trigger, history, asked.since)
-        )
+        return bool(chart._has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
 
     def _discard(self, agent: Agent, waits: Any) -> None:
         """Log an answer that comes too late."""
@@ -937,6 +942,10 @@ class Turns:
         """Begin the counts of a round."""
         self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
         self.answers.begin_round()
+
+
+def _triggers_of(chart: Definition[Any]) -> Iterable[str]:
+    return (each.trigger for each in chart.transitions)
 
 
 def _unawaited(asked: Asked) -> SimulationError:

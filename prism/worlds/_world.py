@@ -71,7 +71,7 @@ class World(Declares, Generic[AgentT]):
         independent: Whether agents change only themselves, so that those that wait for a model hold
             up nobody; see `depends`.
         meanings: Descriptions of the states, which a model reads.
-        fallback: The state to take when a model gives no valid answer; by default that of the agent.
+        fallback: The state to take if a model gives no valid answer; by default the agent's own.
         chart_name: Name of the chart of agents that do not name one, for models by chart.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
         agents: All agents that are there, in the order in which they joined.
@@ -215,7 +215,9 @@ class World(Declares, Generic[AgentT]):
 
     # What steps and hooks do
 
-    def add(self, agent: NewT, at: Agent | None = None, *, neighbours: Iterable[Agent] = ()) -> NewT:
+    def add(
+        self, agent: NewT, at: Agent | None = None, *, neighbours: Iterable[Agent] = ()
+    ) -> NewT:
         """Let a newcomer join the run. It acts from the next tick on.
 
         Its id is made of its parent's, so it does not depend on the order of turns, and neither do
@@ -316,7 +318,7 @@ class World(Declares, Generic[AgentT]):
     async def tick(self) -> None:
         """Run one tick. By default, every agent that has something to do has a turn.
 
-        Override it to activate others, or in stages: ``await self.activate(self.agents.sample(1))``.
+        Override it to activate others: ``await self.activate(self.agents.sample(1))``.
         """
         await self.activate()
 

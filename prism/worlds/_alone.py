@@ -1,0 +1,381 @@
+"""Runs of a single agent, whose rounds are its turns or cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import MISSING, dataclass, field, fields
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import orjson
+
+from prism._faults import note_place, shortened
+from prism.errors import InputError
+from prism.reasoner._router import costs_told, models_told
+from prism.reasoner._texts import BaseWriter
+from prism.runlog import SimulatedClock
+from prism.runlog._reader import locate_log, read_blocks
+from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
+from prism.runs._lent import Lent
+from prism.runs._options import ReasonerOptions, ReplayOptions
+from prism.runs._running import run_to_end
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    ROUND_ENDED,
+    ROUND_STARTED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+)
+from prism.telemetry.loggers import EventLogger, active_logger
+from prism.worlds._run import Run, decider, require_seed
+
+DEFAULT_AGENT_ID = "agent"
+
+NOBODY = "nobody"
+"""The entry of ``run.json`` for a run that asks no model."""
+
+Event = Mapping[str, Any]
+ToldT = TypeVar("ToldT")
+
+
+class AloneLoop:
+    """Runs a single agent, a turn or a cycle a round.
+
+    The agent's ``act`` takes the turn, and its ``last`` is what came of it. A subclass says when
+    the run is over and what its results are.
+
+    Args:
+        agent: The agent.
+        writer: Answers its prompts.
+        rounds: Most rounds.
+        seed: The run's seed.
+        logger: Where events go.
+        clock: The run's clock.
+
+    Attributes:
+        agent: The agent.
+        world: The loop itself, as there is no other world.
+        agents: The agent alone.
+        rounds: Most rounds.
+        ticks_per_round: Ticks in a round.
+        finished: What came of each round so far.
+        reasoner: None, as nobody decides.
+        writer: Answers its prompts.
+        clock: The run's clock.
+        open_questions: Number of questions without an answer; None as it is unknown.
+    """
+
+    ticks_per_round = 1
+    reasoner: ClassVar[None] = None
+    open_questions: ClassVar[None] = None
+
+    def __init__(
+        self,
+        agent: Any,
+        writer: BaseWriter,
+        rounds: int,
+        seed: int,
+        logger: EventLogger | None,
+        clock: SimulatedClock,
+    ) -> None:
+        self.agent, self.writer, self.rounds = agent, writer, rounds
+        self.clock, self.finished, self.has_run = clock, [], False
+        self.agents: Sequence[Any] = (agent,)
+        self.finished: list[Any] = []
+        self._seed, self._logger = seed, logger
+        self._transitions = 0
+        agent.join(Lent(writer, logger, self._seconds, seed=None))
+
+    @property
+    def world(self) -> Any:
+        """The loop itself, as there is no other world."""
+        return self
+
+    def is_over(self) -> bool:
+        """Return whether the agent has nothing left to do."""
+        raise NotImplementedError
+
+    def results(self) -> Any:
+        """Return the results of the run."""
+        raise NotImplementedError
+
+    def running(self) -> AbstractContextManager[object]:
+        """Return a context manager that lasts for the run."""
+        return nullcontext()
+
+    def kept_in(self, folder: Path) -> None:
+        """Set the folder in which the run is kept."""
+
+    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds in an event loop of their own."""
+        try:
+            return run_to_end(self._run_and_close(on_round))
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds; the async twin of `run`."""
+        self.has_run = True
+        agent, clock = self.agent, self.clock
+        with clock.bound(), self.running():
+            self._emit(
+                RUN_STARTED,
+                schema=SCHEMA_VERSION,
+                chart=agent.chart.name,
+                agents=1,
+                rounds=self.rounds,
+                ticks_per_round=1,
+                seed=self._seed,
+                **models_told([agent], self.writer),
+            )
+            self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
+            for number in range(1, self.rounds + 1):
+                if self.is_over():
+                    break
+                with self.round():
+                    self.finished.append(await self._round(number))
+                    if on_round is not None:
+                        on_round(self.finished[-1])
+            results = self.results()
+            self._emit(RUN_ENDED, **results.totals.to_dict(), **costs_told(self.writer))
+        return results
+
+    def round(self) -> AbstractContextManager[object]:
+        """Return a context manager that lasts for a round."""
+        return nullcontext()
+
+    async def _round(self, number: int) -> Any:
+        self.clock.begin_round(number)
+        self._emit(ROUND_STARTED, round=number)
+        self.clock.advance()
+        self._transitions = 0
+        try:
+            await self.agent.act(self)
+        except Exception as error:
+            note_place(error, None, number, 1)
+            raise
+        self._emit(
+            ROUND_ENDED,
+            round=number,
+            states={self.agent.state.value: 1},
+            agent_ticks=1,
+            transitions=self._transitions,
+        )
+        return self.agent.last
+
+    def _seconds(self) -> float:
+        # a chart asks for the time exactly once for each transition
+        self._transitions += 1
+        return self.clock.moment.seconds
+
+    def _emit(self, event: str, **keys: Any) -> None:
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(event, **keys)
+
+    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
+        try:
+            return await self.arun(on_round)
+        finally:
+            close = getattr(self.writer, "close", None)
+            if close is not None:
+                await close()
+
+
+def events_in(log: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log; a last line that is cut off is left out."""
+    for block in read_blocks(log):
+        for line in BytesIO(block.data):
+            if line.endswith(b"\n"):
+                yield orjson.loads(line)
+
+
+@dataclass(init=False, repr=False, kw_only=True)
+class AloneRun(Run[Any]):
+    """A run of a single agent whose model only writes, made by `Run` for the agent's file.
+
+    Args:
+        world: The file that the agent is read from.
+        agents: None, as there is one.
+        given: The other arguments by name: the fields of the class.
+
+    Attributes:
+        names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
+            file.
+        kinds: The types of each key.
+        paths: The fields that are files or folders.
+        brought: Names of what an application may provide.
+        file: The file that the agent is read from.
+        rounds: Number of rounds.
+        agent_id: Name of the agent.
+        seed: Seed of the model's sampling.
+        reasoner: The model that writes, or the earlier run whose texts are reused.
+        application: What the application provides. No run keeps it.
+
+    Raises:
+        InputError: If an argument only applies to worlds, one is missing or out of range, or a
+            value cannot be written as JSON.
+    """
+
+    names: ClassVar[Mapping[str, str]]
+    kinds: ClassVar[Mapping[str, Any]]
+    paths: ClassVar[Sequence[str]] = ("file",)
+    brought: ClassVar[Sequence[str]] = ()
+
+    # what every run has
+    writer = _logger = _clock = None
+    writes_at_once = True
+    treatments = ()
+    _is_class, _agents = True, 1
+
+    file: Path
+    rounds: int | None = None  # type: ignore[assignment] # a file may say it
+    agent_id: str = DEFAULT_AGENT_ID
+    seed: int = 0
+    reasoner: ReasonerOptions = None
+    application: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
+        """Store the arguments, and refuse those that do not fit together."""
+        self._given: dict[str, Any] = {"world": world, "model": model, **given}
+        self._loop: Any = None
+        self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
+        self.reasoner = decider(model, self.reasoner)
+        self._check()
+
+    def _take(self, given: Mapping[str, Any]) -> None:
+        """Set the fields to their given values or their defaults."""
+        taken = {each.name: each for each in fields(self)}
+        if unknown := [name for name in given if name not in taken]:
+            problem = f"is for a world, and {given['file']} is run alone: leave it out"
+            raise InputError(problem, field=unknown[0])
+
+        for name, each in taken.items():
+            value = given[name] if name in given else _default_of(each, given["file"])
+            is_file = name in self.paths and isinstance(value, str)
+            setattr(self, name, Path(value) if is_file else value)
+
+    def _check(self) -> None:
+        """Refuse values that JSON cannot hold, and arguments that do not fit together."""
+        self._require_count("rounds", self.rounds)
+        require_seed(self.seed)
+        if not self.agent_id:
+            raise InputError("must not be empty", field="agent_id")
+        if unknown := sorted(self.application.keys() - {*self.brought}):
+            problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
+            raise InputError(problem, field="application")
+
+        require_writable("agent_id", self.agent_id)
+
+    def __repr__(self) -> str:
+        """Show the file."""
+        return f"<Run of {self.file}, seed {self.seed}>"
+
+    @property
+    def number_of_rounds(self) -> int:
+        """The number of rounds, given here or in the file."""
+        assert self.rounds is not None
+        return self.rounds
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again, because it repeats an earlier one."""
+        return isinstance(self.reasoner, ReplayOptions)
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with the texts, and everything else, that an earlier one kept."""
+        return self.replace(model=None, reasoner=ReplayOptions(recorded, is_whole=True))
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads.
+
+        Raises:
+            InputError: If a file cannot be read.
+        """
+        fields = {key: getattr(self, name) for key, name in self._fields()}
+        kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
+        reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
+
+        return {**kept, **reasoner, "inputs": self.digests()}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: The file that it comes from, for messages.
+
+        Raises:
+            InputError: If it is not such data.
+        """
+        kind = next(iter(cls.names))
+        if kind not in config:
+            raise InputError(f"is not a run of {kind}", path=path)
+
+        check_config(config, path, cls.kinds)
+        kept = {name: config[key] for key, name in cls._fields()}
+        with naming(path):
+            return cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
+
+    @classmethod
+    def _fields(cls) -> Iterator[tuple[str, str]]:
+        """Yield each key of ``run.json`` that belongs to a field, and the field."""
+        for key in cls.kinds:
+            if key not in ("reasoner", "inputs"):
+                yield key, cls.names.get(key, key)
+
+    def _inputs(self) -> Iterator[Path]:
+        """Yield the files that the run only reads, except those of an earlier run."""
+        yield self.file
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that is only read, by its name."""
+        files = list(self._inputs())
+        if isinstance(self.reasoner, ReplayOptions):
+            files.append(self.reasoner.run)
+
+        return {str(file): self._digest(str(file)) for file in files}
+
+    def _digest(self, name: str) -> str:
+        is_run = isinstance(self.reasoner, ReplayOptions) and name == str(self.reasoner.run)
+        return digest(locate_log(Path(name)) if is_run else Path(name))
+
+    @staticmethod
+    def _require_count(name: str, number: int | None) -> None:
+        if number is not None and number < 1:
+            raise InputError(f"must be 1 or more, got {number}", field=name)
+
+
+def _default_of(each: Any, file: Any) -> Any:
+    """Return the default of a field.
+
+    Raises:
+        InputError: If the field is required.
+    """
+    if each.default_factory is not MISSING:
+        return each.default_factory()
+    if each.default is MISSING:
+        named = file.__name__ if isinstance(file, type) else file
+        raise InputError(f"is needed to run {named}: name it", field=each.name)
+
+    return each.default
+
+
+def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
+    """Return the object that an event describes by keys with the names of the fields.
+
+    Args:
+        kind: The dataclass.
+        event: The event.
+        others: Fields whose keys have other names.
+    """
+    names = {each.name for each in fields(cast("Any", kind))} & event.keys() - others.keys()
+    given = {name: event[name] for name in names}
+    told = {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
+
+    return kind(**told, **others)
