@@ -79,10 +79,11 @@ def check_address(host: str) -> None:
 
 def _is_usable(host: str) -> bool:
     try:
+        host.encode()
         parts = _split(host)
         is_whole = parts.port != 0 and bool(parts.hostname) and not _is_ambiguous(host)
         return is_whole and parts.scheme in ("http", "https")
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return False
 
 

@@ -145,7 +145,7 @@ class Model(RunSettings):
         object.__setattr__(self, "assigned", assignments_of(self.assigned))
         if self.client is not None:
             self._check_client()
-        elif not self.model.strip():
+        elif not (self.model or "").strip():
             raise InputError("must be the name of a model, as the server lists it", field="model")
         elif self.model.startswith(("http://", "https://")):
             # it may contain a password
