@@ -280,10 +280,8 @@ class Turns:
         return definitions_of([*self.kinds, *kinds_of(type(self.world))])
 
     @cached_property
-    def _triggers(self) -> frozenset[str] | None:
-        """The events that some chart has; None if they are not all known."""
-        if any(chart.hierarchy.descriptors for chart in self.definitions):
-            return None
+    def _triggers(self) -> frozenset[str]:
+        """The events that some chart has."""
         return frozenset(
             trigger
             for chart in self.definitions
@@ -408,7 +406,7 @@ class Turns:
                 "begin_in, before the first round"
             )
         made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
-        if made is None and (known := self._triggers) is not None and trigger not in known:
+        if made is None and trigger not in self._triggers:
             triggers = {each.trigger: None for one in self.definitions for each in one.transitions}
             raise UnknownTriggerError(unknown_trigger_problem(trigger, triggers))
         return made
