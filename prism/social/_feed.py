@@ -6,15 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from prism.agents import SeedPost, SocialAgent, load_population, load_posts, synthetic_population
-from prism.agents import opening_posts
-from prism.errors import AgentError, FieldValueError, InputError, SimulationError
+from prism.agents import (
+    SeedPost,
+    SocialAgent,
+    load_population,
+    load_posts,
+    opening_posts,
+    synthetic_population,
+)
+from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._activity import FREQUENCY, Hours, activities, wait
 from prism.social._follows import follows_of
-from prism.social._parameters import HOURS, SECONDS_PER_HOUR, Parameters, settled_values, SETTLED
+from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
 from prism.social._posts import Action, Draft, Network, Post, PostKind
 from prism.social._rankings import HotPosts, Ranking, own_ranking, ranking_named, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
@@ -266,7 +272,7 @@ class Feed(Parameters):
             prompt = situation_of(self, reader, post)
         asked = reader.decide(DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt)
         chosen = await asked
-        reader.has_chosen, reader.reason = bool(reader.acts), getattr(asked, "said", None)
+        reader.has_chosen, reader.reason = bool(reader.acts), asked.reason
         if chosen is AgentState.COMPOSING:
             # of those who choose among all acts, composing means a post of their own
             reader.pending_action = "post" if reader.has_chosen else None
@@ -452,7 +458,7 @@ class Feed(Parameters):
         return {reader.agent_id: reader for reader in self.agents}
 
     def _log(self, event: str, **keys: Any) -> None:
-        self.turns.tell(event, keys)
+        self.turns.tell(event, **keys)
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""

@@ -47,7 +47,7 @@ def odds_of(parameters: Parameters, reader: Reader, post: Post) -> Mapping[Agent
     if composes is None or likes is None:
         inclined = {} if reader.archetype is None else reader.archetype.inclinations
         odds = {each: exp(inclined.get(each.value, 0.0)) for each in _OPTIONS}
-        factors = {each: pull for each in _OPTIONS[1:]}
+        factors = dict.fromkeys(_OPTIONS[1:], pull)
         factors[AgentState.ENGAGING_LIKE] *= herding
         return {each: odds[each] * factors.get(each, 1.0) for each in _OPTIONS}
 

@@ -33,6 +33,7 @@ _TEMPLATES: Mapping[PostKind, tuple[str, ...]] = {
     ),
 }
 
+
 def template_text(kind: PostKind, topics: tuple[str, ...], stream: RandomStream) -> str:
     """Return a sentence on the first of some topics."""
     return stream.choice(_TEMPLATES[kind]).format(topic=topics[0] if topics else "this")
