@@ -236,6 +236,10 @@ class Declares:
             own[name] = value if isinstance(value, Field) else Field(value)
             if isinstance(value, Field):
                 delattr(cls, name)
+        for name, value in [*vars(cls).items()]:
+            # a new default, whose type is that of the base
+            if name in cls.fields and name not in own and not callable(value):
+                own[name] = replace(cls.fields[name], default=value, make=None, draw=None)
         cls.fields = {**cls.fields, **own}
 
     def _fill(

@@ -25,12 +25,12 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
-from prism.reasoner._recollection import stay_in_words, transition_in_words
+from prism.reasoner._recollection import stay_in_words
 from prism.runlog import SimulatedClock
 from prism.statechart import Configuration, Question, Written
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._identity import SCALARS, identify
+from prism.statechart._identity import identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -40,7 +40,16 @@ from prism.telemetry.events import (
     TREATMENT_ASSIGNED,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Receiving, Waits, Writing
+from prism.worlds._agent import (
+    HISTORY_DEPTH,
+    Agent,
+    Asked,
+    Message,
+    Receiving,
+    Waits,
+    Writing,
+    time_of,
+)
 from prism.worlds._agent_set import AgentSet, leaves_in
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
@@ -328,19 +337,13 @@ class Turns:
         self.acting = None
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
-        values = vars(agent)
-        own = {name: values[name] for name in self.kinds[type(agent)].attributes} | {
-            **agent.attributes
-        }
-        if not all(type(value) in SCALARS for value in own.values()):
-            own = identify(own) or {}
         self.emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
             chart=self.kinds[type(agent)].chart.name,
             display_name=agent.name,
             state=state_text(agent.state),
-            **({"attributes": own} if own else {}),
+            **agent.described(),
             **more,
         )
 
@@ -475,13 +478,13 @@ class Turns:
         notes: deque[Any] = vars(agent).setdefault("notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()
-        same = takewhile(lambda record: _time_of(record) == time, reversed(agent.state_history))
+        same = takewhile(lambda record: time_of(record) == time, reversed(agent.state_history))
         notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
     def memory_in_words(self, agent: Agent) -> str:
         """Return what an agent remembers, for the prompt of a text."""
         memory = self.answers.memory
-        words = "" if memory is None else str(memory.tell(_things_of(agent)))
+        words = "" if memory is None else str(memory.tell(agent.memories(HISTORY_DEPTH)))
         return f"{words}\n\n" if words else ""
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -495,12 +498,16 @@ class Turns:
         for name in keys:
             if name in _RESERVED:
                 raise FieldValueError(f"world.{event}: every line has {name!r} already: rename it")
-        told = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
-        if self._buffer is not None:
-            # events of setup follow those that begin the run
-            self._buffer.append((f"world.{event}", identify(told) or {}))
-        elif active_logger(self.logger) is not None:
-            self.emit(f"world.{event}", **(identify(told) or {}))
+        named = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
+        if self._buffer is not None or active_logger(self.logger) is not None:
+            self.tell(f"world.{event}", **(identify(named) or {}))
+
+    def tell(self, event: str, **keys: Any) -> None:
+        """Log an event of the world; events of setup follow those that begin the run."""
+        if self._buffer is None:
+            self.emit(event, **keys)
+        else:
+            self._buffer.append((event, keys))
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log one of the run's events."""
@@ -828,14 +835,13 @@ class Turns:
                 questions, [each.call for each in writing], self.logger
             )
             for each, decision in zip(asked, decisions, strict=True):
-                each.answer = decision.chosen
+                each.answer, each.reason = decision.chosen, decision.said
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
     def question(self, asked: Asked) -> Question:
         """Return a decision as a reasoner is asked."""
         agent = asked.agent
-        things = None if self.answers.memory is None else _things_of(agent)
         return Question(
             agent,
             asked.state,
@@ -846,7 +852,7 @@ class Turns:
             asked.prompt,
             self.kinds[type(agent)].chart.definition,
             self.answers.parameters,
-            None if things is None else lambda most: things[-most:],
+            None if self.answers.memory is None else agent.memories,
         )
 
     def _value_of(self, waits: Any) -> Any:
@@ -1000,20 +1006,3 @@ def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]
     for leaf in own or leaves_in(option):
         product *= weights.get(leaf, 0.0)
     return product
-
-
-def _things_of(agent: Agent) -> list[str]:
-    """Return an agent's notes and transitions in words, oldest first."""
-    things: list[tuple[float, int, int, str]] = []
-    place, last = 0, None
-    for record in agent.state_history:
-        time = _time_of(record)
-        place, last = (place + 1 if time == last else 1), time
-        things.append((time, place, 0, transition_in_words(record)))
-    for number, (time, before, text) in enumerate(vars(agent).get("notes", ())):
-        things.append((time, before, number + 1, text))
-    return [text for *_, text in sorted(things)]
-
-
-def _time_of(record: Any) -> float:
-    return float(record.timestamp.timestamp())
