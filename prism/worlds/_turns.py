@@ -132,6 +132,7 @@ class Turns:
         self._active: dict[Agent, None] = {}
         self._is_listed = world.order == "listed"
         self._has_ticked = False
+        self._passed_in = -1
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
     # The population
@@ -523,7 +524,7 @@ class Turns:
     # What the engine calls
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Note a transition that the engine has made; return the ticks in the earlier state."""
+        """Note a transition that the engine has made; return the turns in the earlier state."""
         counts = self.counts
         counts[left] -= 1
         counts[entered] += 1
@@ -534,12 +535,17 @@ class Turns:
         if self.by_rate:
             self.members.remove(agent, left)
             self.members.add(agent, entered)
-        if (
+        if self._at == _EVERYBODY_IS_OVER or agent is self.acting:
             self._look_at(agent)
-            and self._at != _EVERYBODY_IS_OVER
-            and (place := self.place_of(agent)) > self._at
-            and vars(agent).get("_acts_from", 0) <= now
-        ):
+            return dwell
+
+        place = self.place_of(agent)
+        is_to_come = place > self._at and vars(agent).get("_acts_from", 0) <= now
+        if is_to_come:
+            # it has not had its turn in this tick, which will count
+            dwell -= 1
+            agent._since = now - 1
+        if self._look_at(agent) and is_to_come:
             heappush(self._newcomers, (place, agent.agent_id, agent))
         return dwell
 
@@ -592,12 +598,11 @@ class Turns:
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
-        own = None if agents is None else list(agents)
-        if own is None:
+        if agents is None:
             chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
             turns: Iterable[Agent] = self._turns_of(chosen)
         else:
-            turns = self._given_turns(own, due)
+            turns = self._given_turns(list(agents), due)
 
         waiting: list[Waiting] = []
         is_plain = not due and not self._has_ticked and not self.has_guests
@@ -649,13 +654,27 @@ class Turns:
         self.acting = None
 
     def _given_turns(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Iterator[Agent]:
-        """Yield the agents that a world activates, after those whose time is up."""
+        """Yield the agents that a world activates, after time has passed for all others."""
         others = dict.fromkeys(agents)
-        for _, _, agent in self.in_order([each for each in due if each not in others]):
-            yield agent
+        if self._passed_in != self._now:
+            self._passed_in = self._now
+            ticked = [each for each in self._active if self.kinds[type(each)].is_ticked]
+            passing = dict.fromkeys((*due, *(ticked if self._has_ticked else ())))
+            for _, _, agent in self.in_order([each for each in passing if each not in others]):
+                self._pass_time(agent)
         for agent in others:
             if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
                 yield agent
+
+    def _pass_time(self, agent: Agent) -> bool:
+        """Let a tick pass for an agent; return whether a time-out takes its turn."""
+        self.acting = agent
+        kind = self.kinds[type(agent)]
+        if kind.limits and agent._due <= self.now and self._time_out(agent):
+            return True
+        if kind.is_ticked and kind.chart._schedule is not None:
+            self._let_pass(agent, kind)
+        return False
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
         """Yield agents in their order, and those that get something to do while it is to come."""
@@ -679,14 +698,12 @@ class Turns:
 
     def _take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
-        self.acting = agent
         kind = self.kinds[type(agent)]
-        if kind.limits and agent._due <= self.now and self._time_out(agent):
+        # with timers, the step is that of the state in which the turn begins
+        step = self.step_of(agent) if kind.is_ticked else None
+        if self._pass_time(agent):
             return None
-        # the step is that of the state in which the turn begins
-        step = self.step_of(agent)
-        if kind.is_ticked and kind.chart._schedule is not None:
-            self._let_pass(agent, kind)
+        step = step if kind.is_ticked else self.step_of(agent)
         running = None if step is None else step(self.world, agent)
         if running is not None:
             return self._advance(agent, running, None)

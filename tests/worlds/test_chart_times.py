@@ -216,7 +216,6 @@ def test_the_chart_draws_from_numbers_of_its_own() -> None:
 class Rated(World[Bulb]):
     """The bulbs in continuous time."""
 
-    activation = "rate"
     rounds = 3
     ticks = 2
     lit: list[tuple[float, str]] = state(list)
