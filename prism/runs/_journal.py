@@ -181,7 +181,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
         """Whether agents of the feed choose among all acts."""
         return bool(self._part.chooses_acts)
 
-    async def answer(self, asked: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+    async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Answer questions or text calls, each from the journal or by asking."""
         ids = [self._journal.next_id(_agent_of(each)) for each in asked]
         return await all_of(

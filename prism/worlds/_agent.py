@@ -116,6 +116,10 @@ class Agent(Declares):
         inbox: ClassVar[deque[Message]]
         state_history: ClassVar[list[Any]]
         notes: ClassVar[deque[Any]]
+        key: ClassVar[int]
+        place: ClassVar[int]
+        since: ClassVar[Any]
+        due: ClassVar[Any]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -447,6 +451,10 @@ class Asked(Waits):
     """
 
     __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+
+    options: tuple[Any, ...]
+    state: Any
+    since: Any
 
     pulls: ClassVar[None] = None
     relevance_pull: ClassVar[float] = DEFAULT_PULL

@@ -278,7 +278,8 @@ class Turns:
         """
         if not any(chart.leaves_of(state) for chart in self.definitions):
             raise UnknownStateError(f"no agent's chart has the state {state!r}")
-        able = {cls for cls in self.kinds if cls.chart.definition.leaves_of(state)}
+        kinds = self.kinds.values()
+        able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
         if len(able) == len(self.kinds):
             return len(self._everybody)
         return sum(type(agent) in able for agent in self._everybody)
@@ -383,7 +384,7 @@ class Turns:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
-        agent.since = self.now - ticks
+        vars(agent)["since"] = self.now - ticks
         self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -546,7 +547,7 @@ class Turns:
         """Note when an agent times out; return whether it has something to do in its state."""
         kind = self.kinds[type(agent)]
         if kind.limits:
-            agent.due = agent.since + kind.limits.get(agent.state, _NEVER)
+            vars(agent)["due"] = agent.since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent.due, self._now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
@@ -726,7 +727,7 @@ class Turns:
         return True
 
     def _put_off(self, agent: Agent) -> None:
-        agent.due = self.now + 1
+        vars(agent)["due"] = self.now + 1
         self._due.setdefault(agent.due, []).append(agent)
 
     def _let_pass(self, agent: Any, kind: Kind) -> None:
