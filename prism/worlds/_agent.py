@@ -115,11 +115,10 @@ class Agent(Declares):
         neighbours: ClassVar[AgentSet[Self]]
         inbox: ClassVar[deque[Message]]
         state_history: ClassVar[list[Any]]
-        notes: ClassVar[deque[Any]]
-        key: ClassVar[int]
-        place: ClassVar[int]
-        since: ClassVar[Any]
-        due: ClassVar[Any]
+        _key: ClassVar[int]
+        _place: ClassVar[int]
+        _since: ClassVar[Any]
+        _due: ClassVar[Any]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -145,13 +144,13 @@ class Agent(Declares):
         state = self._begin_state
         vars(self).update(
             world=world,
-            place=number,
+            _place=number,
             state=self.chart.initial if state is None else state,
-            since=0,
-            due=0,
+            _since=0,
+            _due=0,
             inbox=deque(),
             state_history=[],
-            key=keys[0],
+            _key=keys[0],
             _steps=AgentStream(keys[1]),
             _decides=AgentStream(keys[2]),
         )
@@ -195,7 +194,7 @@ class Agent(Declares):
     @property
     def ticks_in_state(self) -> int:
         """Ticks since its last transition."""
-        return int(self.world.turns.now - self.since)
+        return int(self.world.turns.now - self._since)
 
     @ticks_in_state.setter
     def ticks_in_state(self, ticks: int) -> None:
@@ -227,7 +226,7 @@ class Agent(Declares):
             time = time_of(record)
             place, last = (place + 1 if time == last else 1), time
             things.append((time, place, 0, transition_in_words(record)))
-        for number, (time, before, text) in enumerate(vars(self).get("notes", ())):
+        for number, (time, before, text) in enumerate(vars(self).get("_notes", ())):
             things.append((time, before, number + 1, text))
         return [text for *_, text in sorted(things)][-most:]
 

@@ -240,6 +240,12 @@ class Declares:
             # a new default, whose type is that of the base
             if name in cls.fields and name not in own and not callable(value):
                 own[name] = replace(cls.fields[name], default=value, make=None, draw=None)
+        for name in own:
+            if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
+                raise DefinitionError(
+                    f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
+                    "give it another name, or set it without a type"
+                )
         cls.fields = {**cls.fields, **own}
 
     def _fill(
@@ -263,6 +269,12 @@ class Declares:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
                 values[name] = field.default
+
+
+def _above(cls: type) -> list[type]:
+    """Return prism's own bases of a class."""
+    own = [base for base in cls.__mro__[1:] if base.__module__.startswith("prism.worlds.")]
+    return [base for base in own if base is not Declares]
 
 
 def require_fields(cls: type[Declares], names: Iterable[str]) -> None:

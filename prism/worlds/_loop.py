@@ -240,7 +240,7 @@ class Loop:
             agents = world.members(world.populate(agents) if is_number else agents)
         turns.populate(agents)
         if self._sampled is not None:
-            by_key = sorted(turns.everybody(), key=lambda each: (each.key, each.agent_id))
+            by_key = sorted(turns.everybody(), key=lambda each: (each._key, each.agent_id))
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()

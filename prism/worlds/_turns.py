@@ -194,7 +194,7 @@ class Turns:
         self._look_at(agent)
         if self.by_rate:
             self.members.add(agent, agent.state)
-        vars(agent)["acts_from"] = self.now + 1
+        vars(agent)["_acts_from"] = self.now + 1
         for space in () if parent is None else [*parent._spaces]:
             space.bring(agent, parent)
         if self.world._network is not None:
@@ -308,7 +308,7 @@ class Turns:
             self._look_at(agent)
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=lambda each: (each.key, each.agent_id))
+            by_key = sorted(self._everybody, key=lambda each: (each._key, each.agent_id))
             self.members = Members(by_key)
             kinds = dict.fromkeys(map(type, by_key))
             self.kinds = {cls: self.kinds[cls] for cls in kinds}
@@ -384,7 +384,7 @@ class Turns:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
-        vars(agent)["since"] = self.now - ticks
+        vars(agent)["_since"] = self.now - ticks
         self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -475,7 +475,7 @@ class Turns:
         """Store a note for a model, in order with the agent's transitions."""
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")
-        notes: deque[Any] = vars(agent).setdefault("notes", deque(maxlen=HISTORY_DEPTH))
+        notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()
         same = takewhile(lambda record: time_of(record) == time, reversed(agent.state_history))
@@ -529,8 +529,8 @@ class Turns:
         counts[entered] += 1
         self.transitions += 1
         now = self.now
-        dwell: int = now - agent.since
-        agent.state, agent.since = entered, now
+        dwell: int = now - agent._since
+        agent.state, agent._since = entered, now
         if self.by_rate:
             self.members.remove(agent, left)
             self.members.add(agent, entered)
@@ -538,7 +538,7 @@ class Turns:
             self._look_at(agent)
             and self._at != _EVERYBODY_IS_OVER
             and (place := self.place_of(agent)) > self._at
-            and vars(agent).get("acts_from", 0) <= now
+            and vars(agent).get("_acts_from", 0) <= now
         ):
             heappush(self._newcomers, (place, agent.agent_id, agent))
         return dwell
@@ -547,8 +547,8 @@ class Turns:
         """Note when an agent times out; return whether it has something to do in its state."""
         kind = self.kinds[type(agent)]
         if kind.limits:
-            vars(agent)["due"] = agent.since + kind.limits.get(agent.state, _NEVER)
-            self._due.setdefault(max(agent.due, self._now + 1), []).append(agent)
+            vars(agent)["_due"] = agent._since + kind.limits.get(agent.state, _NEVER)
+            self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
             self._active[agent] = None
@@ -560,15 +560,15 @@ class Turns:
 
     def place_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
-        return agent.place if self._is_listed else mixed(agent.key + self.now * GOLDEN)
+        return agent._place if self._is_listed else mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
         if self._is_listed:
-            places = [each.place for each in chosen]
+            places = [each._place for each in chosen]
         else:
-            places = all_mixed([each.key for each in chosen], self.now * GOLDEN)
+            places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
         return sorted(zip(places, [each.agent_id for each in chosen], chosen, strict=True))
 
     def begin_tick(self) -> None:
@@ -591,7 +591,7 @@ class Turns:
 
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
-        due = [each for each in self._due.pop(self._now, ()) if each.due <= self._now]
+        due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
         own = None if agents is None else list(agents)
         if own is None:
             chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
@@ -654,7 +654,7 @@ class Turns:
         for _, _, agent in self.in_order([each for each in due if each not in others]):
             yield agent
         for agent in others:
-            if not agent.has_left and vars(agent).get("acts_from", 0) <= self.now:
+            if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
                 yield agent
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
@@ -681,7 +681,7 @@ class Turns:
         """Let an agent take its turn; return what its step waits for."""
         self.acting = agent
         kind = self.kinds[type(agent)]
-        if kind.limits and agent.due <= self.now and self._time_out(agent):
+        if kind.limits and agent._due <= self.now and self._time_out(agent):
             return None
         # the step is that of the state in which the turn begins
         step = self.step_of(agent)
@@ -722,13 +722,13 @@ class Turns:
             self._put_off(agent)
             return False
         self.timeouts[state_text(state)] += 1
-        if agent.due <= self.now:
+        if agent._due <= self.now:
             self._put_off(agent)
         return True
 
     def _put_off(self, agent: Agent) -> None:
-        vars(agent)["due"] = self.now + 1
-        self._due.setdefault(agent.due, []).append(agent)
+        vars(agent)["_due"] = self.now + 1
+        self._due.setdefault(agent._due, []).append(agent)
 
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
