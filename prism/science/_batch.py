@@ -31,7 +31,7 @@ from prism.science._batch_tables import (
 )
 from prism.science._plan import Configuration, Plan, asks_a_model, feed_parameters, inputs_of
 from prism.science._plan import is_of_feed as is_of_feed_plan
-from prism.social._presets import DEFAULT_PRESET
+from prism.social._parameters import DEFAULT_PRESET
 
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """A run, its identifying columns, its parameters, and its results."""

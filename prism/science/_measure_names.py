@@ -7,7 +7,6 @@ from typing import Any
 
 from prism.files._declarations import meant
 from prism.social import Feed
-from prism.social._results import count_names
 from prism.worlds import World
 from prism.worlds._kinds import measures_of, parts_of
 from prism.worlds._results import WorldResults
@@ -48,12 +47,11 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
 
 def _columns_of(cls: type[World[Any]]) -> Iterator[str]:
     """Yield the columns of a batch's tables that every run of a world has."""
+    totals = WorldResults(0, ()).totals()
+    yield from (name for name, total in totals.items() if isinstance(total, int))
     if issubclass(cls, Feed):
-        yield from count_names()
+        yield from ("posts", "replies", "reshares", "likes")
         yield from _of_runs()
-    else:
-        totals = WorldResults(0, ()).totals()
-        yield from (name for name, total in totals.items() if isinstance(total, int))
 
 
 def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
