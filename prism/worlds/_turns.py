@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from prism.errors import (
@@ -66,6 +67,7 @@ _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
+_KEY = attrgetter("_key", "agent_id")
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -88,6 +90,7 @@ class Turns:
         counts: Agents in each state.
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
+        is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
         stopped: When and why the run was stopped, or None.
         unawaited: A decision that was requested but not yet awaited.
@@ -121,6 +124,7 @@ class Turns:
         self.assignments = Assignments(seed)
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
+        self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
         self._numbers: Counter[Any] = Counter()
         self._networks = 0
@@ -130,7 +134,7 @@ class Turns:
         self._due: dict[int, list[Agent]] = {}
         self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._active: dict[Agent, None] = {}
-        self._is_listed = world.order == "listed"
+        self.is_listed = world.order == "listed"
         self._has_ticked = False
         self._passed_in = -1
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
@@ -269,7 +273,16 @@ class Turns:
         """Return all agents that are there."""
         if self._set is None:
             self._set = AgentSet(self._everybody)
+            self._canonical = None
         return self._set
+
+    def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
+        """Return agents in an order that does not depend on the list of agents."""
+        if agents is not self._set:
+            return sorted(agents, key=_KEY)
+        if self._canonical is None:
+            self._canonical = sorted(agents, key=_KEY)
+        return self._canonical
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart contains a state.
@@ -309,7 +322,7 @@ class Turns:
             self._look_at(agent)
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=lambda each: (each._key, each.agent_id))
+            by_key = sorted(self._everybody, key=_KEY)
             self.members = Members(by_key)
             kinds = dict.fromkeys(map(type, by_key))
             self.kinds = {cls: self.kinds[cls] for cls in kinds}
@@ -566,12 +579,12 @@ class Turns:
 
     def place_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
-        return agent._place if self._is_listed else mixed(agent._key + self.now * GOLDEN)
+        return agent._place if self.is_listed else mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
-        if self._is_listed:
+        if self.is_listed:
             places = [each._place for each in chosen]
         else:
             places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
@@ -765,11 +778,10 @@ class Turns:
             if self.unawaited is not None:
                 raise _unawaited(self.unawaited) from None
             return None
-        except AttributeError as error:
+        except AttributeError:
             if not hasattr(running, "send"):
-                raise SimulationError(
-                    f"the step of {agent!r} returned {running!r}: a step returns nothing"
-                ) from error
+                # what a plain step returns, such as the state that it fired into
+                return None
             raise
         return agent, running, waits
 
