@@ -25,7 +25,7 @@ from prism.reasoner._clients import refuse_own_limits
 from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._kinds import Kinds
 from prism.reasoner._messages import Reply
-from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts, attribute_names
+from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
     MOST_REASON_CHARACTERS,
@@ -36,7 +36,7 @@ from prism.reasoner._prompts import (
 from prism.reasoner._questions import BaseReasoner, Decision, Question, Source, by_changes, in_full
 from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
-from prism.reasoner._replies._reading import read_reason
+from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
     QUESTION,
     Kind,
@@ -50,6 +50,7 @@ from prism.reasoner._requests import (
 )
 from prism.reasoner._slots import Flight
 from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
+from prism.reasoner._words import attribute_names
 from prism.statechart._identity import agent_name
 from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
