@@ -20,7 +20,8 @@ def server() -> Iterator[FakeOllama]:
     first: list[str] = []
 
     def choose(asked: Asked) -> str:
-        agent = asked.prompt.partition("\n")[0]
+        lines = asked.prompt.splitlines()
+        agent = next(line for line in lines if line.startswith("You are "))
         first.append(agent)
         return NEITHER if agent == first[0] else asked.options[0]
 

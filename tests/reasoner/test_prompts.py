@@ -116,7 +116,10 @@ def test_states_without_description_are_told_by_their_text() -> None:
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
-        ({"text": "", "author_id": "a2", "topics": ["go"]}, "Post by a2:\n  > (no text)\nTopics: go"),
+        (
+            {"text": "", "author_id": "a2", "topics": ["go"]},
+            "Post by a2:\n  > (no text)\nTopics: go",
+        ),
         (
             SimpleNamespace(post_id="p1", author="bob", text="", topics=()),
             "Post by bob:\n  > (no text)",

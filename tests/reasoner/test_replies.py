@@ -32,9 +32,7 @@ def corpus(name: str) -> list[dict[str, Any]]:
 REPLIES = corpus("replies.jsonl")
 """Replies written as models write them, of every peculiar kind."""
 
-FOREIGN = [
-    case for case in corpus("foreign_replies.jsonl") if not case.keys() & {"key", "labels"}
-]
+FOREIGN = [case for case in corpus("foreign_replies.jsonl") if not case.keys() & {"key", "labels"}]
 """Replies that models gave to other programs, as public threads contain them."""
 
 
@@ -75,7 +73,7 @@ def test_replies_that_are_nothing_but_an_answer_are_read() -> None:
         '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
         '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
         'scrolling? {"next_state": "scrolling"}</think>{"next_state": "composing"}',
-        '<|channel|>analysis<|message|>Scroll?<|end|><|start|>assistant<|channel|>final'
+        "<|channel|>analysis<|message|>Scroll?<|end|><|start|>assistant<|channel|>final"
         '<|message|>{"next_state": "composing"}<|return|>',
         '{"next_state": "composing"}<|im_end|>\n<|im_start|>user\nscrolling',
         '[{"next_state": "composing"}]',
