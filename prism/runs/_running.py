@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._credentials import with_credentials
+from prism.llm._addresses import with_credentials
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
