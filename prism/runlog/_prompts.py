@@ -233,12 +233,11 @@ def _start_of(record_id: str) -> bytes:
     return f'{{"id":{named},'.encode("utf-8", "surrogatepass")
 
 
-def choice_text(record: Mapping[str, Any], served: Mapping[str, Any] | None = None) -> str | None:
+def choice_text(record: Mapping[str, Any]) -> str | None:
     """Return a decision question as text: the question, and the meaning of each option.
 
     Args:
         record: The record of the decision.
-        served: The record whose request answered it, if that is another one.
     """
     choice = record.get("choice")
     if not isinstance(choice, dict):
@@ -247,8 +246,7 @@ def choice_text(record: Mapping[str, Any], served: Mapping[str, Any] | None = No
     criteria = choice.get("criteria")
     meanings = criteria if isinstance(criteria, dict) else {}
     options = "\n".join(
-        f"- {option}" + (f": {meaning}" if meaning else "")
-        for option, meaning in meanings.items()
+        f"- {option}" + (f": {meaning}" if meaning else "") for option, meaning in meanings.items()
     )
 
     return f"{choice.get('instructions')}\n\n{options}"
