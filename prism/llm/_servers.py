@@ -33,7 +33,7 @@ from prism.llm._addresses import (
     with_port,
     with_version,
 )
-from prism.llm._settings import RequestSettings, duration
+from prism.llm._settings import RequestSettings
 from prism.reasoner._clients import Call, ClientServer, decided
 from prism.reasoner._faults import lacks_decisions, unsupported
 from prism.reasoner._messages import Chat, ChatReply, Choices, DecisionReply
@@ -48,6 +48,7 @@ _GREETING = [{"role": "user", "content": "Say hello."}]
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
 
+_MOST_BYTES = 1024 * 1024
 _MOST_VALUES = 200_000
 
 _THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
@@ -150,7 +151,7 @@ class ModelServer(ClientServer):
         headers = {"Accept-Encoding": "identity"}
         if key and user is None:
             headers["Authorization"] = f"Bearer {key}"
-        read = partial(_read_whole, settings["max_reply_bytes"], secrets)
+        read = partial(_read_whole, _MOST_BYTES, secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
             "timeout": None,
@@ -321,7 +322,7 @@ class OllamaServer(ModelServer):
             "format": chat.schema,
             "options": {name: value for name, value in options.items() if value is not None},
             "think": own["think"],
-            "keep_alive": duration(own["keep_alive"]),
+            "keep_alive": own["keep_alive"],
         }
         named |= self.chances_of(chat)
         known = {name: value for name, value in named.items() if value is not None}
@@ -367,7 +368,7 @@ class OllamaServer(ModelServer):
 
     async def load(self, cost: Cost | None = None) -> None:
         """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": duration(self.settings["keep_alive"])}
+        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
         del cost  # it costs nothing
         await self.ready()
         call = Call(self.client.generate, (), named)

@@ -12,7 +12,7 @@ from typing import Any
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._settings import names_of
+from prism.llm._settings import OF_SPENDING
 from prism.reasoner._tokens import count_tokens
 from prism.runs._documents import documents
 from prism.runs._running import models_of
@@ -45,7 +45,7 @@ _COUNTED: ContextVar[list[Counted] | None] = ContextVar("_COUNTED", default=None
 _LENGTH_SHARE = 2 / 3
 """The assumed length of a text, as a share of the maximum length."""
 
-_BOUNDS = names_of(Model, "spending", "keeping")
+_BOUNDS = (*OF_SPENDING, "record_prompts")
 """Settings on spending and keeping, which do not apply while a run is tried."""
 
 _USUAL_LENGTH = 200

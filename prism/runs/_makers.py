@@ -10,7 +10,8 @@ from typing import Any, Self
 from prism.errors import InputError
 from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
-from prism.llm._model import ONLY_DECIDES, LostClient, lost, pool_of
+from prism.llm._model import LostClient, lost, pool_of
+from prism.llm._settings import OF_DECISIONS
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, ReplayWriter
@@ -135,7 +136,7 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         attributes=options.attributes or (),
         memory=memory,
         reasons=bool(options.reasons),
-        option_order=options.option_order or "shuffled",
+        rotations=options.rotations or "drawn",
         budget=shared.budget,
         cache=shared.cache,
     )
@@ -168,7 +169,7 @@ def make_writer(
         FieldValueError: If an option lies outside its range.
         InputError: If an option applies to decisions only, or the file of answers cannot be used.
     """
-    for name in ONLY_DECIDES:
+    for name in OF_DECISIONS:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
             problem = "applies to decisions, but in this run a model only writes"
@@ -327,7 +328,7 @@ def _own_model(reasoner: Model, model: str | Model) -> Model:
     if isinstance(model, Model):
         return model
 
-    unwanted: dict[str, Any] = dict.fromkeys((*ONLY_DECIDES, "models_file"))
+    unwanted: dict[str, Any] = dict.fromkeys((*OF_DECISIONS, "models_file"))
     if model != reasoner.model:
         unwanted |= dict.fromkeys(("price_in", "price_out"))
     return replace(reasoner, model=model, assigned=(), **unwanted)
