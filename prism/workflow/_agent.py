@@ -194,6 +194,11 @@ class WorkflowAgent:
         """Whether it is in a final state, in which it takes no more turns."""
         return self.state.value in self.workflow.definition.final_states
 
+    @property
+    def repeats(self) -> Recorded | None:
+        """What it takes from an earlier run, if anything."""
+        return self._steps.recorded
+
     def repeat(self, recorded: Recorded) -> None:
         """Take the duration of code steps and the results of actions from an earlier run."""
         self._steps.recorded = recorded

@@ -6,31 +6,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, InputError
 from prism.files._source import Source
-from prism.reasoner._spending import Cost
 from prism.reasoner._texts import BaseWriter
-from prism.runlog import ReplayWriter, SimulatedClock
-from prism.runlog._recorded import _events
+from prism.runlog import SimulatedClock
+from prism.runlog._reader import LOG_NAME
 from prism.runs import ReplayOptions
 from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
 from prism.runs._lent import NobodyWriter
-from prism.runs._makers import make_writer
+from prism.runs._makers import make_repeated_writer, make_writer
 from prism.runs._options import recorded_log
 from prism.statechart import Statechart
-from prism.telemetry.events import WORKFLOW_STEP
 from prism.telemetry.loggers import EventLogger
 from prism.workflow._actions import by_command, echo
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._results import WorkflowResults
-from prism.workflow._steps import Recorded, StepRun, Turn
+from prism.workflow._steps import Recorded, Turn
 from prism.workflow._variables import as_context
 from prism.workflow._workflow import Workflow, load_quietly
-from prism.worlds._alone import NOBODY, Alone, AloneRun, Event, told_by
-from prism.worlds._loop import Loop
+from prism.worlds._alone import NOBODY, AloneLoop, AloneRun, events_in
 
 DEFAULT_TURNS = 10
 
@@ -69,46 +66,24 @@ class TurnTaker(WorkflowAgent):
         self.last = await self.turn()
 
 
-class Turns(Alone):
-    """A world whose one agent carries out a workflow; a turn is a round."""
+class Turns(AloneLoop):
+    """The run of one agent that carries out a workflow; a turn is a round."""
 
-    __slots__ = ("_steps",)
+    agent: TurnTaker
 
-    if TYPE_CHECKING:
-        agent: TurnTaker
-        _steps: list[StepRun]
-
-    def _prism_is_over(self, rounds: Sequence[Any]) -> bool:  # noqa: ARG002 - the agent knows
+    def is_over(self) -> bool:
+        """Return whether the workflow has stopped or finished."""
         return self.agent.failure is not None or self.agent.has_finished
 
-    def _prism_recall(self, event: Event) -> None:
-        if event["event"] == WORKFLOW_STEP:
-            self._steps.append(_step_of(event))
+    def results(self) -> WorkflowResults:
+        """Return the results of the run."""
+        return WorkflowResults.of(self.agent, self.finished)
 
-    def _prism_summary_of(self, event: Event) -> Turn:
-        steps = tuple(self._steps)
-        self._steps.clear()
-        (state,) = event["states"]
-        has_stopped = any(step.outcome == "failed" for step in steps)
-        has_finished = state in self.agent.workflow.definition.final_states
-
-        return Turn(event["round"], state, steps, has_stopped, has_finished)
-
-    def _prism_results(self, rounds: Sequence[Turn]) -> WorkflowResults:
-        return WorkflowResults.of(self.agent, rounds)
-
-
-def _step_of(event: Event) -> StepRun:
-    cost = Cost()
-    cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
-
-    return told_by(
-        StepRun,
-        event,
-        kind=event["type"],
-        cost=None if event["type"] == "code" else cost,
-        unknown=tuple(event["unknown_variables"]),
-    )
+    def kept_in(self, folder: Path) -> None:
+        """Take durations and the results of actions from the log of a run that was stopped."""
+        log = folder / LOG_NAME
+        if log.stat().st_size and self.agent.repeats is None:
+            self.agent.repeat(Recorded(log, self.agent.agent_id, events_in(log), is_complete=False))
 
 
 @dataclass(init=False, repr=False, kw_only=True)
@@ -153,7 +128,7 @@ class WorkflowRun(AloneRun):
         except FieldTypeError as error:
             raise InputError(str(error)) from None
 
-    def _make(self, logger: EventLogger | None) -> Loop:
+    def _make(self, logger: EventLogger | None) -> Turns:
         """Read and make all that the run needs.
 
         Args:
@@ -181,8 +156,7 @@ class WorkflowRun(AloneRun):
             clock=clock,
             **application,
         )
-        world = Turns.of(agent=agent, _steps=[])
-        loop = self._loop_of(world, writer, self.number_of_rounds, logger, clock)
+        loop = Turns(agent, writer, self.number_of_rounds, self.seed, logger, clock)
         if recorded is not None:
             agent.repeat(recorded)
 
@@ -206,8 +180,9 @@ class WorkflowRun(AloneRun):
     def _writer(self, workflow: Workflow) -> tuple[BaseWriter, Recorded | None]:
         if isinstance(self.reasoner, ReplayOptions):
             log = recorded_log(self.reasoner)
-            recorded = Recorded(log, self.agent_id, _events(log))
-            return ReplayWriter(self.reasoner.run, verbatim=True), recorded
+            recorded = Recorded(log, self.agent_id, events_in(log), is_complete=True)
+            writer = make_repeated_writer(self.reasoner, self.seed, chart=workflow.name)
+            return writer or NobodyWriter(), recorded
 
         if self.reasoner is not None:
             return make_writer(self.reasoner, self.seed, chart=workflow.name), None

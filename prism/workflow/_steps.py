@@ -212,8 +212,9 @@ class StepRunner:
         told["target"] = step.transition_to
 
     def _seconds_of(self, step: Step, began: float) -> float:
-        if self.recorded is not None:
-            return self.recorded.seconds(self._key(step))
+        recorded = None if self.recorded is None else self.recorded.seconds(self._key(step))
+        if recorded is not None:
+            return recorded
 
         return 0.0 if self._lent.seed is not None else round(perf_counter() - began, 6)
 
@@ -269,10 +270,9 @@ class StepRunner:
 
         agent = self._agent
         asked = Action(agent.agent_id, self._key(step), agent.turn_number, step.name, action)
-        if self.recorded is None:
+        result = None if self.recorded is None else self.recorded.result_of(asked)
+        if result is None and (self.recorded is None or not self.recorded.is_complete):
             result = await agent.actions.carry_out(asked)
-        else:
-            result = self.recorded.result_of(asked)
         if result is None:
             return
 
@@ -354,10 +354,18 @@ class Recorded:
         path: Its log, for messages.
         agent_id: The agent.
         events: The events of that log.
+        is_complete: Whether the run must not go further than the log.
     """
 
-    def __init__(self, path: Path, agent_id: str, events: Iterable[Mapping[str, Any]]) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path,
+        agent_id: str,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        is_complete: bool = True,
+    ) -> None:
+        self._path, self.is_complete = path, is_complete
         self._seconds: dict[str, float] = {}
         self._results: dict[str, Mapping[str, Any]] = {}
         for event in events:
@@ -368,8 +376,8 @@ class Recorded:
             elif event.get("event") == WORKFLOW_ACTION:
                 self._results[event["key"]] = event
 
-    def seconds(self, key: str) -> float:
-        """Return the seconds that a code step took in the earlier run.
+    def seconds(self, key: str) -> float | None:
+        """Return the seconds that a code step took in the earlier run; None past its end.
 
         Args:
             key: The turn and the step's name, as ``3:step``.
@@ -377,6 +385,8 @@ class Recorded:
         Raises:
             ReplayError: If it did not run there.
         """
+        if key not in self._seconds and not self.is_complete:
+            return None
         if key not in self._seconds:
             turn, _, step = key.partition(":")
             raise ReplayError(
