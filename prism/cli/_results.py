@@ -25,7 +25,7 @@ from prism.cli._screen import (
     table_of,
 )
 from prism.runlog._reader import log_in, read_blocks
-from prism.social import Activity, Cascade, Results
+from prism.social import Cascade, Results
 from prism.worlds import WorldResults
 
 AnyResults = Results | WorldResults
@@ -53,15 +53,10 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
     if isinstance(results, WorldResults) and (ended := results.stopped):
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
-    if isinstance(results, Results):
-        print_heading("Engagement")
-        counts = _engagement(results.totals)
-        fallbacks, examples = results.totals.fallbacks, results.totals.fallback_examples
-    else:
-        totals: dict[str, Any] = results.totals()
-        print_heading("What happened")
-        counts = _counts(totals)
-        fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
+    totals: dict[str, Any] = results.totals()
+    print_heading("What happened")
+    counts = _counts(totals)
+    fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
 
     rows = ((what, f"{count:,}") for what, count in counts.items())
     print_table(rows, "what", "count", numbers=["count"])
@@ -140,18 +135,6 @@ def _most_rounds(figures: Sequence[Mapping[str, Any]], last: int, width: int) ->
     fitting = (width - names - 2) // (widest + 2)
 
     return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
-
-
-def _engagement(totals: Activity) -> dict[str, int]:
-    counts = {name: getattr(totals, name) for name in ("posts", "replies", "reshares", "likes")}
-    told = {
-        "transitions": totals.transitions,
-        "decisions_asked": totals.decisions_asked,
-        "decisions_answered": totals.decisions_answered,
-        "texts": dict(sorted(totals.texts.items())),
-        "timeouts": dict(sorted(totals.timeouts.items())),
-    }
-    return {**counts, **_counts(told)}
 
 
 def _counts(totals: Mapping[str, Any]) -> dict[str, int]:

@@ -23,12 +23,6 @@ from prism.cli._screen import counted, note, pour_json, print_findings, print_ta
 worlds = command_group("List, describe and rehearse worlds. To run one, use prism run.")
 
 _ARGUMENTS = {"world": "WORLD"}
-_TURNS = {
-    "all": "",
-    "one": ", one agent per tick",
-    "pair": ", one pair per tick",
-    "rate": ", with events at rates",
-}
 
 WorldArgument = Annotated[
     str,
@@ -96,7 +90,7 @@ def _lines(about: Mapping[str, Any]) -> Iterable[str]:
         drawn, said = field.get("drawn"), field.get("help")
         return signature_of(field) + f", {drawn}" * bool(drawn) + f": {said}" * bool(said)
 
-    turns = ", all agents at once" if about["together"] else _TURNS[about["activation"]]
+    turns = ", all agents at once" * about["together"] + ", agents ahead" * about["independent"]
     turns += ", in the order of the list" * (about["order"] == "listed")
     yield f"{about['world']} ({about['address']})"
     yield from _indented(about["doc"].splitlines())

@@ -63,6 +63,8 @@ class Journal:
         path: The file to which new answers are appended; None to keep none.
         recorded: The journal of an earlier run, whose answers are taken first.
         clock: The run's clock, for round and tick of each line.
+        until: The round from which on the earlier run's answers are not taken; None for no such
+            round.
 
     Attributes:
         path: The file, if any.
@@ -77,6 +79,7 @@ class Journal:
         path: Path | None = None,
         recorded: Path | None = None,
         clock: SimulatedClock | None = None,
+        until: int | None = None,
     ) -> None:
         self.path = path
         self.earlier: dict[str, dict[str, Any]] = {}
@@ -86,7 +89,11 @@ class Journal:
         self._file: FileIO | None = None
         for source in (recorded, path):
             if source is not None and source.exists():
-                self.earlier.update((line["id"], line) for line in read_journal(source))
+                self.earlier.update(
+                    (line["id"], line)
+                    for line in read_journal(source)
+                    if until is None or source == path or line.get("round", 0) < until
+                )
         if path is not None:
             self._file = _opened(path)
 

@@ -12,7 +12,7 @@ import polars as pl
 from prism.errors import FieldValueError
 from prism.science._plan import Plan
 from prism.social import Feed
-from prism.social._presets import PRESETS
+from prism.social._parameters import PRESETS
 from prism.worlds import Run
 
 
