@@ -241,7 +241,7 @@ def _with_help(parameter: Parameter, text: str | None) -> Parameter:
     return parameter.replace(annotation=Annotated[kind, changed])
 
 
-_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache", "record_prompts")
+_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache")
 
 _LIBRARY_ONLY = ("attempts", "load_timeout", "keep_alive", "seed")
 """Settings of a model that no command has an option for."""
@@ -324,7 +324,7 @@ def _option_of(name: str, kind: Any, text: str) -> Parameter:
         False if plain is bool else None,
         option_of(name),
         help=text,
-        rich_help_panel=(_KEEPING if name == "record_prompts" else MODEL)["rich_help_panel"],
+        rich_help_panel=MODEL["rich_help_panel"],
         **more,
     )
 

@@ -28,6 +28,7 @@ from prism.runlog._reader import log_in, read_blocks
 from prism.social import Cascade, Results
 from prism.worlds import WorldResults
 
+_OF_FEED = ("posts", "replies", "reshares", "likes")
 _MOST_ROUNDS_SHOWN = 10
 _MOST_NAME = 20
 _MOST_TEXT = 40
@@ -51,18 +52,10 @@ def print_results(results: WorldResults, folder: Path | None) -> None:
     if ended := results.stopped:
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
-<<<<<<< HEAD
-    totals: dict[str, Any] = results.totals()
-    print_heading("What happened")
-    counts = _counts(totals)
-    fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
-
-=======
     totals = results.totals()
     print_heading("Engagement" if isinstance(results, Results) else "What happened")
     counts = _counts(totals)
     fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
->>>>>>> h/kernel
     rows = ((what, f"{count:,}") for what, count in counts.items())
     print_table(rows, "what", "count", numbers=["count"])
     _warn(counts["decisions asked"], counts["decisions answered"])
@@ -157,6 +150,7 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         "decisions asked": asked,
         "decisions answered": answered,
         "decisions by fallback": asked - answered,
+        **{name: totals[name] for name in _OF_FEED if name in totals},
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }

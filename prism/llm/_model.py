@@ -117,9 +117,6 @@ class Model(RunSettings):
         max_tokens: Maximum number of tokens in the run.
         deadline: Seconds after which the run asks no more questions.
         cache: File to keep answers in, and to reuse them from.
-        record_prompts: Keep every prompt and reply in prompts.jsonl.gz beside the log, for 'prism
-            log decision'. The file holds names, traits, posts and everything else that agents are
-            told; only you can read it.
         assigned: Other models, hosts or settings for some of the agents, by a selector:
             ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
             model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name

@@ -32,7 +32,7 @@ OF_DECISIONS = (
 
 OF_SPENDING = ("max_calls", "max_tokens", "deadline", "cache")
 
-OF_RUNS = (*OF_DECISIONS, *OF_SPENDING, "record_prompts")
+OF_RUNS = (*OF_DECISIONS, *OF_SPENDING)
 """Settings without a meaning outside of a run."""
 
 KEYS: Mapping[str, str] = {"hosts": "host", "seed": "sampling_seed"}
@@ -181,7 +181,6 @@ class RunSettings(AgentSettings):
     remember_tokens: Count | None = None
     reasons: bool | None = None
     rotations: Rotations | None = None
-    record_prompts: bool | None = None
 
 
 class RequestSettings(TypedDict, total=False):

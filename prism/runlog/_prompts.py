@@ -189,9 +189,7 @@ def read_prompts(
     """
     path = prompts_of(Path(run))
     if not path.is_file():
-        raise InputError(
-            f"holds no {PROMPTS_NAME}: a run records its prompts with --record-prompts", path=run
-        )
+        raise InputError(f"holds no {PROMPTS_NAME}: give a PromptLog to its reasoner", path=run)
 
     return _records(path, on_fault)
 

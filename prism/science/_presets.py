@@ -11,12 +11,7 @@ import polars as pl
 
 from prism.errors import FieldValueError
 from prism.science._plan import Plan
-<<<<<<< HEAD
-from prism.social import Feed
-from prism.social._parameters import PRESETS
-=======
 from prism.social import PRESETS, Feed
->>>>>>> h/kernel
 from prism.worlds import Run
 
 
