@@ -649,11 +649,11 @@ class Turns:
         self.acting = None
 
     def _given_turns(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Iterator[Agent]:
-        """Yield the agents that a world activates, after those whose time is up."""
-        others = dict.fromkeys(agents)
-        for _, _, agent in self.in_order([each for each in due if each not in others]):
-            yield agent
-        for agent in others:
+        """Yield the agents that a world activates; others whose time is up only time out."""
+        activated = dict.fromkeys(agents)
+        for _, _, agent in self.in_order([each for each in due if each not in activated]):
+            self._time_out(agent)
+        for agent in activated:
             if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
                 yield agent
 
