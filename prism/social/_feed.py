@@ -220,7 +220,7 @@ class Feed(Parameters):
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(busy)
+            await self.activate(agent for *_, agent in self.turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)

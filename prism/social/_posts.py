@@ -157,7 +157,7 @@ class Network:
 
     def change(self, reader: Reader, action: Action, author_id: str) -> None:
         """Make a reader follow or unfollow an author, whose posts it sees from then on."""
-        reader.empty_at = -1
+        reader.empty_at = None
         if action == "follow":
             reader.follows[author_id] = self._followers[author_id][reader] = None
         else:
