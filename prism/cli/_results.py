@@ -28,7 +28,6 @@ from prism.runlog._reader import log_in, read_blocks
 from prism.social import Cascade, Results
 from prism.worlds import WorldResults
 
-_OF_FEED = ("posts", "replies", "reshares", "likes")
 _MOST_ROUNDS_SHOWN = 10
 _MOST_NAME = 20
 _MOST_TEXT = 40
@@ -150,7 +149,6 @@ def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
         "decisions asked": asked,
         "decisions answered": answered,
         "decisions by fallback": asked - answered,
-        **{name: totals[name] for name in _OF_FEED if name in totals},
         **{f"texts, {source}": count for source, count in totals.get("texts", {}).items()},
         **{f"time-outs from {state}": count for state, count in totals["timeouts"].items()},
     }
