@@ -8,9 +8,9 @@ from typing import Any
 from prism.files._declarations import meant
 from prism.social import Feed
 from prism.worlds import World
-from prism.worlds._kinds import measures_of, parts_of
+from prism.worlds._kinds import measures_of
 from prism.worlds._results import WorldResults
-from prism.worlds._world import kinds_of
+from prism.worlds._world import MEASURE, kinds_of, marked
 
 OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 """Measures of posts that a run has assigned to arms."""
@@ -29,7 +29,7 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
         only_tables: Whether it must be a column of ``results`` or ``rounds``, and not one of what
             `prism.science.compare` reads in logs as well.
     """
-    own = parts_of(cls).measures
+    own = marked(cls, MEASURE)
     known = [*own, *_columns_of(cls)]
     of_agents = [] if only_tables else [*_of_agents(cls)]
     in_logs = [] if only_tables else [*_in_logs(cls), *of_agents]
@@ -57,7 +57,7 @@ def _columns_of(cls: type[World[Any]]) -> Iterator[str]:
 def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
     """Yield what is compared besides, as far as it can be known before."""
     yield from _of_runs()
-    yield from (f"{name}_mean" for name in parts_of(cls).measures)
+    yield from (f"{name}_mean" for name in marked(cls, MEASURE))
     yield from OF_POSTS
     yield from ("posts_of_cascade", "posts_of_agent")
 

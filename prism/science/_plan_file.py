@@ -175,7 +175,6 @@ class PlanFile(Sizes):
     posts: Optionally[str] = Field(
         None, description="File of posts with which the social feed begins."
     )
-    keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
     log_agents: Optionally[Count] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )

@@ -184,6 +184,10 @@ class Feed(Parameters):
             raise FieldValueError(
                 f"posts must be by agents of the population, which has no {', '.join(strangers)}"
             )
+        ids = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
+        if twice := sorted(name for name, count in ids.items() if count > 1):
+            raise FieldValueError(f"post ids must be unique, used more than once: {twice}")
+        network.ids.update(ids)
         # an order that does not depend on that of the population
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
@@ -216,7 +220,7 @@ class Feed(Parameters):
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(busy)
+            await self.activate(agent for *_, agent in self.turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
@@ -574,7 +578,7 @@ class Feed(Parameters):
         self, author_id: str, kind: PostKind, draft: Draft, parent: Post | None, name: str | None
     ) -> Post:
         number, time = len(self.posts), self.turns.seconds()
-        name = name or f"post_{number:06}"
+        name = name or self._new_id(number)
         post = Post(name, author_id, kind, draft, parent, number, time)
         self.network_of_posts.publish(post)
         self._counts[_COUNTERS[kind]] += 1
@@ -593,6 +597,11 @@ class Feed(Parameters):
         if self.up_treated or self.down_treated:
             self._treat(post)
         return post
+
+    def _new_id(self, number: int) -> str:
+        while (name := f"post_{number:06}") in self.network_of_posts.ids:
+            number += 1
+        return name
 
     def _treat(self, post: Post) -> None:
         """Give a post the like or dislike of the arm to which it is assigned."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from prism.agents.relevance import Terms, terms_of
-from prism.errors import FieldValueError
 
 if TYPE_CHECKING:
     from prism.social._readers import Reader
@@ -107,7 +106,7 @@ class Network:
     Attributes:
         posts: All posts, oldest first.
         opening: Number of posts from before the first round.
-        by_id: The posts by their ids.
+        ids: Ids that are taken, also by opening posts that are still to come.
         by_topic: What has been published on each topic, oldest first.
         voted: Numbers of the posts whose votes changed since they were ranked.
     """
@@ -115,7 +114,7 @@ class Network:
     def __init__(self, readers: Iterable[Reader], candidates: int) -> None:
         self.posts: list[Post] = []
         self.opening = 0
-        self.by_id: dict[str, Post] = {}
+        self.ids: set[str] = set()
         self.by_topic: dict[str, list[Post]] = defaultdict(list)
         self.voted: dict[int, None] = {}
         self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
@@ -129,16 +128,9 @@ class Network:
                 self._followers[author_id][reader] = None
 
     def publish(self, post: Post) -> None:
-        """Publish a post.
-
-        Raises:
-            FieldValueError: If another post has its id.
-        """
-        if post.post_id in self.by_id:
-            raise FieldValueError(f"post ids must be unique, used more than once: {post.post_id}")
-
+        """Publish a post."""
         self.posts.append(post)
-        self.by_id[post.post_id] = post
+        self.ids.add(post.post_id)
         for topic in post.terms.topics:
             self.by_topic[topic].append(post)
             for reader in self._waiting.pop(topic, ()):
@@ -165,7 +157,7 @@ class Network:
 
     def change(self, reader: Reader, action: Action, author_id: str) -> None:
         """Make a reader follow or unfollow an author, whose posts it sees from then on."""
-        reader.empty_at = -1
+        reader.empty_at = None
         if action == "follow":
             reader.follows[author_id] = self._followers[author_id][reader] = None
         else:

@@ -161,12 +161,13 @@ def refresh(feed: Feed, reader: Reader, stream_of: Callable[[], RandomStream]) -
         return _add_newest(feed, reader)
 
     number = len(feed.posts)
-    if reader.empty_at == number and feed.has_stable_feeds:
+    now = number, feed.feed, feed.beyond_follows
+    if reader.empty_at == now and feed.has_stable_feeds:
         return False
 
     reader.unread = [*_mixed(feed, reader, stream_of())]
     reader.next_number = number
-    reader.empty_at = -1 if reader.unread else number
+    reader.empty_at = None if reader.unread else now
     return bool(reader.unread)
 
 

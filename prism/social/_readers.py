@@ -96,7 +96,7 @@ class Reader(Agent):
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
     has_news: bool = state(True)
-    empty_at: int = state(-1)
+    empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root
@@ -142,7 +142,7 @@ class Reader(Agent):
 
     def memories(self, most: int) -> Sequence[str]:
         """Return what it last did about posts, oldest first, and not each of its transitions."""
-        return [text for *_, text in vars(self).get("notes", ())][-most:]
+        return [text for *_, text in vars(self).get("_notes", ())][-most:]
 
     def described(self) -> dict[str, Any]:
         """Return what the log says about the agent when it joins."""

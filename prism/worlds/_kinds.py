@@ -183,14 +183,15 @@ def _kind_wanted(method: Any) -> type:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    is_timed = any(each.trigger == TIMEOUT for each in definition.transitions)
-    if not is_timed or cls.chart._schedule is not None or definition.hierarchy.tree.has_regions:
+    sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
+    timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
+    if not timed or cls.chart._schedule is not None or definition.hierarchy.tree.has_regions:
         return {}
 
     limits = {
         state: definition.timeouts.get(state, cls.timeout_threshold)
         for state in definition.states
-        if state not in definition.final_states
+        if state in timed
     }
     return {
         state: floor(limit) + 1
