@@ -135,8 +135,8 @@ def _shown(value: Any) -> str:
 _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
-    "scxml": lambda chart: to_scxml(to_data(chart, None, None)),
-    "json": lambda chart: to_text(to_data(chart, None, None)),
+    "scxml": lambda chart: to_scxml(to_data(chart)),
+    "json": lambda chart: to_text(to_data(chart)),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
 FORMATS = tuple(_WRITERS)

@@ -78,18 +78,12 @@ _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDict
 """The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
 
 
-def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) -> type[StrEnum]:
-    """Return the enum with these texts, one and the same for the same arguments.
-
-    Args:
-        name: Name of the enum class.
-        texts: The members' texts.
-        names: The members' names; by default made of their texts.
-    """
-    recipe = name, texts, names or _names_for(texts)
+def made_enum(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
+    """Return the enum with these texts, one and the same for the same arguments."""
+    recipe = name, texts
     enum = _enums_made.get(recipe)
     if enum is None:
-        members = list(zip(recipe[2], texts, strict=True))
+        members = list(zip(_names_for(texts), texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
         # another thread may have been faster
         enum = _enums_made.setdefault(recipe, enum)
@@ -113,11 +107,6 @@ def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
         else f"S{place}"
         for place, name in enumerate(wished)
     )
-
-
-def is_made(state: object) -> bool:
-    """Return True for a member of an enum made at run time, whose name may be generated."""
-    return isinstance(state, _MadeState)
 
 
 def is_state(value: object) -> bool:
