@@ -15,15 +15,15 @@ from prism.agents.relevance import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
 from prism.statechart._engine.memory import assigned
-from prism.statechart._engine.writing import (
+from prism.statechart._engine.writing import is_pydantic
+from prism.statechart.states import state_text
+from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     append_record,
-    is_pydantic,
     make_record,
+    shared_edge,
 )
-from prism.statechart.states import state_text
-from prism.statechart.transitions import shared_edge
 
 _WRITTEN_BY_ENGINE = (
     *("state", "ticks_in_state", "timeout_threshold", "transition_to"),

@@ -12,11 +12,9 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.statechart import Statechart, Transition
-from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
-from prism.statechart._nesting import SEPARATOR
-from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import ALWAYS, TIMEOUT
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from prism.reasoner._questions import (
     Question,
     made_of,
 )
-from prism.statechart._engine.reporting import announce
-from prism.statechart._identity import given_name
+from prism.statechart.asking import announce
+from prism.statechart.names import given_name
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 

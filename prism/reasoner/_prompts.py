@@ -30,8 +30,8 @@ from prism.reasoner._own_prompts import (
 )
 from prism.reasoner._questions import Question, hash_of
 from prism.reasoner._recollection import Recollection, things_in_history
-from prism.statechart._identity import agent_name, identify
-from prism.statechart._nesting import Configuration
+from prism.statechart import Configuration
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import describe
 

@@ -14,7 +14,7 @@ from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooMa
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, TextCall, Written
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.telemetry.loggers import EventLogger
 
 Choose = Callable[[Any], str]

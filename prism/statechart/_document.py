@@ -19,11 +19,11 @@ from pydantic import AfterValidator, Field, ValidationError
 from prism.errors import DefinitionError
 from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.files._source import Where, key_of
-from prism.statechart._definition import DEFAULT_NAME, Definition, arguments_of
-from prism.statechart._identity import own_name
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._nesting import In, State
+from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, History, Transition
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, History, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""

@@ -18,9 +18,8 @@ from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
-from prism.statechart._definition import DEFAULT_NAME
 from prism.statechart._document import MOST_LEVELS, Functions, read_chart
-from prism.statechart.transitions import ANY_STATE, TIMING
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000

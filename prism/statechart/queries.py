@@ -8,8 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError, UnknownStateError
-from prism.statechart._identity import agent_name
 from prism.statechart._nesting import State
+from prism.statechart.names import agent_name
 from prism.statechart.states import AgentState, state_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
-from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
 from prism.statechart._engine.machine import Machine
@@ -24,7 +24,7 @@ from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT, StateTransition, Transition
+from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:

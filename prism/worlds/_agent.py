@@ -16,8 +16,7 @@ from prism.randomness import RandomStream, Taken
 from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, mixed_in_steps
 from prism.reasoner._questions import DEFAULT_PULL
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
-from prism.statechart._engine.writing import make_record
-from prism.statechart.transitions import Edge
+from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of
 from prism.worlds._fields import Fields, derived, missing_attribute

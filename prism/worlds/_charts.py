@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from prism.statechart._definition import Definition
+from prism.statechart import Definition
 from prism.statechart._engine.checks import unknown_trigger_problem
 from prism.statechart.states import state_text
 

@@ -26,10 +26,9 @@ from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
-from prism.statechart import Configuration, PolicyReasoner, Question, Wording
-from prism.statechart._definition import Definition
+from prism.statechart import Configuration, Definition, PolicyReasoner, Question, Wording
 from prism.statechart._engine.checks import did_you_mean
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (

@@ -15,9 +15,9 @@ from typing import Any, get_type_hints
 
 from prism._faults import place_of_method
 from prism.errors import FieldValueError
-from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
+from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
+from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in

@@ -11,7 +11,7 @@ from typing import Any
 
 from prism.errors import InputError, PrismError
 from prism.statechart._engine.checks import did_you_mean
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.worlds._fields import (
     Field,
     Fields,

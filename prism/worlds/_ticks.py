@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from prism.reasoner._recollection import stay_in_words
 from prism.statechart import Decision, PolicyReasoner, Written
-from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import (

@@ -9,9 +9,8 @@ from typing import Any, Generic
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import SEPARATOR
-from prism.statechart.states import joined, state_text
+from prism.statechart.names import agent_name
+from prism.statechart.states import SEPARATOR, joined, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import warn_standard
 

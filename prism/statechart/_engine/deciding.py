@@ -9,12 +9,12 @@ from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.pending import Choice, Decider, Options
+from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.reading import arcs_from, event_of
-from prism.statechart._engine.reporting import Asked, Discarded, announce
+from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import history_of
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.statechart.asking import Asked, Decider, Options, announce
+from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.instruments import engine_hooks
 

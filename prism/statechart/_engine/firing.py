@@ -15,7 +15,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
@@ -48,7 +48,7 @@ from prism.statechart._engine.writing import (
     writes_quietly,
 )
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, StateT
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,

@@ -25,13 +25,12 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import AgentError, FieldValueError
-from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._definition import Definition
 from prism.statechart._engine.writing import IF_FROZEN, memory_beside
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.numbers import CHART, Arc, Tree
-from prism.statechart.states import state_text
-from prism.statechart.transitions import takes_agent_alone
+from prism.statechart.names import agent_name
+from prism.statechart.states import leaf_texts, state_text
+from prism.statechart.transitions import TIMEOUT, takes_agent_alone
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import Plan

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._nesting import SEPARATOR, Configuration, done
+from prism.statechart._nesting import done
 from prism.statechart._tree.numbers import CHART, Arc, Memory
-from prism.statechart.states import state_text
+from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from prism.statechart._engine.memory import forget, histories, memory_of, random
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
-from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc
+from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe

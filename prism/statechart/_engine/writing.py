@@ -21,13 +21,17 @@ from typing import Any, NamedTuple, NoReturn
 from weakref import WeakSet, ref
 
 from prism.errors import AgentError
-from prism.statechart._identity import pack, unpack
+from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateTransition
+from prism.statechart.transitions import (
+    DEFAULT_MAX_HISTORY_DEPTH,
+    DEFAULT_TIMEOUT_THRESHOLD,
+    Edge,
+    StateTransition,
+    append_record,
+    make_record,
+)
 from prism.telemetry.loggers import warn_standard
-
-DEFAULT_TIMEOUT_THRESHOLD = 5
-DEFAULT_MAX_HISTORY_DEPTH = 50
 
 FIELD_DEFAULTS: dict[str, Any] = {
     "ticks_in_state": 0,
@@ -41,24 +45,6 @@ IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixi
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
-
-_new_record = StateTransition.__new__
-
-
-def make_record(edge: Edge, time: float, context: object) -> StateTransition:
-    """Make a history entry from a chart's own edge."""
-    # not by the constructor, which would check again what the chart has checked
-    record = _new_record(StateTransition)
-    record._time = time
-    if context is None:
-        record._edge, record._value = edge, None
-        return record
-
-    keys, record._value = pack(context)
-    # looked up here first, to save the call of `with_keys`
-    record._edge = edge.variants.get(keys) or edge.with_keys(keys)
-    return record
-
 
 # Whose fields they are
 
@@ -286,13 +272,6 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     except Exception as error:
         _refuse(agent, error, ticks_in_state=dwell, state=before)
     return dwell
-
-
-def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
-    """Append a transition to a history, of which only the last ones stay if it has a depth."""
-    history.append(record)
-    while depth is not None and len(history) > depth:
-        del history[0]
 
 
 def set_state(agent: Any, state: Any) -> None:
