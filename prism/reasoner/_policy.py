@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from weakref import finalize
 
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream, Taken
-from prism.randomness._stream import total_of
+from prism.randomness import RandomStream, Taken, total_of
 from prism.reasoner._questions import (
     BaseReasoner,
     Decision,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 from prism.statechart._definition import Definition
+from prism.statechart._engine.machine import MachineError
 from prism.statechart._nesting import In, State, done
 from prism.statechart.asking import Decider
 from prism.statechart.names import identify
@@ -68,6 +69,7 @@ __all__ = [
     "Guard",
     "History",
     "In",
+    "MachineError",
     "PolicyReasoner",
     "Question",
     "RandomStream",

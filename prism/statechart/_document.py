@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from prism.errors import DefinitionError
-from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.files._source import Where, key_of
+from prism.files.declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._nesting import In, State
 from prism.statechart.names import own_name

@@ -14,10 +14,10 @@ from typing import Any, Literal
 from prism.errors import AgentError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
-from prism.statechart._engine.memory import FIELD, histories
 from prism.statechart._engine.rows import NestedRows, Reaction
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.numbers import Arc
+from prism.statechart.memory import FIELD, histories
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import TIMEOUT, TIMING, Transition, target_text

@@ -18,11 +18,11 @@ from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
 from prism.statechart._engine.machine import Machine
-from prism.statechart._engine.memory import FIELD
 from prism.statechart._engine.reading import definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
+from prism.statechart.memory import FIELD
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
@@ -131,6 +131,25 @@ class Described(Deciding[StateT]):
         """Return the events that a state reacts to, in definition order, guards ignored."""
         rows, member = self._rows_as_it_runs, self.state_of(value_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
+
+    def may_lead(self, source: str, trigger: str, target: str) -> bool:
+        """Return whether an event may lead from one state to another, guards ignored.
+
+        With regions, each may react or not, and a history may stand for whatever has been entered.
+
+        Args:
+            source: The text of the state that is left.
+            trigger: Name of the event.
+            target: The text of the state that is entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the two.
+        """
+        return self._rows_as_it_runs.leads(source, trigger, target)
+
+    def can_be_in(self, state: object) -> bool:
+        """Return whether an agent of this chart can be in a state, which may be a text."""
+        return state in self._rows
 
     @property
     def _rows_as_it_runs(self) -> NestedRows:

@@ -557,7 +557,7 @@ class Agent(_Parts, metaclass=Fields):
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
         own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
         # a single leaf does not determine the configuration of a chart with regions
-        if not own or state not in chart._rows:
+        if not own or not chart.can_be_in(state):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         self._begin_state = state

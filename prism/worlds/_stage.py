@@ -371,7 +371,7 @@ class AgentStage:
         try:
             with host.explaining():
                 for host.acting in entering:
-                    host.acting._chart._begin_where_it_is(host.acting)
+                    host.acting._chart.enter(host.acting)
         finally:
             host.acting = None
 

@@ -194,6 +194,27 @@ class NestedRows:
         reaction = self.reaction(state, trigger)
         return iter(()) if reaction is None else reaction.enabled(lambda _: True)
 
+    def leads(self, source: str, trigger: str, target: str) -> bool:
+        """Return whether transitions of a trigger may lead from one configuration to another.
+
+        Guards are ignored. Each region may react or not, and a history may stand for whatever has
+        been entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the two.
+        """
+        place, leaves = self.place(source), self.place(target).leaves
+        entered = {number: self.tree.inside(leaves, number) for number in self.hierarchy.kept}
+        memory = {number: inside for number, inside in entered.items() if inside}
+        events = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
+        groups = chain.from_iterable(self.groups(place.leaves, each) for each in events)
+        choices = product(*((None, *group) for group in dict.fromkeys(groups)))
+        return any(
+            self.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
+            for arcs in islice(choices, 1, MOST_OUTCOMES)
+            for each in ({}, memory)
+        )
+
     # Steps
 
     def beginning(self, state: Any = None) -> Edge:

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
 from prism.statechart._tree.numbers import Arc
+from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
@@ -89,7 +89,7 @@ class Steps:
         is_initial = agent.state == self._definition.initial
         self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
 
-    def alone(self, agent: Any, arc: Arc, context: Any) -> Any:
+    def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
