@@ -21,8 +21,8 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import maker_of_keys
-from prism.reasoner._own_prompts import in_words
 from prism.reasoner._router import Router
+from prism.reasoner._words import in_words
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
