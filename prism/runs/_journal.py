@@ -70,6 +70,7 @@ class Journal:
     Attributes:
         path: The file, if any.
         earlier: The answers that need not be asked for, by id.
+        until: The round from which on none of the earlier run are taken, if any.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -83,6 +84,7 @@ class Journal:
         until: int | None = None,
     ) -> None:
         self.path = path
+        self.until = until
         self.earlier: dict[str, dict[str, Any]] = {}
         self._numbers: Counter[str] = Counter()
         self._prompts: dict[str, dict[str, Any]] = {}
@@ -208,6 +210,8 @@ class JournalledPart(BaseReasoner, BaseWriter):
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         digest = _digest(asked)
         line = self._earlier(answer_id, digest)
+        if line is not None and self._may_part and not self._asks_alike(asked, line):
+            self._has_parted, line = True, None
         if line is not None:
             if isinstance(asked, Question):
                 self.skip(asked)
@@ -224,6 +228,13 @@ class JournalledPart(BaseReasoner, BaseWriter):
         told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
         self._journal.add({"id": answer_id, "digest": digest, **told})
         return _with_id(answer, answer_id)
+
+    def _asks_alike(self, asked: Question | TextCall, line: Mapping[str, Any]) -> bool:
+        """Return whether a question would be put in the same words, which may name parameters."""
+        told = line.get("prompt_hash")
+        if told is None or isinstance(asked, TextCall) or self._journal.until is not None:
+            return True
+        return self.prompt_hash(asked) in (None, told)
 
     def _earlier(self, answer_id: str, digest: str) -> dict[str, Any] | None:
         if self._has_parted:
