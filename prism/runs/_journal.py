@@ -37,7 +37,7 @@ from prism.statechart import (
     Written,
     identify,
 )
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
 JOURNAL_NAME = "answers.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from prism.files._declarations import meant
+from prism.files.declarations import meant
 from prism.social import Feed
 from prism.worlds import World
 from prism.worlds._kinds import measures_of

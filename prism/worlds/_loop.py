@@ -18,7 +18,7 @@ from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,

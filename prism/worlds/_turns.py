@@ -28,11 +28,10 @@ from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
 from prism.reasoner._recollection import stay_in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration, Question, Written
-from prism.statechart._definition import TIMEOUT, Definition
-from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._identity import identify
+from prism.statechart import Configuration, Definition, Question, Written
+from prism.statechart.names import identify, unknown_trigger_problem
 from prism.statechart.states import state_text
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,
@@ -206,7 +205,7 @@ class Turns:
             self.world._network.join(agent, neighbours)
         self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
         if (tree := self.kinds[type(agent)].chart.definition.tree) is not None and tree:
-            self.kinds[type(agent)].chart._begin_where_it_is(agent)
+            self.kinds[type(agent)].chart.enter(agent)
 
     def _take_in(self, agent: Agent, before: str | None) -> None:
         """Give an agent its place, streams, state and fields."""
@@ -347,7 +346,7 @@ class Turns:
         entering = [agent for agent in self._everybody if type(agent) in nested]
         for _, _, agent in self.in_order(entering):
             self.acting = agent
-            self.kinds[type(agent)].chart._begin_where_it_is(agent)
+            self.kinds[type(agent)].chart.enter(agent)
         self.acting = None
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
@@ -480,7 +479,7 @@ class Turns:
             return ()
         chart = kind.chart
         if state in chart.decision_states or (
-            isinstance(state, Configuration) and chart._decides(state)
+            isinstance(state, Configuration) and chart.decides(state)
         ):
             return tuple(chart.enabled_targets(agent, trigger, context))
         return ()
@@ -685,7 +684,7 @@ class Turns:
         kind = self.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
-        if kind.is_ticked and kind.chart._schedule is not None:
+        if kind.is_ticked and kind.chart.has_timers:
             self._let_pass(agent, kind)
         return False
 
@@ -763,7 +762,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart._schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self.by_rate)
+        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.by_rate)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:
@@ -917,7 +916,7 @@ class Turns:
         if (history[-1] if history else None) is asked.since:
             return False
         chart = self.kinds[type(asked.agent)].chart
-        return bool(chart._has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
+        return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
 
     def _discard(self, agent: Agent, waits: Any) -> None:
         """Log an answer that comes too late."""
