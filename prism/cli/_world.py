@@ -181,7 +181,7 @@ def check(
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
     with naming_options(_ARGUMENTS):
-        found = check_world(
+        checked = check_world(
             world,
             agents,
             rounds=rounds,
@@ -191,12 +191,15 @@ def check(
             treatments=treatments,
         )
 
+    found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
-        _note_what_was_checked(world, rounds)
+        for each in checked.notes:
+            note(each)
+        _note_what_was_checked(world, rounds, is_same=not found)
 
 
-def _note_what_was_checked(world: str, rounds: int | None) -> None:
+def _note_what_was_checked(world: str, rounds: int | None, *, is_same: bool) -> None:
     """Say what agreed and was left out, and the probable mistakes in the charts of a world."""
     from prism.statechart import Statechart
     from prism.worlds._addresses import address_of, load_world
@@ -209,7 +212,8 @@ def _note_what_was_checked(world: str, rounds: int | None) -> None:
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
             note(f"chart of {kind.__name__}: {each.message}")
-    note("the world gave the same run twice")
+    if is_same:
+        note("the world gave the same run with another hash seed and order of agents")
     if rounds is None and cls.rounds > MOST_ROUNDS:
         note(
             f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were checked; --rounds "

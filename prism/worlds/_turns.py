@@ -92,6 +92,9 @@ class Turns:
         is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
         stopped: When and why the run was stopped, or None.
+        made: Events that made a transition when they were fired, by trigger.
+        missed: Those that made none, by trigger and state.
+        begun: Texts of the states in which agents began.
         unawaited: A decision that was requested but not yet awaited.
     """
 
@@ -121,6 +124,9 @@ class Turns:
         self.members = Members(())
         self.flat: set[type] = set()
         self.assignments = Assignments(seed)
+        self.made: Counter[str] = Counter()
+        self.missed: Counter[tuple[str, str]] = Counter()
+        self.begun: set[str] = set()
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -275,6 +281,11 @@ class Turns:
             self._canonical = None
         return self._set
 
+    def reorder(self, agents: Sequence[Agent]) -> None:
+        """List the agents in another order, before the first round."""
+        self._everybody, self._set = dict.fromkeys(agents), None
+        self._active = {agent: None for agent in agents if agent in self._active}
+
     def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
         """Return agents in an order that does not depend on the list of agents."""
         if agents is not self._set:
@@ -318,6 +329,7 @@ class Turns:
         """Count the states, after `World.setup`, and announce the agents."""
         for agent in self._everybody:
             self.counts[agent.state] += 1
+            self.begun.update(map(state_text, leaves_in(agent.state)))
             self._look_at(agent)
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
@@ -423,7 +435,11 @@ class Turns:
                 "begin_in, before the first round"
             )
         made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
-        if made is None and trigger not in self._triggers:
+        if made is not None:
+            self.made[trigger] += 1
+            return made
+        self.missed[trigger, state_text(agent.state)] += 1
+        if trigger not in self._triggers:
             triggers = {each.trigger: None for one in self.definitions for each in one.transitions}
             raise UnknownTriggerError(unknown_trigger_problem(trigger, triggers))
         return made
@@ -488,6 +504,11 @@ class Turns:
         """Store a note for a model, in order with the agent's transitions."""
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")
+        if self.world.together and self.acting not in (None, agent):
+            raise SimulationError(
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
+                "must not matter: an agent may note only for itself"
+            )
         notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()

@@ -8,7 +8,7 @@ import pytest
 
 from prism.analysis import agent_measures, read_log
 from prism.errors import DefinitionError, SimulationError
-from prism.worlds import Agent, Run, World, measure, state
+from prism.worlds import Agent, Run, World, measure
 from prism.worlds._measures import FOLLOWED, MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_in
@@ -81,8 +81,6 @@ class Changing(Lamp):
         """Count how often it is called."""
         self.pressed += 1
         return self.pressed
-
-
 
 
 class Demanding(Lamp):

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-
 from prism.errors import InputError
 from prism.examples import Rumour
 from prism.social import Feed
@@ -59,9 +58,3 @@ def test_all_that_is_wrong_in_a_file_is_told_with_its_line(
     with pytest.raises(InputError) as refused:
         read_parameter_file(path, cls)
     assert [problem for problem in problems if problem not in str(refused.value)] == []
-
-
-
-
-
-

@@ -247,10 +247,6 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert done.run.finished[-1].stopped == last["stopped"]
 
 
-
-
-
-
 def _world(**marks: Any) -> type[World[Any]]:
     rate = marks.pop("rate", None)
 
