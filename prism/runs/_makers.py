@@ -287,9 +287,18 @@ def _repeated(
         writer = recorded_writer if writer is None or writer.model is None else writer
     if replayed.then == "policy":
         _, writes = make_askers(asked, writer, seed, fallback, chart=chart, later=later)
-        return Router({ALL_OTHERS: PolicyReasoner(seed)}), writes
+        return Router({ALL_OTHERS: _PolicyAfterwards(seed)}), writes
 
     return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+
+
+class _PolicyAfterwards(PolicyReasoner):
+    """Decides after a model, among the acts that the model had to choose from."""
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose among all acts, as they did before."""
+        return True
 
 
 def make_repeated_writer(
