@@ -14,10 +14,9 @@ from typing import Any, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
-    DecisionsUnsupportedError,
     FieldValueError,
+    NoProbabilitiesError,
     ReasonerError,
-    UnreachableError,
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
@@ -38,14 +37,12 @@ from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
 from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
-    QUESTION,
     Kind,
     Mode,
     OptionOrder,
     Pick,
     Request,
     answered,
-    chances_of,
     requests_for,
 )
 from prism.reasoner._slots import Flight
@@ -155,7 +152,7 @@ class Reasoner(AsksModel, BaseReasoner):
         own = {name: limits.get(name) for name in ("concurrency", "attempts")}
         refuse_own_limits(self.client, type(client).__name__, **own)
         self._mode = mode
-        self._kinds = Kinds(self.pool, self.client, mode, logger)
+        self._kinds = Kinds(self.client, mode)
         self._pick = pick
         self._fallback = fallback
         self._streams = AgentStreams(seed)
@@ -238,9 +235,24 @@ class Reasoner(AsksModel, BaseReasoner):
         """Whether agents of the feed choose among all acts, which they do if a model decides."""
         return True
 
-    def skip(self, question: Question) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._draw(question)
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
+        """Draw the random numbers of a question that was answered elsewhere.
+
+        Args:
+            question: The question.
+            decision: The answer; if a model gave it, equal questions are answered alike.
+        """
+        asked = by_changes(question)
+        draw = self._draw(asked)
+        if self._replies is None or decision is None or decision.source != "model":
+            return
+
+        kind: Kind = "letter" if decision.question_kind == "letter" else "name"
+        (request,) = self._requests(kind, [asked], [draw])
+        if request.fault is None:
+            told = dict(zip(question.options, map(state_text, asked.options), strict=True))
+            key = self._replies.key(self._depends_on, request.identity())
+            self._replies.put(key, request.reply_of(decision, told[decision.chosen]))
 
     def _draw(self, question: Question) -> Draw:
         """Get the other parts of a decision: an agent with a name, and a random number."""
@@ -255,17 +267,14 @@ class Reasoner(AsksModel, BaseReasoner):
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
         """Return the model's answer to each question; one with probabilities chooses nothing."""
-        may_look = self.budget.spent() is None
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        if await self._kinds.tries(kind):
+        if await self._kinds.tries():
             try:
-                first = await self._find_by(kind, drawn[:1], recording)
+                first = await self._find_by(self._kinds.now, drawn[:1], recording)
             finally:
                 self._kinds.has_tried()
             return [*first, *(await self._find(drawn[1:], recording) if drawn[1:] else ())]
 
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        return await self._find_by(kind, drawn, recording)
+        return await self._find_by(self._kinds.now, drawn, recording)
 
     async def _find_by(
         self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
@@ -296,11 +305,6 @@ class Reasoner(AsksModel, BaseReasoner):
         """Return a rotation of the options that depends on the agent and this draw alone."""
         own = (agent_name(question.agent), draw.variation)
         return RandomStream(self._order_seed or 0, "order", *own).index(len(question.options))
-
-    def _seconds_allowed(self) -> float:
-        """Return the seconds that an answer may take now."""
-        left = self.budget.seconds_left()
-        return self._timeout if left is None else min(left, self._timeout)
 
     async def _ask_all(
         self,
@@ -367,18 +371,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     async def _reply(self, request: Request, cost: Cost) -> Reply:
         """Return what a model says to one request."""
-        said = await self._asked(request, cost)
-        return chances_of(said) if request.kind == "decision" else request.read(said)
-
-    async def _sent(self, request: Any, cost: Cost) -> Any:
-        if request.kind != "decision":
-            return await super()._sent(request, cost)
-
-        more = self._accepted(
-            "systemone", lacks=lambda said: int(request.problem_in(chances_of(said)) is not None)
-        )
-        asked = {QUESTION: request.choice}
-        return await self.pool.systemone(request.text, asked, cost=cost, **more)
+        return request.read(await self._asked(request, cost))
 
     def _by_name(
         self, request: Request, outcome: Outcome[Reply], recording: Recording | None
@@ -405,12 +398,10 @@ class Reasoner(AsksModel, BaseReasoner):
             return True
         if self._mode != "auto" or error is None:
             return False
-        if isinstance(error, DecisionsUnsupportedError):
-            self._kinds.gives_no_chances(request.kind)
-            return True
-
-        # the servers with decision models are gone, and others may be there
-        return request.kind == "decision" and isinstance(error, UnreachableError)
+        if not isinstance(error, NoProbabilitiesError):
+            return False
+        self._kinds.gives_no_chances()
+        return True
 
     def _answered(
         self,

@@ -100,9 +100,9 @@ async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
     dialect: Any = "ollama" if kind is FakeOllama else "openai"
     decisions = []
-    with kind(models=["nimble"]) as server:
+    with kind(models=["llama3.2"]) as server:
         for order in ("chart", "shuffled"):
-            async with Model("nimble", [server.host], server=dialect).as_client() as pool:
+            async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
                 reasoner = Reasoner(
                     pool, mode="decision", pick="argmax", option_order=order, seed=1
                 )
