@@ -108,9 +108,9 @@ class Model(RunSettings):
             default.
         reasons: Ask for a reason with the choice, and log it; who is asked for probabilities gives
             none.
-        option_order: Order of the options in the prompt: that of the chart, or shuffled (the
-            default) in a rotation that is drawn for each decision, since models prefer certain
-            letters and places.
+        rotations: Order of the options in the prompt, since models prefer certain letters and
+            places: none for that of the chart, drawn (the default) for a rotation of it that is
+            drawn for each decision, or all to ask in every rotation and average.
         stop_at_fallbacks: Stop the run, so that it can be resumed, if this share (0 to 1) of the
             last 200 decisions fell back, or never. 0.5 by default, not counting fallbacks after
             the budget was spent.

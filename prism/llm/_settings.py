@@ -21,12 +21,12 @@ from prism.llm._addresses import Address, check_address
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
-OptionOrder = Literal["chart", "shuffled"]
+Rotations = Literal["none", "drawn", "all"]
 Server = Literal["ollama", "openai"]
 
 OF_DECISIONS = (
     *("mode", "pick", "stop_at_fallbacks", "prompt", "attributes", "remember"),
-    *("remember_tokens", "reasons", "option_order"),
+    *("remember_tokens", "reasons", "rotations"),
 )
 """Settings without a meaning for a model that writes."""
 
@@ -180,7 +180,7 @@ class RunSettings(AgentSettings):
     remember: Count | None = None
     remember_tokens: Count | None = None
     reasons: bool | None = None
-    option_order: OptionOrder | None = None
+    rotations: Rotations | None = None
     record_prompts: bool | None = None
 
 

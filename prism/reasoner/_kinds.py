@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from prism.reasoner._clients import gives_chances
 from prism.reasoner._requests import Kind, Mode
@@ -22,35 +20,18 @@ class Kinds:
 
     Attributes:
         now: The kind of question that is asked now.
+        is_proven: Whether a question by letter was answered, or could not be.
     """
 
     def __init__(self, client: Any, mode: Mode) -> None:
         self.now: Kind = "letter" if mode != "chat" and gives_chances(client) else "name"
-        self._is_proven = mode != "auto"
-        self._trials: WeakKeyDictionary[Any, asyncio.Future[None]] = WeakKeyDictionary()
+        self.is_proven: bool = mode != "auto"
         self._warned: set[str] = set()
 
-    async def tries(self) -> bool:
-        """Return whether the caller is the first to ask by letter; others wait for its answer.
-
-        So a server without log-probabilities costs a run one request, and not one for each agent.
-        """
-        if self.now != "letter" or self._is_proven:
-            return False
-        loop = asyncio.get_running_loop()
-        if loop not in self._trials:
-            self._trials[loop] = loop.create_future()
-            return True
-
-        await asyncio.wait([self._trials[loop]])
-        return False
-
-    def has_tried(self) -> None:
-        """Let the others ask, whatever came of the first question."""
-        self._is_proven = True
-        trial = self._trials.get(asyncio.get_running_loop())
-        if trial is not None and not trial.done():
-            trial.set_result(None)
+    @property
+    def needs_proof(self) -> bool:
+        """Whether it is unknown if the model can be asked by letter, so it is tried once."""
+        return self.now == "letter" and not self.is_proven
 
     def gives_no_chances(self) -> None:
         """Note that a model gave no probabilities."""

@@ -42,8 +42,8 @@ probabilities if server and model give them."""
 Pick = Literal["draw", "argmax"]
 """Whether an option is drawn from the probabilities, or the most likely one is taken."""
 
-OptionOrder = Literal["chart", "shuffled"]
-"""The order of options: that of the chart, or a rotation of it, drawn for each decision."""
+Rotations = Literal["none", "drawn", "all"]
+"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
 
 DECISION_TOKENS = 1024
 """Tokens that the reply to a question may have, thoughts included, unless the user sets others."""

@@ -339,6 +339,7 @@ def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | Non
         question_kind=event.get("question_kind"),
         option_mass=event.get("option_mass"),
         rotation=event.get("rotation"),
+        rotations_apart=event.get("rotations_apart"),
         sampling_seed=event.get("sampling_seed"),
     )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._nesting import EventDescriptor
 from prism.statechart.states import state_text
 
 
@@ -25,15 +24,8 @@ def has_state(charts: Iterable[Definition[Any]], state: Any) -> bool:
 
 def targets_of(chart: Definition[Any], trigger: str) -> tuple[Any, ...]:
     """Return the leaves to which transitions of a trigger lead from anywhere, guarded or not."""
-    found = (each.target for each in chart.transitions if _is_for(each.trigger, trigger))
+    found = (each.target for each in chart.transitions if each.trigger == trigger)
     return tuple(dict.fromkeys(found))
-
-
-def _is_for(written: Any, trigger: str) -> bool:
-    if isinstance(written, EventDescriptor):
-        return written.matches(trigger)
-
-    return bool(written == trigger)
 
 
 def never_reached(state: Any, trigger: str, targets: Iterable[Any]) -> str:

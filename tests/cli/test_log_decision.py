@@ -208,19 +208,6 @@ def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     assert "calm" in right.out
 
 
-def test_options_that_were_asked_by_letter_show_their_letters(log: Prism) -> None:
-    """Where the reply is a letter, each option has its own, in the order in which it was asked."""
-    decided = asked("loud", decision_id="ann:1", source="model")
-    (log.folder / "events.jsonl").write_text(decided + "\n")
-    choice = {"instructions": "What now?", "criteria": {"loud": "shouts", "calm": ""}}
-    sent = {"request": json.dumps({"prompt": 'A: loud\n{"next_state": "<letter>"}'})}
-    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
-        own = prompts.new_id("ann")
-        prompts.keep({"id": own, "choice": choice, "reply": "A", "attempts": [sent]})
-    lines = [line.strip() for line in log("decision", "ann:1", "events.jsonl").out.splitlines()]
-    assert lines[lines.index("What now?") + 2 :][:2] == ["A loud: shouts", "B calm"]
-
-
 def written(number: int, **more: object) -> str:
     """Return the line of a text of Ann's."""
     what = {"event": "text.written", "agent_id": "ann", "key": "reply", "text_id": f"ann:{number}"}
