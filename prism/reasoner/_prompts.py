@@ -35,8 +35,8 @@ from prism.reasoner._words import (
     quotation,
     value_in,
 )
-from prism.statechart._identity import agent_name, identify
-from prism.statechart._nesting import Configuration
+from prism.statechart import Configuration
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import describe
 

@@ -12,11 +12,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
-from prism.statechart._definition import Definition
-from prism.statechart._engine.pending import Options
-from prism.statechart._engine.reporting import announce
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import Configuration
+from prism.statechart import Configuration, Definition
+from prism.statechart.asking import Options, announce
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 

@@ -49,9 +49,8 @@ from prism.reasoner._requests import (
 from prism.reasoner._slots import Flight, SingleFlight
 from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
 from prism.reasoner._words import attribute_names
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.statechart.names import agent_name
+from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
 
 _STARTS_PER_TURN = 32

@@ -13,7 +13,7 @@ from prism.reasoner._questions import Decision, Question, known
 from prism.reasoner._requests import Request
 from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
-from prism.statechart._identity import agent_name, identify
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import CACHE_FAILED
 from prism.telemetry.loggers import EventLogger, describe, report

@@ -15,7 +15,7 @@ from prism.reasoner._order import Places
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, TextCall, Written
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 
