@@ -261,7 +261,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
 @pytest.mark.parametrize("preset", ["classic", "participation"])
 def test_a_run_is_replayed_with_its_acts_and_words(tmp_path: Path, preset: str) -> None:
     """A replay writes the same bytes without the model."""
-    with FakeOllama(choose=varied, decision_models=[]) as server:
+    with FakeOllama(choose=varied) as server:
         model = Model("llama3.2", hosts=(server.host,), reasons=True)
         parameters = {"preset": preset}
         run = Run(
