@@ -119,7 +119,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
         *("--cache", "answers.db", "--attributes", "age, trust"),
         *("--remember", "3", "--remember-tokens", "90", "--reasons"),
-        *("--out", "run", "--checkpoint-every", "7"),
+        *("--out", "run"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
     model = Model(

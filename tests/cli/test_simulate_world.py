@@ -101,7 +101,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         *("--set", "beta=0.7", "--set", "level=HIGH", "--set", "cap=3", "--set", "fast=yes"),
         *("--treat", "hurry@2", "--agents", "people.csv", "--keep", "age, trust", "--rounds", 3),
         *("--ticks", 5, "--seed", 4, "--reasoner", "ollama", "--model", "tiny"),
-        *("--stop-at-fallbacks", "0.5", "--checkpoint-every", "7"),
+        *("--stop-at-fallbacks", "0.5"),
     )
     assert mine(*line, *given).err == "prism: enough\n"
     assert mine(*line).err == "prism: enough\n"
@@ -199,10 +199,10 @@ def test_what_makes_no_run_is_refused_by_name(
 def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     """A run that is killed is told by status, and resumed; not with another file beside it."""
     line = ("run", "own_mine.py", "--agents", "people.csv", "--keep", "trust")
-    line += ("--rounds", "12", "--checkpoint-every", "0")
+    line += ("--rounds", "12")
     assert mine(*line, "--out", "whole").status == 0
 
-    first = signalled(signal.SIGKILL, "round_00000003")
+    first = signalled(signal.SIGKILL, 3)
     assert mine.run(*line, "--out", "killed", first=first).status == -signal.SIGKILL
     assert "prism resume killed" in mine("status", "killed").out
     world = mine.folder / "own_mine.py"
@@ -212,7 +212,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     assert (refused.status, "own_mine.py: has changed" in refused.err) == (2, True)
 
     world.write_text(text)
-    assert mine("resume", "killed", "--checkpoint-every", "0").status == 0
+    assert mine("resume", "killed").status == 0
     for name in ("events.jsonl", "run.json"):
         assert (mine.folder / "killed" / name).read_bytes() == (
             mine.folder / "whole" / name
