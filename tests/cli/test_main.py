@@ -47,10 +47,6 @@ WRONG = {
         ["truncated.json", "line 3", "not valid JSON"],
     ),
     "wrong type": (["--agents", "type.json"], ["type.json", "line 3", "'username'", "7"]),
-    "missing field": (
-        ["--agents", "missing.json"],
-        ["missing.json", "line 3", "'interested_topics'", "missing"],
-    ),
     "duplicate id": (
         ["--agents", "twice.jsonl"],
         ["twice.jsonl", "line 2", "'agent_id'", "line 1"],

@@ -150,8 +150,8 @@ def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
             *("--model", "llama3.2", "--host", slow.url),
         ) as process,
     ):
-        first = prism.folder / "run" / "checkpoints" / "round_00000001"
-        wait_until(lambda: first.exists() or has_ended(process))
+        journal = prism.folder / "run" / "answers.jsonl"
+        wait_until(lambda: (journal.exists() and journal.stat().st_size) or has_ended(process))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
 
@@ -173,7 +173,7 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     assert killed.status == -signal.SIGKILL
     ran = prism("resume", "again")
     assert ran.status == 0
-    assert "prism: again: continuing after round" in ran.err
+    assert "prism: again: carrying it out again" in ran.err
     assert log_of(again) == log_of(prism.folder / "run")
 
 
