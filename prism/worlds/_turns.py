@@ -49,7 +49,7 @@ from prism.worlds._agent import (
     Writing,
     time_of,
 )
-from prism.worlds._agent_set import AgentSet, leaves_in
+from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
 from prism.worlds._assignments import Assignments
@@ -1041,8 +1041,8 @@ def _refuse_outside(waiting: Waiting) -> None:
     agent, running, future = waiting
     running.close()
     raise SimulationError(
-        f"the step of {agent!r} awaits {future!r}: await decide, write and receive of agents, whose "
-        "answers come in the order of turns"
+        f"the step of {agent!r} awaits {future!r}: await decide, write and receive of agents, "
+        "whose answers come in the order of turns"
     )
 
 
