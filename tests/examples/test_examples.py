@@ -232,10 +232,10 @@ def on_round(summary):
 
 folder = Path("run")
 if (folder / "run.json").exists():
-    resume(folder, on_round=on_round, checkpoint_every=0)
+    resume(folder, on_round=on_round)
 else:
     options = Run(world, agents, seed=4, rounds=6)
-    options.keep(folder, on_round=on_round, checkpoint_every=0)
+    options.keep(folder, on_round=on_round)
 """
 
 
