@@ -641,10 +641,10 @@ class Turns:
             turns = self._given_turns(list(agents), due)
 
         waiting: list[Waiting] = []
-        is_plain = not due and not self._has_ticked and not self.has_guests
-        kinds, world = self.kinds, self.world
+        are_plain = not self._has_ticked and not self.has_guests
+        late, kinds, world = {*due}, self.kinds, self.world
         for agent in turns:
-            if is_plain:
+            if are_plain and agent not in late:
                 # the usual turn, without three calls
                 self.acting = agent
                 step = kinds[type(agent)].steps.get(agent.state)
