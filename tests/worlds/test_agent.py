@@ -46,7 +46,7 @@ def test_agents_are_called_by_kind_and_number() -> None:
 
 def test_two_agents_with_one_id_are_refused() -> None:
     """Ids are unique in a run."""
-    with pytest.raises(FieldValueError, match="used more than once: ada"):
+    with pytest.raises(FieldValueError, match="two agents have the id 'ada'"):
         _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents
 
 
