@@ -111,7 +111,7 @@ async def test_a_refused_decision_request_is_remembered(
 
 
 async def test_while_the_deciding_server_is_down_others_chat(
-    server: FakeOllama, events: Any
+    server: FakeOllama, heard: Any
 ) -> None:
     """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
@@ -122,7 +122,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
         decides.stop()
         assert {d.source for d in await reasoner.decide_many(crowd(8))} == {"model"}
         assert asked(server).count(CHAT) == 8
-        assert sum(event["attempts"] for event in events) == reasoner.budget.calls
+        assert sum(event["attempts"] for event in heard) == reasoner.budget.calls
         decides.start()
         async with asyncio.timeout(10):
             while len(decides.questions) < 9:

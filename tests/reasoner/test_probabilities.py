@@ -54,7 +54,7 @@ def bodies(server: FakeOllama) -> list[Any]:
 
 
 async def test_the_costs_of_all_decisions_are_what_was_spent(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """The tokens and attempts of all events together are those that were spent."""
     agent = ask().agent
@@ -63,12 +63,12 @@ async def test_the_costs_of_all_decisions_are_what_was_spent(
         [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
     )
     assert (
-        sum(event["attempts"] for event in events)
+        sum(event["attempts"] for event in heard)
         == reasoner.budget.calls
         == len(server.questions)
         == 5
     )
-    assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
+    assert sum(event["input_tokens"] for event in heard) == reasoner.budget.tokens > 0
 
 
 async def test_a_question_too_large_for_any_request_is_not_asked(
