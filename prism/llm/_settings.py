@@ -281,7 +281,7 @@ def _checked(kind: Any, value: Any) -> Any:
     """
     from pydantic import ValidationError
 
-    from prism.files._declarations import shape_problems
+    from prism.files.declarations import shape_problems
 
     try:
         return _reader(kind).validate_python(value)

@@ -10,7 +10,7 @@ from typing import Any
 from prism.errors import ReasonerError
 from prism.reasoner._questions import Question
 from prism.reasoner._words import Template, template_of
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
 Prompt = str | Callable[[Question], str]

@@ -12,11 +12,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
-from prism.statechart._definition import Definition
-from prism.statechart._engine.pending import Options
-from prism.statechart._engine.reporting import announce
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import Configuration
+from prism.statechart import Configuration, Definition
+from prism.statechart.asking import Options, announce
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 
@@ -244,9 +242,14 @@ class BaseReasoner(ABC):
         del agent
         return self.chooses_acts
 
-    def skip(self, question: Question) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        del question  # nothing is drawn
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
+        """Draw the random numbers of a question that was answered elsewhere.
+
+        Args:
+            question: The question.
+            decision: The answer, so that an equal question need not be asked.
+        """
+        del question, decision  # nothing is drawn
 
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None

@@ -10,7 +10,7 @@ from typing import Any
 from prism.errors import FieldValueError
 from prism.reasoner._tokens import TokenCounter, count_tokens
 from prism.reasoner._words import in_words, one_line
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.statechart.states import state_text
 
 DEFAULT_TOKENS = 400

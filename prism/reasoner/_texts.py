@@ -11,7 +11,7 @@ from typing import Any, Literal
 from prism.errors import DeclinedError
 from prism.reasoner._questions import cost_told, hash_of
 from prism.reasoner._spending import Cost, require_positive
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 from prism.errors import FieldValueError, ReasonerError
-from prism.statechart._identity import agent_name, identify
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 
 NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")

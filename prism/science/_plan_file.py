@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import ConfigDict, Field, create_model
 
 from prism.errors import InputError
-from prism.files._declarations import (
+from prism.files._source import Source, Where
+from prism.files.declarations import (
     Declaration,
     Listed,
     Optionally,
     read_document,
     schema_of,
 )
-from prism.files._source import Source, Where
 from prism.llm import Model
 from prism.llm._settings import KEYS, Read, settings_of
 

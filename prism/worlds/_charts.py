@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from prism.statechart._definition import Definition
-from prism.statechart._engine.checks import unknown_trigger_problem
+from prism.statechart import Definition
+from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 
 
@@ -50,7 +50,7 @@ def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
         charts: The charts that lack it.
     """
     # imported here as it loads pydantic, which a run needs only for its error messages
-    from prism.files._declarations import meant
+    from prism.files.declarations import meant
 
     known = {named(each): each for chart in charts for each in states_of(chart)}
     texts = {state_text(each): name for name, each in known.items()}

@@ -22,6 +22,7 @@ MODULES = {
     "workflow": "tests.benchmarks.workflow",
     "worlds": "tests.benchmarks.worlds",
     "wordings": "tests.benchmarks.wordings",
+    "arrays": "tests.benchmarks.arrays",
 }
 
 Run = Callable[[Effort], Sequence[Table]]
