@@ -138,7 +138,9 @@ def check_world(
     return Checked(found, notes)
 
 
-def _start(path: Path, options: Mapping[str, Any], hash_seed: int, is_permuted: bool) -> Popen[bytes]:
+def _start(
+    path: Path, options: Mapping[str, Any], hash_seed: int, is_permuted: bool
+) -> Popen[bytes]:
     given = json.dumps({"path": str(path), "is_permuted": is_permuted, "options": options})
     command = [sys.executable, "-c", "from prism.worlds._checking import child; child()", given]
     paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
