@@ -109,7 +109,7 @@ class Cycles(AloneLoop):
             memory.close()
 
     @contextmanager
-    def round(self) -> Iterator[None]:
+    def cycle(self) -> Iterator[None]:
         """Commit the memory at the end of a cycle."""
         try:
             yield

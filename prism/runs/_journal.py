@@ -21,7 +21,7 @@ import orjson
 
 from prism.errors import InputError, ReplayError
 from prism.files._durable import lock
-from prism.reasoner._router import Router, all_of
+from prism.reasoner._router import EarlierAnswers, Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import fallback_text, read_as
 from prism.runlog import SimulatedClock
@@ -165,24 +165,75 @@ class Journal:
         return calls, tokens
 
 
-class JournalledPart(BaseReasoner, BaseWriter):
-    """A reasoner or a writer whose answers are kept in a journal, and taken from it.
+class JournalAnswers(EarlierAnswers):
+    """The answers of a journal, for a `Router`, which need not be asked for again.
 
     Args:
-        part: The reasoner or writer.
         journal: The journal.
-        asks: Whether it may be asked.
+        asks: Whether other questions may be asked.
         may_part: Whether answers to other questions are asked for instead of refused.
     """
 
-    def __init__(self, part: Any, journal: Journal, *, asks: bool, may_part: bool) -> None:
-        super().__init__()
-        self._part, self._journal = part, journal
+    def __init__(self, journal: Journal, *, asks: bool, may_part: bool) -> None:
+        self.journal = journal
         self._asks, self._may_part = asks, may_part
         self._has_parted = False
+        self._pending: dict[int, str] = {}
+
+    def answer_to(
+        self,
+        asked: Question | TextCall,
+        prompt_hash: Callable[[], str | None],
+        switched_to: str | None,
+    ) -> Decision | Written | None:
+        """Return the answer of the journal, if it has one.
+
+        Raises:
+            ReplayError: If it is to another question, or missing where nothing may be asked.
+        """
+        del prompt_hash, switched_to  # what is asked, and of whom, follows from the run
+        answer_id = self.journal.next_id(_agent_of(asked))
+        line = self._line(answer_id, digest_of(asked))
+        if line is not None:
+            return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
+        if not self._asks:
+            raise ReplayError(
+                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
+                "stopped before, or does not do the same as then"
+            )
+        self._pending[id(asked)] = answer_id
+        return None
+
+    def id_of(self, asked: Question | TextCall) -> str:
+        """Return the id of an answer that is being asked for."""
+        return self._pending.pop(id(asked))
+
+    def _line(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+        if self._has_parted:
+            return None
+        try:
+            return self.journal.find(answer_id, digest)
+        except ReplayError:
+            if not self._may_part:
+                raise
+            self._has_parted = True
+            return None
+
+
+class JournalledPart(BaseReasoner, BaseWriter):
+    """A reasoner or a writer whose answers are kept in a journal, each as it arrives.
+
+    Args:
+        part: The reasoner or writer.
+        answers: The journal, and what it has answered.
+    """
+
+    def __init__(self, part: Any, answers: JournalAnswers) -> None:
+        super().__init__()
+        self._part, self._answers = part, answers
         self.concurrency: int = getattr(part, "concurrency", 0)
         if hasattr(part, "record"):
-            part.record = journal
+            part.record = answers.journal
 
     def __getattr__(self, name: str) -> Any:
         """Return anything else of the reasoner or writer."""
@@ -191,13 +242,18 @@ class JournalledPart(BaseReasoner, BaseWriter):
         return getattr(self._part, name)
 
     @property
+    def part(self) -> Any:
+        """The reasoner or writer."""
+        return self._part
+
+    @property
     def chooses_acts(self) -> bool:
         """Whether agents of the feed choose among all acts."""
         return bool(self._part.chooses_acts)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
-        """Answer questions or text calls, each from the journal or by asking."""
-        ids = [self._journal.next_id(_agent_of(each)) for each in asked]
+        """Ask questions or text calls, and keep each answer."""
+        ids = [self._answers.id_of(each) for each in asked]
         return await all_of(
             self._one(each, answer_id) for each, answer_id in zip(asked, ids, strict=True)
         )
@@ -207,55 +263,16 @@ class JournalledPart(BaseReasoner, BaseWriter):
         found: str | None = self._part.prompt_hash(question)
         return found
 
-    def skip(self, question: Question) -> None:
+    def skip(self, question: Question, *answered: Any) -> None:
         """Draw the random numbers of a question that was answered elsewhere."""
-        self._part.skip(question)
+        self._part.skip(question, *answered)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
-        digest = _digest(asked)
-        line = self._earlier(answer_id, digest, asked)
-        if line is not None:
-            if isinstance(asked, Question):
-                self.skip(asked)
-                return _decision(line, asked)
-            return _written(line, asked)
-        if not self._asks:
-            raise ReplayError(
-                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
-                "stopped before, or does not do the same as then"
-            )
-
         _ASKING.set(answer_id)
         (answer,) = await self._part.answer([asked])
         told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
-        self._journal.add({"id": answer_id, "digest": digest, **told})
+        self._answers.journal.add({"id": answer_id, "digest": digest_of(asked), **told})
         return _with_id(answer, answer_id)
-
-    def _asks_alike(self, asked: Question | TextCall, line: Mapping[str, Any]) -> bool:
-        """Return whether a question would be put in the same words, which may name parameters."""
-        told = line.get("prompt_hash")
-        if told is None or isinstance(asked, TextCall) or self._journal.until is not None:
-            return True
-        return self.prompt_hash(asked) in (None, told)
-
-    def _earlier(
-        self, answer_id: str, digest: str, asked: Question | TextCall
-    ) -> dict[str, Any] | None:
-        """Return an earlier answer; of the run that this one repeats only until they part."""
-        if answer_id in self._journal.own:
-            self._has_parted = True
-            return self._journal.find(answer_id, digest)
-        if self._has_parted:
-            return None
-        try:
-            line = self._journal.find(answer_id, digest)
-        except ReplayError:
-            if not self._may_part:
-                raise
-            line = None
-        is_alike = line is not None and (not self._may_part or self._asks_alike(asked, line))
-        self._has_parted = not is_alike and self._asks
-        return line if is_alike else None
 
 
 def _agent_of(asked: Question | TextCall) -> str:
@@ -268,7 +285,7 @@ def _subject(asked: Question | TextCall) -> str:
     return f"{asked.trigger!r} in {state_text(asked.state)!r}"
 
 
-def _digest(asked: Question | TextCall) -> str:
+def digest_of(asked: Question | TextCall) -> str:
     """Return the digest of a question, which tells whether a run still asks the same."""
     if isinstance(asked, TextCall):
         return f"text {asked.key} {asked.prompt_hash}"
@@ -355,20 +372,20 @@ def _with_id(answer: Any, answer_id: str) -> Any:
     return replace(answer, text_id=answer_id)
 
 
-def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> Any:
-    """Let the parts of a run's reasoner or writer keep their answers in a journal.
+def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> None:
+    """Let a run's reasoner or writer take answers from a journal, and add to it.
 
     Args:
         asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
-        asks: Whether they may be asked.
+        asks: Whether anything may be asked.
         may_part: Whether answers to other questions are asked for instead of refused.
     """
-    if not isinstance(asker, Router):
-        return asker
-    for name, part in asker.parts.items():
-        asker.parts[name] = JournalledPart(part, journal, asks=asks, may_part=may_part)
-    return asker
+    if isinstance(asker, Router):
+        answers = JournalAnswers(journal, asks=asks, may_part=may_part)
+        asker.earlier.append(answers)
+        for name, part in asker.parts.items():
+            asker.parts[name] = JournalledPart(part, answers)
 
 
 def restore_spending(budget: Budget | None, journal: Journal) -> None:

@@ -159,7 +159,7 @@ def child() -> None:
             turns = run.loop.turns
             turns.reorder(RandomStream(1, "order").shuffled(turns.everybody()))
         run.run()
-    print(json.dumps([*_silent(run, Path(given["path"]))]))
+    sys.stdout.write(json.dumps([*_silent(run, Path(given["path"]))]))
 
 
 def _run_of(options: Mapping[str, Any], logger: Any, clock: Any) -> Run[Any]:
