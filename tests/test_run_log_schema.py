@@ -32,7 +32,7 @@ from prism.runlog import (
 from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import Key
 from prism.runlog._schema import json_schema
-from prism.social import Feed, Likes, RemoveAgents
+from prism.social import Feed
 from prism.statechart import (
     AgentState,
     Cost,
@@ -62,13 +62,13 @@ class Befriending(Feed):
 
     @treatment
     def befriend(self) -> None:
-        """Follow and mute somebody, and take it back."""
-        for act in (self.follow, self.mute, self.unfollow, self.unmute):
+        """Follow somebody, take it back, and let somebody leave."""
+        for act in (self.follow, self.unfollow):
             act(*self.agents[:2])
+        self.agents[-1].leave()
 
 
-SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5}
-TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
+SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5, "up_treated": 0.5}
 
 
 WORKFLOW = """
