@@ -323,7 +323,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
-        simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]
     structlog.reset_defaults()

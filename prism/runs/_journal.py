@@ -101,13 +101,8 @@ class Journal:
                 }
                 self.earlier |= lines
                 self.own = {*lines} if source == path else set()
-        if path is not None:
+        if path is not None and path.exists():
             self._file = _opened(path)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no answer."""
-        return not self.earlier
 
     def next_id(self, agent_id: str) -> str:
         """Return the id of an agent's next answer."""
@@ -135,7 +130,9 @@ class Journal:
         at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
         whole = {"id": line["id"], **at, **prompt, **line}
         self.earlier[line["id"]] = whole
-        if self._file is not None:
+        if self.path is not None:
+            if self._file is None:
+                self._file = _opened(self.path)
             self._file.write(_line(whole))
 
     def close(self) -> None:
