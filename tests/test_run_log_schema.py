@@ -32,7 +32,7 @@ from prism.runlog import (
 from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import Key
 from prism.runlog._schema import json_schema
-from prism.social import Feed, Likes, RemoveAgents
+from prism.social import Feed
 from prism.statechart import (
     AgentState,
     Cost,
@@ -62,13 +62,13 @@ class Befriending(Feed):
 
     @treatment
     def befriend(self) -> None:
-        """Follow and mute somebody, and take it back."""
-        for act in (self.follow, self.mute, self.unfollow, self.unmute):
+        """Follow somebody, take it back, and let somebody leave."""
+        for act in (self.follow, self.unfollow):
             act(*self.agents[:2])
+        self.agents[-1].leave()
 
 
-SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5}
-TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
+SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5, "up_treated": 0.5}
 
 
 WORKFLOW = """
@@ -323,7 +323,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
-        simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]
     structlog.reset_defaults()

@@ -317,8 +317,9 @@ class World(Declares, Generic[AgentT]):
         return population
 
     def members_of(self, table: Any) -> Iterable[Any]:
-        """Return the agents of a table."""
-        return table.agents_of(self)
+        """Return the agents of an `AgentTable`."""
+        agents: Iterable[Any] = table.agents_of(self)
+        return agents
 
     def setup(self) -> None:
         """Prepare the world before the first round."""
