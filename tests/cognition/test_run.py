@@ -11,7 +11,7 @@ import pytest
 
 from prism import Run, replay, resume
 from prism.cognition import Config, Cycle, Memory
-from prism.errors import InputError, ReplayError
+from prism.errors import InputError
 from prism.llm import Model
 from prism.runs import run_status
 from prism.testing import FakeOllama
@@ -264,10 +264,6 @@ def test_max_iterations_bounds_a_run_with_its_resumes(options: Any, tmp_path: Pa
     outcome = resume(tmp_path / "run")
     assert outcome is not None
     assert (outcome.results.cycles, memory_of(options.memory)["prism"]["cycle"]) == (5, 5)
-
-
-
-
 
 
 @pytest.mark.sampled(2)

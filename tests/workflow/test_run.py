@@ -212,8 +212,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-
-
 def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
     """More turns than were recorded have no texts and no code steps."""
     other = Run(
