@@ -152,7 +152,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
         MissingExtraError: If polars is not installed.
     """
     analysis = library("prism.analysis")
-    rows = analysis.run_measures(analysis.read_log(run), by_round=True).to_dicts()
+    rows = analysis.read_log(run).rows("measured_in", 1, None)
 
     # in the form in which it is read from a file
     again: list[Mapping[str, Any]] = orjson.loads(orjson.dumps(rows))

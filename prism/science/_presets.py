@@ -87,11 +87,11 @@ def _is_fitted(preset: str) -> bool:
 
 
 def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
-    from prism.analysis import read_log, run_measures
+    from prism.analysis import read_log
 
     with TemporaryDirectory() as folder:
         Run(Feed(preset=preset), agents, rounds=rounds, seed=seed).keep(f"{folder}/run")
-        return run_measures(read_log(Path(folder) / "run"))
+        return pl.DataFrame(read_log(Path(folder) / "run").table("run_measures"))
 
 
 def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:

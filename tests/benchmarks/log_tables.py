@@ -57,7 +57,8 @@ write_log(Path(argv[1]), int(argv[2]))
 _SCAN = """
 from sys import argv
 from time import perf_counter
-from prism.analysis import read_log, transition_counts
+from prism.analysis import read_log
+from tests.kit.tables import transition_counts
 began = perf_counter()
 print(transition_counts(read_log(argv[1]))["count"].sum(), perf_counter() - began)
 """

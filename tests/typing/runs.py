@@ -10,26 +10,22 @@ import prism.analysis
 import prism.runlog
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.analysis import (
-    Conformance,
-    Note,
-    RunLogs,
-    agent_story,
-    agents,
-    cascades,
-    check_log,
-    decisions,
-    dwell_times,
-    faults,
-    participation,
-    read_log,
-    state_counts,
-    transition_counts,
-)
+from prism.analysis import Conformance, Log, Note, check_log, read_log
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import RunStatus, run_status
 from prism.social import Draft, Feed, Post, Results, RoundSummary
 from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
+from tests.kit.tables import (
+    agent_story,
+    agents,
+    cascades,
+    decisions,
+    dwell_times,
+    faults,
+    participation,
+    state_counts,
+    transition_counts,
+)
 
 
 class Brief:
@@ -64,7 +60,7 @@ with prism.runlog.configure(Path("events.jsonl")):
     pass
 
 logs = read_log("runs/a", Path("runs/b"))
-assert_type(logs, RunLogs)
+assert_type(logs, Log)
 assert_type(logs.runs, tuple[prism.analysis.Run, ...])
 assert_type(logs.notes, tuple[Note, ...])
 assert_type(logs.scan("post.published"), pl.LazyFrame)

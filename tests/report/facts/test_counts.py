@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from polars.testing import assert_frame_equal
 
-from prism.analysis import RunLogs, agents, read_log
+from prism.analysis import Log, read_log
 from prism.report._facts.counts import agent_table, latency_counts
+from tests.kit.tables import agents
 
 
-def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:
+def test_agents_are_those_of_the_log(logs: Log, events: list[dict[str, Any]]) -> None:
     """Each agent has its name, last state, transitions and decisions, as counted plainly."""
     table = agent_table(logs)
     moves = Counter(
@@ -71,6 +72,6 @@ def test_latencies_exclude_fallbacks_without_a_request(
     assert latency_counts(read_log(log)).rows() == [("fallback", 0, 2)]
 
 
-def test_decisions_without_latency_are_not_counted(logs: RunLogs) -> None:
+def test_decisions_without_latency_are_not_counted(logs: Log) -> None:
     """If no model was asked there is no latency."""
     assert latency_counts(logs).is_empty()

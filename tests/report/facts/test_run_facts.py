@@ -8,22 +8,15 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from prism.analysis import (
-    RunLogs,
-    cascades,
-    decisions,
-    dwell_times,
-    read_log,
-    state_counts,
-    transition_counts,
-)
+from prism.analysis import Log, read_log
 from prism.drawing import Arrow, Diagram
 from prism.report import Report
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of, parsed_once
 from prism.statechart import social_media_chart
 from prism.statechart.outline import to_outline
+from tests.kit.tables import cascades, decisions, dwell_times, state_counts, transition_counts
 
-TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
+TABLES: dict[str, Callable[[Log], pl.DataFrame]] = {
     "states": state_counts,
     "transitions": transition_counts,
     "dwelling": dwell_times,
@@ -136,7 +129,7 @@ def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None
 
 @pytest.mark.parametrize("most_bytes", [1 << 30, 60_000, 0])
 @pytest.mark.slow
-def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
+def test_parsed_logs_give_the_same_tables(logs: Log, most_bytes: int) -> None:
     """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
         for make in (state_counts, transition_counts, cascades):
@@ -157,7 +150,7 @@ def test_the_log_is_read_once(folder: Path, tmp_path: Path, most_bytes: int) -> 
 
 
 def test_temporary_files_are_deleted(
-    logs: RunLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logs: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events beyond the bytes of memory go to temporary files, which are deleted."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -9,11 +9,12 @@ import orjson
 import polars as pl
 import pytest
 
-from prism.analysis import agents, read_log
+from prism.analysis import read_log
 from prism.report import Report
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import agent_rows, make
 from tests.kit.logs import AGENTS
+from tests.kit.tables import agents
 
 
 def test_every_agent_is_there(report: Report, folder: Path) -> None:

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.analysis import faults, read_log
+from prism.analysis import read_log
 from prism.report import make_report
 from prism.runlog import PromptLog, RunLog, SimulatedClock
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.browsers import HOSTILE
+from tests.kit.tables import faults
 
 Door = state_enum("Door", ["open", "shut"])
 HEADING = "What went wrong"

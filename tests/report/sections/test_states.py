@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.analysis import RunLogs, read_log
+from prism.analysis import Log, read_log
 from prism.report import make_report
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
@@ -90,14 +90,14 @@ def test_each_chart_has_figures_of_its_own(
 
 
 @pytest.fixture
-def at_rates(tmp_path: Path) -> RunLogs:
+def at_rates(tmp_path: Path) -> Log:
     """Return the log of a run whose events happen at rates."""
     Run(Moran(), 30, seed=1).keep(tmp_path / "run")
     return read_log(tmp_path / "run")
 
 
 @pytest.mark.slow
-def test_times_of_events_at_rates_are_drawn_in_rounds(at_rates: RunLogs) -> None:
+def test_times_of_events_at_rates_are_drawn_in_rounds(at_rates: Log) -> None:
     """Nothing on the page of a run whose events happen at rates speaks of ticks."""
     report = make_report(at_rates)
     assert report.failures == {}

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
+import duckdb
 
-from prism.analysis._reading.logs import RunLogs
+from prism.analysis._log import Log
 from prism.statechart import Statechart, Transition
 from prism.statechart._definition import TIMEOUT
 from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
 from prism.statechart._nesting import SEPARATOR
 from prism.statechart.states import state_text
 from prism.statechart.transitions import ALWAYS
-from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
@@ -188,15 +186,44 @@ class Rules:
         return f"{state} allows {', '.join(ways) or 'no transition'}"
 
 
-DEFAULT_MOST = 1000
+_CASES: Mapping[str, Sequence[str]] = {
+    "agent.joined": ("state",),
+    "statechart.transition": ("from_state", "to_state", "trigger", "ticks_in_state", "threshold"),
+    "reasoner.decision": ("state", "trigger", "options", "chosen"),
+}
+"""What is checked of an event of each kind."""
 
-_TRANSITION = ("from_state", "to_state", "trigger", "ticks_in_state")
-_LIMIT = "timeout_threshold"
-_DECISION = ("state", "trigger", "options", "chosen")
-_COLUMNS = ("chart", "agent_id", _LIMIT, *_TRANSITION, *_DECISION)
-_AGENT = ("run", "agent_id")
-_FAULT = {"kind": pl.String(), "found": pl.String(), "allowed": pl.String()}
-_VIOLATION = {"run": pl.UInt32(), "line": pl.UInt32(), "agent_id": pl.String(), **_FAULT}
+# Events without a chart belong to this one, except joins and decisions of agents that joined with
+# another one. An agent times out by the limit that it joined with last.
+_CHECKED = """
+create or replace temp table checked as
+with strangers as (
+    select distinct run, agent_id from events where event = 'agent.joined' and chart <> $chart
+), own as (
+    select run, line, event, agent_id, chart, state, from_state, to_state, "trigger",
+           ticks_in_state, options, chosen, timeout_threshold
+    from events
+    where event in ('agent.joined', 'statechart.transition', 'reasoner.decision')
+      and agent_id is not null
+      and (chart is null or chart = $chart or event <> 'statechart.transition')
+      and (event = 'statechart.transition' and chart is not null
+           or (run, agent_id) not in (select (run, agent_id) from strangers))
+)
+select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
+                       over (partition by run, agent_id order by line), $threshold) as threshold
+from own
+"""
+
+_BROKEN = """
+select run, line, agent_id, 'broken_chain' as kind, 'a transition from ' || from_state as found,
+       format('a transition from {}, entered in line {}', before, before_line) as allowed,
+       1 as place
+from (select *, lag(coalesce(to_state, state)) over agent as before,
+             lag(line) over agent as before_line
+      from checked where event <> 'reasoner.decision'
+      window agent as (partition by run, agent_id order by line))
+where from_state <> before
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +231,9 @@ class Conformance:
     """The result of checking a log against a chart.
 
     Args:
-        violations: The violations, or the first of them, in the order of the log: ``line``,
-            ``agent_id``, ``kind``, ``found`` and ``allowed`` (what the chart would have allowed).
-            If there are several runs, ``run`` is the first column.
+        violations: The violations in the order of the log: ``line``, ``agent_id``, ``kind``,
+            ``found`` and ``allowed`` (what the chart would have allowed). If there are several
+            runs, ``run`` is the first column.
         found: Number of violations of each kind.
         checked: Number of events that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because they belong to another
@@ -216,7 +243,7 @@ class Conformance:
             belong to other charts, and no agent joins with this one.
     """
 
-    violations: pl.DataFrame
+    violations: duckdb.DuckDBPyRelation
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
@@ -225,11 +252,7 @@ class Conformance:
 
 
 def check_log(
-    logs: RunLogs,
-    chart: Statechart[Any],
-    *,
-    timeout_threshold: int | None = None,
-    most: int | None = DEFAULT_MOST,
+    log: Log, chart: Statechart[Any], *, timeout_threshold: int | None = None
 ) -> Conformance:
     """Replay logs against a chart, and report every step that the chart does not allow.
 
@@ -247,162 +270,68 @@ def check_log(
     Guards are not replayed, since the log lacks the data that they read.
 
     Args:
-        logs: The logs, from `read_log`.
+        log: The logs, from `read_log`.
         chart: The chart. Transitions that name another chart are left out and counted.
         timeout_threshold: Ticks after which agents time out of states for which neither the chart
             nor the log has a limit; the log of a simulation has one for every agent. Without any,
             time-outs of these states are not checked.
-        most: Most violations in ``violations``; None for all. All are counted.
     """
-    replay = _Replay(Rules(chart), timeout_threshold)
-    first = [pl.DataFrame(schema=_VIOLATION)]
-    found: Counter[str] = Counter()
-    for violations in replay.through(logs):
-        found.update(dict(violations["kind"].value_counts().iter_rows()))
-        left = violations.height if most is None else most - sum(map(len, first))
-        first.append(violations.head(left))
+    rules = Rules(chart)
+    execute = log.connection.execute
+    execute(_CHECKED, {"chart": rules.chart, "threshold": timeout_threshold})
+    ((checked, joined),) = execute(
+        "select count(*), count(*) filter (event = 'agent.joined') from checked"
+    ).fetchall()
+    others = execute(
+        "select chart, count(*) from events where event = 'statechart.transition' and chart <> ? "
+        "group by chart",
+        [rules.chart],
+    ).fetchall()
+    unrelated = execute(
+        "select run::varchar from events where event in ('agent.joined', 'statechart.transition') "
+        "group by run having count(*) filter (event = 'statechart.transition' and chart <> $chart)"
+        " > 0 and count(*) filter (chart = $chart or event = 'statechart.transition' and chart is "
+        "null) = 0 order by run",
+        {"chart": rules.chart},
+    ).fetchall()
 
-    unrelated = tuple(
-        run.label for number, run in enumerate(logs.runs) if number in replay.unrelated_runs
+    _note_faults(log, rules)
+    query = (
+        f"select run, line, agent_id, kind, found, allowed, place from faulty union all {_BROKEN}"
     )
-    others = dict(replay.other_charts)
-
-    table = logs.labelled(pl.concat(first))
-    return Conformance(table, dict(found), replay.checked, others, replay.joined, unrelated)
-
-
-class _Replay:
-    """Follows the agents of a log through its blocks.
-
-    Attributes:
-        checked: Number of events that were checked.
-        joined: Number of agents joining among them.
-        other_charts: Number of transitions by other charts.
-    """
-
-    def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
-        self.checked = self.joined = 0
-        self.other_charts: Counter[str] = Counter()
-        self._runs_of_others: set[int] = set()
-        self._own_runs: set[int] = set()
-        self._rules = rules
-        self._last: dict[tuple[int, str], tuple[str, int]] = {}
-        self._threshold = timeout_threshold
-        # agents that joined with another chart
-        self._strangers = pl.DataFrame(schema={"run": pl.UInt32, "agent_id": pl.String})
-        self._limits = pl.DataFrame(
-            schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64}
-        )
-
-    @property
-    def unrelated_runs(self) -> set[int]:
-        """Numbers of the runs in which all transitions belong to other charts."""
-        return self._runs_of_others - self._own_runs
-
-    def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
-        """Check logs block by block, and return the violations in the order of the log."""
-        for frame in logs.blocks(AGENT_JOINED, DECISION, TRANSITION, columns=_COLUMNS):
-            yield self._check(frame)
-
-    def _check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        steps = self._own_steps(frame)
-        self.checked += steps.height
-
-        event = pl.col("event")
-        joins, transitions = steps.filter(event == AGENT_JOINED), steps.filter(event == TRANSITION)
-        self.joined += joins.height
-        limited = self._limited(joins, transitions)
-        decisions = steps.filter(event == DECISION)
-        violations = [
-            _faulty(joins, ("state",), self._rules.state_faults),
-            _faulty(limited, (*_TRANSITION, _LIMIT), self._rules.transition_faults),
-            _faulty(decisions, _DECISION, self._rules.decision_faults),
-            self._broken_paths(steps.filter(event != DECISION)),
-        ]
-
-        return pl.concat(violations).sort("run", "line", maintain_order=True)
-
-    def _own_steps(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Count the transitions of other charts, and leave them and their agents out."""
-        event, is_foreign = pl.col("event"), pl.col("chart") != self._rules.chart
-        is_other = (event == TRANSITION) & is_foreign
-        others = frame.filter(is_other)
-        self.other_charts.update(dict(others["chart"].value_counts().iter_rows()))
-        self._runs_of_others.update(others["run"].unique())
-
-        # events without a chart belong to this one, except joins and decisions among those of
-        # others
-        is_own = (event == TRANSITION) & ~is_foreign.fill_null(value=False)
-        names_it = pl.col("chart") == self._rules.chart
-        self._own_runs.update(frame.filter(is_own | names_it)["run"].unique())
-
-        # decisions name no chart: they belong to the one with which their agent joined
-        joined = frame.filter(event == AGENT_JOINED, is_foreign).select(_AGENT)
-        if joined.height:
-            self._strangers = pl.concat([self._strangers, joined]).unique()
-
-        own = frame.filter(~is_other.fill_null(value=False), pl.col("agent_id").is_not_null())
-        unnamed = own.filter((event != TRANSITION) | pl.col("chart").is_null())
-        foreign = unnamed.join(self._strangers, on=_AGENT, how="semi")
-
-        return own.join(foreign, on=["run", "line"], how="anti", maintain_order="left")
-
-    def _limited(self, joins: pl.DataFrame, transitions: pl.DataFrame) -> pl.DataFrame:
-        """Add to each transition the limit that its agent joined with."""
-        if joins.height:
-            limits = pl.concat([self._limits, joins.select(self._limits.columns)])
-            self._limits = limits.unique(_AGENT, keep="last")
-
-        limited = transitions.drop(_LIMIT).join(
-            self._limits, on=_AGENT, how="left", maintain_order="left"
-        )
-        return limited.with_columns(pl.coalesce(_LIMIT, pl.lit(self._threshold, pl.Int64)))
-
-    def _broken_paths(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Return the transitions that do not start where the agent's last one ended."""
-        steps = steps.with_columns(end=pl.coalesce("to_state", "state"))
-        linked = steps.with_columns(
-            last=pl.col("end").shift(1).over(_AGENT), last_line=pl.col("line").shift(1).over(_AGENT)
-        )
-        is_linked = pl.col("last_line").is_not_null()
-        both = pl.concat([linked.filter(is_linked), self._carried_on(linked.filter(~is_linked))])
-
-        ends = steps.unique(_AGENT, keep="last").select(*_AGENT, "end", "line")
-        self._last.update(((run, name), (end, line)) for run, name, end, line in ends.iter_rows())
-
-        return both.filter(pl.col("from_state") != pl.col("last")).select(
-            "run",
-            "line",
-            "agent_id",
-            kind=pl.lit("broken_chain"),
-            found=pl.format("a transition from {}", "from_state"),
-            allowed=pl.format("a transition from {}, entered in line {}", "last", "last_line"),
-        )
-
-    def _carried_on(self, first: pl.DataFrame) -> pl.DataFrame:
-        """Link each agent's first step in a block to its last one in the blocks before."""
-        known = [self._last.get(key, (None, None)) for key in first.select(_AGENT).iter_rows()]
-        last = pl.DataFrame(known, schema={"last": pl.String, "last_line": pl.UInt32}, orient="row")
-        return first.with_columns(last.get_columns())
-
-
-def _faulty(
-    steps: pl.DataFrame, keys: Sequence[str], faults_of: Callable[..., Iterator[Fault]]
-) -> pl.DataFrame:
-    """Return the steps that have faults."""
-    # A log repeats a few cases many times, so each case is checked once.
-    cases = steps.select(keys).unique()
-    faults = [
-        (number, *fault)
-        for number, case in enumerate(cases.iter_rows())
-        for fault in faults_of(*case)
-    ]
-    if not faults:
-        return pl.DataFrame(schema=_VIOLATION)
-
-    known = pl.DataFrame(faults, schema={"case": pl.UInt32, **_FAULT}, orient="row")
-    numbered = cases.with_row_index("case").join(known, on="case", maintain_order="right")
-
-    return steps.join(numbered, on=keys, nulls_equal=True, maintain_order="left").select(
-        list(_VIOLATION)
+    execute(f"create or replace temp table violations as {query}")
+    kinds = execute("select kind, count(*) from violations group by kind").fetchall()
+    run = "run::varchar as run, " if len(log.runs) > 1 else ""
+    rows = log.sql(
+        f"select {run}line, agent_id, kind, found, allowed from violations order by violations.run,"
+        " line, place"
     )
+
+    return Conformance(
+        rows, dict(kinds), checked, dict(others), joined, tuple(name for (name,) in unrelated)
+    )
+
+
+def _note_faults(log: Log, rules: Rules) -> None:
+    """Check each case once, since a log repeats a few many times, and note all of its lines."""
+    execute = log.connection.execute
+    execute(
+        "create or replace temp table faulty as select run, line, agent_id, '' as kind, "
+        "'' as found, '' as allowed, 0 as place from checked limit 0"
+    )
+    checks: Mapping[str, Callable[..., Iterator[Fault]]] = {
+        "agent.joined": rules.state_faults,
+        "statechart.transition": rules.transition_faults,
+        "reasoner.decision": rules.decision_faults,
+    }
+    for event, keys in _CASES.items():
+        names = ", ".join(f'"{key}"' for key in keys)
+        cases = execute(f"select distinct {names} from checked where event = ?", [event]).fetchall()
+        same = " and ".join(f'"{key}" is not distinct from ?' for key in keys)
+        for case in cases:
+            for fault in checks[event](*case):
+                execute(
+                    "insert into faulty select run, line, agent_id, ?, ?, ?, 0 from checked "
+                    f"where event = ? and {same}",
+                    [*fault, event, *case],
+                )
