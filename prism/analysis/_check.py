@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
 from prism.analysis._log import Log
 from prism.statechart import Statechart, Transition
-from prism.statechart._definition import TIMEOUT
-from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
-from prism.statechart._nesting import SEPARATOR
-from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import TIMEOUT
 
 
 class Fault(NamedTuple):
@@ -44,28 +37,6 @@ def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
     return unguarded - loops
 
 
-def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
-    """Return whether transitions of a trigger may lead from one configuration to another.
-
-    Guards are ignored. Each region may react or not, and a history may stand for whatever has been
-    entered.
-
-    Raises:
-        KeyError: If no agent of the chart can be in one of the two.
-    """
-    place, leaves = rows.place(source), rows.place(target).leaves
-    entered = {number: rows.tree.inside(leaves, number) for number in rows.hierarchy.kept}
-    memory = {number: inside for number, inside in entered.items() if inside}
-    triggers = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
-    found = chain.from_iterable(rows.groups(place.leaves, each) for each in triggers)
-    choices = product(*((None, *group) for group in dict.fromkeys(found)))
-    return any(
-        rows.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
-        for arcs in islice(choices, 1, MOST_OUTCOMES)
-        for each in ({}, memory)
-    )
-
-
 class Rules:
     """What a chart allows, with states as texts, as in logs.
 
@@ -89,7 +60,8 @@ class Rules:
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check the name of a state."""
-        if state not in self._states if self._regions is None else state not in self._regions._rows:
+        regions = self._regions
+        if state not in self._states if regions is None else not regions.can_be_in(state):
             yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
 
     def transition_faults(
@@ -158,9 +130,7 @@ class Rules:
     def _allows(self, source: str, trigger: str, target: str) -> bool:
         if self._regions is None:
             return (source, trigger, target) in self._transitions
-        rows = self._regions._nested
-        assert rows is not None
-        return _leads(rows, source, trigger, target)
+        return self._regions.may_lead(source, trigger, target)
 
     def _targets(self, state: str, trigger: str) -> list[str]:
         if self._regions is not None:
@@ -304,7 +274,7 @@ def check_log(
     run = "run::varchar as run, " if len(log.runs) > 1 else ""
     rows = log.sql(
         f"select {run}line, agent_id, kind, found, allowed from violations order by violations.run,"
-        " line, place"
+        " line, place > 0, -place"
     )
 
     return Conformance(
@@ -324,14 +294,16 @@ def _note_faults(log: Log, rules: Rules) -> None:
         "statechart.transition": rules.transition_faults,
         "reasoner.decision": rules.decision_faults,
     }
+    place = 0
     for event, keys in _CASES.items():
         names = ", ".join(f'"{key}"' for key in keys)
         cases = execute(f"select distinct {names} from checked where event = ?", [event]).fetchall()
         same = " and ".join(f'"{key}" is not distinct from ?' for key in keys)
         for case in cases:
             for fault in checks[event](*case):
+                place -= 1
                 execute(
-                    "insert into faulty select run, line, agent_id, ?, ?, ?, 0 from checked "
+                    "insert into faulty select run, line, agent_id, ?, ?, ?, ? from checked "
                     f"where event = ? and {same}",
-                    [*fault, event, *case],
+                    [*fault, place, event, *case],
                 )

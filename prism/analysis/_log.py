@@ -213,12 +213,13 @@ class Log:
         for name in _statements().keys() & set(re.findall(r"\w+", query)):
             self._make(name)
         try:
+            (statement,) = duckdb.extract_statements(query)
+            if statement.type != duckdb.StatementType.SELECT:
+                raise InputError("is no query: begin with select, from or with", field="query")
             rows = self.connection.sql(query)
-        except duckdb.Error as error:
+        except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
             raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None
-        if rows is None:
-            raise InputError("is no query: begin with select, from or with", field="query")
         return rows
 
     def lock(self) -> None:

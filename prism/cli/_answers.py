@@ -10,9 +10,8 @@ from prism.cli._options import listed, option_of
 from prism.errors import InputError
 from prism.files import reading
 from prism.llm import Model
-from prism.llm._model import ONLY_DECIDES
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import RunSettings, Server, settings_by_key
+from prism.llm._settings import OF_DECISIONS, Server
 from prism.runs import PolicyOptions, WriterOptions
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def _writer(writer: Given, given: Given, decides: DeciderOptions) -> WriterOptio
 
     if "model" not in {**named, **given}:
         raise _lacks_model("--writer", named["server"])
-    for name in (*ONLY_DECIDES, *named.keys() & {"model"}):
+    for name in (*OF_DECISIONS, *named.keys() & {"model"}):
         if name in given:
             raise InputError(
                 f"{option_of(name)} needs --reasoner ollama or openai, for a model that decides"
@@ -108,7 +107,7 @@ def _lacks_server(name: str, given: Given) -> InputError:
         named = f"{given['model']}:MODEL" if is_kind else f"ollama:{given['model']}"
         return InputError(f"--model must say who serves it: --model {named}, or --writer {named}")
 
-    others = "" if name in ONLY_DECIDES else ", or --writer"
+    others = "" if name in OF_DECISIONS else ", or --writer"
     return InputError(f"{option_of(name)} needs --reasoner ollama or openai{others}")
 
 
@@ -130,19 +129,12 @@ def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InputError: If one names a file that cannot be read, or is not UTF-8.
     """
-    declared = settings_by_key(RunSettings)
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        setting = declared.get(key)
-        if setting is None:
-            found[key] = value
-        elif setting.is_file:
-            with reading(value):
-                found[setting.name] = value.read_text(encoding="utf-8")
-        elif setting.repeats:
-            found[setting.name] = listed(value) if setting.has_commas else tuple(value)
-        else:
-            found[setting.name] = value
+    found = dict(given)
+    for name in given.keys() & {"prompt"}:
+        with reading(given[name]):
+            found[name] = given[name].read_text(encoding="utf-8")
+    if "attributes" in given:
+        found["attributes"] = listed(given["attributes"])
 
     return found
 

@@ -40,7 +40,7 @@ Figures = Annotated[
     ),
 ]
 _MODEL = model_panel(
-    *("model", "host", "max_calls", "max_tokens", "deadline"),
+    *("model", "hosts", "max_calls", "max_tokens", "deadline"),
     model="Model that decides, instead of the one in the plan.",
 )
 _KEEPING = keeping_panel(
@@ -83,7 +83,7 @@ class PlannedRuns:
         if self.seeds is not None:
             found = found.with_seeds(self.seeds)
         budget = dict(self.model)
-        model, hosts = budget.pop("model", None), budget.pop("host", ())
+        model, hosts = budget.pop("model", None), budget.pop("hosts", ())
         with naming_options():
             if model is not None:
                 found = found.with_model(model)
@@ -108,7 +108,7 @@ class PlannedRuns:
             return started(partial(begin, plan, folder), screen)
 
         def go_on(folder: Path, screen: Any) -> DoneT:
-            return started(partial(resume, folder, hosts=self.model.get("host", ())), screen)
+            return started(partial(resume, folder, hosts=self.model.get("hosts", ())), screen)
 
         def started(runs: Callable[..., DoneT], screen: Any) -> DoneT:
             return runs(workers=self.workers, observer=screen, **self.keeping.paced)

@@ -155,7 +155,7 @@ def _parts(
 
     contents = {
         "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
-        "Question": choice_text(record, served),
+        "Question": choice_text(record),
         "Reply": record.get("reply"),
     }
     for heading, content in contents.items():

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from prism.cli._table_output import TableFormat
 from prism.errors import InputError
-
-if TYPE_CHECKING:
-    from prism.llm._settings import Setting
 
 _OPTIONS = {
     "file": "FILE",
@@ -129,6 +126,8 @@ def with_signature(
 OPTIONS_SECTION = re.compile(r"^Options:\n((?: .*\n?)+)\n?", re.MULTILINE)
 """The part of a command's docstring that describes its arguments and options."""
 
+_ARGUMENTS_SECTION = re.compile(r"^Args:\n((?: .*\n?)+)\n?", re.MULTILINE)
+
 _ENTRY = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
 
 
@@ -138,18 +137,23 @@ def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
     Args:
         function: The command. A parameter whose annotation has help is complete already.
     """
-    section = OPTIONS_SECTION.search(cleandoc(function.__doc__ or ""))
-    entries = _ENTRY.findall(section[1] if section else "")
     found = dict(signature(function, eval_str=True).parameters)
-    for name, text in entries:
+    for name, text in _entries(function, OPTIONS_SECTION).items():
         kind = found[name].annotation
         if get_origin(kind) is not Annotated:
             is_option = found[name].default is not Parameter.empty
             kind = Annotated[kind, typer.Option() if is_option else typer.Argument()]
-        kind.__metadata__[0].help = " ".join(text.split())
+        kind.__metadata__[0].help = text
         found[name] = found[name].replace(annotation=kind)
 
     return found
+
+
+def _entries(documented: Any, section: re.Pattern[str]) -> dict[str, str]:
+    """Return the entries of a section of a docstring, each on one line."""
+    found = section.search(cleandoc(documented.__doc__ or ""))
+    entries = _ENTRY.findall(found[1] if found else "")
+    return {name: " ".join(text.replace("``", "").split()) for name, text in entries}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +252,16 @@ def _with_help(parameter: Parameter, text: str | None) -> Parameter:
     return parameter.replace(annotation=Annotated[kind, changed])
 
 
-_ESSENTIAL = ("model", "host", "server", "models", "max_calls", "cache", "record_prompts")
+_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache", "record_prompts")
+
+_LIBRARY_ONLY = ("attempts", "load_timeout", "keep_alive", "seed")
+"""Settings of a model that no command has an option for."""
+
+_METAVARS = {"hosts": "URL", "key": "VARIABLE", "prompt": "FILE", "cache": "FILE"}
 
 
 def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
-    """Return the options that ask a model, as `prism.runs` declares its settings.
+    """Return the options that ask a model: the settings of `prism.llm.Model`.
 
     Args:
         only: Names of the settings; by default all, and a file of models.
@@ -262,12 +271,13 @@ def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
 
     @cache
     def options() -> Sequence[Parameter]:
-        from prism.llm._settings import RunSettings, settings_by_key
+        from prism.llm import Model
+        from prism.llm._settings import settings_of
 
-        declared = settings_by_key(RunSettings)
-        offered = [key for key, each in declared.items() if each.is_option]
-        keys = [key for key in only or offered if key not in without]
-        made = [_option_of(declared[key], helps.get(key)) for key in keys]
+        kinds = settings_of(Model)
+        told = {**_entries(Model, _ARGUMENTS_SECTION), **helps}
+        names = only or [name for name in kinds if name not in (*_LIBRARY_ONLY, *without)]
+        made = [_option_of(name, kinds[name], told[name]) for name in names]
         return made if only else [*made, _MODELS]
 
     return Panel(options, essential=only or _ESSENTIAL)
@@ -275,22 +285,27 @@ def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
 
 def writer_panel() -> Panel:
     """Return the options for who writes texts, and how."""
+    return declared_panel(_Writer, essential=("writer",))
 
-    @cache
-    def options() -> Sequence[Parameter]:
-        from prism.llm._settings import WriterSettings, settings_of
 
-        writer = option(
-            *("writer", str | None),
-            metavar="MODEL",
-            help="Have a model write the texts, instead of templates: a model as for --model, or "
-            "only ollama or openai, to use the one of --model.",
-            **MODEL,
-        )
-        declared = [each for each in settings_of(WriterSettings).values() if each.is_option]
-        return [writer, *(_option_of(each, name=f"writer_{each.name}") for each in declared)]
+@dataclass(frozen=True)
+class _Writer:
+    """Who writes the texts of a run.
 
-    return Panel(options, essential=("writer",))
+    Options:
+        writer: Have a model write the texts, instead of templates: a model as for --model, or only
+            ollama or openai, to use the one of --model.
+        writer_max_length: Maximum length of a text in characters; longer ones are cut. 280 by
+            default.
+        writer_language: Language of the texts, such as German.
+        writer_prompt: Template of the writer's prompt in a feed, with {fields} such as {task},
+            {thread} and {reason}.
+    """
+
+    writer: Annotated[str | None, typer.Option(metavar="MODEL", **MODEL)] = None
+    writer_max_length: Annotated[int | None, typer.Option("--writer-length", min=1, **MODEL)] = None
+    writer_language: Annotated[str | None, typer.Option(**MODEL)] = None
+    writer_prompt: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
 
 
 _MODELS = option(
@@ -302,35 +317,34 @@ _MODELS = option(
 )
 
 
-def _option_of(setting: Setting, text: str | None = None, name: str = "") -> Parameter:
-    kind: Any = Path if setting.is_file else setting.type
-    more: dict[str, Any] = {"min": setting.least} if setting.least is not None else {}
-    if setting.words:
-        more["parser"] = _number_or(*setting.words)
+def _option_of(name: str, kind: Any, text: str) -> Parameter:
+    """Return the option for a setting of a type."""
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    more: dict[str, Any] = {"metavar": _METAVARS.get(name)}
+    words = [word for part in get_args(plain) for word in get_args(part) if isinstance(word, str)]
+    if name == "prompt":
+        plain = Path
+    elif get_origin(plain) is Sequence:
+        plain = list[str]
+    elif words:
+        plain, more = str, {"parser": _number_or_text, "metavar": f"{'|'.join(words)}|..."}
 
     return option(
-        name or setting.key,
-        bool if setting.is_flag else list[kind] | None if setting.repeats else kind | None,
-        False if setting.is_flag else None,
-        setting.option,
-        metavar=setting.metavar,
-        help=text or setting.help,
-        rich_help_panel=setting.panel,
+        name,
+        bool if plain is bool else plain | None,
+        False if plain is bool else None,
+        option_of(name),
+        help=text,
+        rich_help_panel=(_KEEPING if name == "record_prompts" else MODEL)["rich_help_panel"],
         **more,
     )
 
 
-def _number_or(*words: str) -> Callable[[str], float | str]:
-    def read(text: str) -> float | str:
-        if text in words:
-            return text
-        try:
-            return float(text)
-        except ValueError:
-            expected = " or ".join(("a number", *words))
-            raise typer.BadParameter(f"{text!r} is not {expected}.") from None
-
-    return read
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def named_values(given: Iterable[str] | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ def rerun(
     from_round: Annotated[int | None, typer.Option(min=1)] = None,
     treatments: Annotated[list[str] | None, typer.Option("--treat", metavar="NAME@ROUND")] = None,
     then: Literal["model", "policy"] = "model",
-    model: Annotated[Mapping[str, Any], model_panel("host")],
+    model: Annotated[Mapping[str, Any], model_panel("hosts")],
     keeping: Annotated[
         Keeping,
         keeping_panel(out="Folder for the new run."),
@@ -60,7 +60,7 @@ def rerun(
 
     import_from_here()
     more: dict[str, Any] = {
-        "hosts": model.get("host", ()),
+        "hosts": model.get("hosts", ()),
         **keeping.paced,
     }
 

@@ -264,7 +264,7 @@ def simulate(
 def resume(
     run: Annotated[Path, typer.Argument(metavar="RUN")],
     *,
-    model: Annotated[Given, model_panel("host")],
+    model: Annotated[Given, model_panel("hosts")],
     keeping: Annotated[Keeping, keeping_panel("out", "resume")],
 ) -> None:
     """Continue a stopped run from its last checkpoint, however it was stopped.
@@ -289,7 +289,7 @@ def resume(
     with run_screen(folder) as screen:
         outcome = worlds.resume(
             folder,
-            hosts=model.get("host", ()),
+            hosts=model.get("hosts", ()),
             checkpoint_every=keeping.checkpoint_every,
             on_round=screen.round_ended,
             observer=screen,

@@ -18,7 +18,7 @@ from prism.cognition._prompts import FIELD_OF_EXAMPLE, TAG_OF_EXAMPLE
 from prism.cognition._replies import AskedAction
 from prism.cognition._settings import AVAILABLE_ACTIONS, MEMORY_ACTIONS, WITH_VALUE
 from prism.errors import DefinitionError, PrismError
-from prism.files._declarations import adapter
+from prism.files.declarations import adapter
 
 ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
 

@@ -15,11 +15,10 @@ from prism.cognition import _settings as settings
 from prism.cognition._prompts import LEAST, build_prompt
 from prism.cognition._settings import BLOCKS, HARD_LIMIT, Limit
 from prism.errors import FieldValueError, InputError
-from prism.files import _declarations as declarations
-from prism.files import reading
-from prism.files._declarations import Declaration, Optionally
+from prism.files import declarations, reading
 from prism.files._places import depth_of
 from prism.files._source import MOST_TOLD, DocumentError, Problem, Problems, Source, Where, key_of
+from prism.files.declarations import Declaration, Optionally
 from prism.reasoner._tokens import TokenCounter, count_tokens
 
 SCHEMA_NAME = "cognition.schema.json"

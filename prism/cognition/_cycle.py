@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Self
 
+from prism.agents.words import words_of
 from prism.cognition._actions import ActionRefusedError, ActionResult, carry_out, problem_of
 from prism.cognition._chart import ACTED, EXECUTE, FAULT, OVERFLOW, PAGED, THINK, CognitiveState
 from prism.cognition._memory._memory import Memory
-from prism.cognition._memory._search import words_of
 from prism.cognition._paging import Paged, PagingReason
 from prism.cognition._prompts import Prompt, is_echo, reply_schema
 from prism.cognition._replies import AgentReply, AskedAction, read_reply

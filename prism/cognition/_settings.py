@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast, get_type_hints
 from pydantic import AfterValidator, Field, ValidationError, create_model
 
 from prism.errors import FieldValueError
-from prism.files._declarations import Declaration, Optionally, WholeNumber, shape_problems
+from prism.files.declarations import Declaration, Optionally, WholeNumber, shape_problems
 
 PagingPolicy = Literal["lru", "model"]
 

@@ -3,20 +3,59 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, InputError
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
+
+_HOST_VARIABLE = "OLLAMA_HOST"
+_HIDDEN = "***@"
+"""A name and a password, in a file."""
 
 _PORTS = {"": 11434, "http": 80, "https": 443}
 """The default port by scheme, as in the ollama client."""
 
 _SHORTEST_SECRET = 3
+
+
+class Address(str):
+    """The address of a server, without the name, password or key that was given in it.
+
+    Printing, logging or copying it reveals only the public part; `full` is for making a client.
+    """
+
+    __slots__ = ("full",)
+
+    full: str
+
+    @classmethod
+    def of(cls, given: str) -> Address:
+        """Return an address that hides the secrets of a given one."""
+        if isinstance(given, Address):
+            return given
+
+        address = cls(shown_address(given))
+        address.full = given
+        return address
+
+    @property
+    def kept(self) -> str:
+        """The address for a file, with stars for the name and password that it had."""
+        scheme, separator, rest = self.rpartition("://")
+        return f"{scheme}{separator}{_HIDDEN}{rest}" if _user_of(self.full) else str(self)
+
+
+def full_address(host: str) -> str:
+    """Return the address of a server as it was given, including secrets."""
+    return host.full if isinstance(host, Address) else host
 
 
 def check_address(host: str) -> None:
@@ -40,10 +79,11 @@ def check_address(host: str) -> None:
 
 def _is_usable(host: str) -> bool:
     try:
+        host.encode()
         parts = _split(host)
         is_whole = parts.port != 0 and bool(parts.hostname) and not _is_ambiguous(host)
         return is_whole and parts.scheme in ("http", "https")
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return False
 
 
@@ -119,6 +159,69 @@ def credentials(host: str) -> tuple[str, str] | None:
     return unquote(parts.username), unquote(parts.password or "")
 
 
+def _user_of(host: str) -> tuple[str, str] | None:
+    try:
+        return credentials(host)
+    except ValueError:
+        return None
+
+
+def with_credentials(config: Any, hosts: Iterable[str], path: Path) -> Any:
+    """Return a run's configuration with the names and passwords of its hosts.
+
+    Args:
+        config: The configuration in its ``run.json``.
+        hosts: Given addresses of its hosts; that in ``OLLAMA_HOST`` counts, too.
+        path: The ``run.json``, for messages.
+
+    Raises:
+        InputError: If credentials are missing, or a given address does not belong to the run.
+    """
+    own = {server_key(host): host for host in _hosts_in(config)}
+    given: dict[tuple[str, str, int, str], str] = {}
+    for host in hosts:
+        check_address(host)
+        if server_key(host) not in own:
+            servers = ", ".join(map(shown_address, own.values())) or "no server"
+            problem = f"{shown_address(host)} is not one of the run's servers: it asks {servers}"
+            raise InputError(problem, field="host")
+        given[server_key(host)] = host
+    usual = os.environ.get(_HOST_VARIABLE, "")
+    if _user_of(usual):
+        given.setdefault(server_key(usual), usual)
+
+    def full(host: str) -> str:
+        host = given.get(server_key(host), host)
+        if _HIDDEN in host:
+            raise InputError(
+                f"the name and password for {shown_address(host)} are not kept: give them with "
+                f"--host {host.replace(_HIDDEN, 'NAME:PASSWORD@')}, or set {_HOST_VARIABLE} to "
+                "that address",
+                path=path,
+            )
+        return host
+
+    return _on_hosts(config, full)
+
+
+def _hosts_in(data: Any) -> list[str]:
+    hosts: list[str] = []
+    _on_hosts(data, lambda host: hosts.append(host) or host)  # type: ignore[func-returns-value]
+    return hosts
+
+
+def _on_hosts(data: Any, change: Callable[[str], str]) -> Any:
+    """Return plain data with a change of all hosts: of the run, its groups and its writer."""
+    if isinstance(data, list):
+        return [_on_hosts(each, change) for each in data]
+    if not isinstance(data, Mapping):
+        return data
+    return {
+        key: [*map(change, value)] if key == "host" and value else _on_hosts(value, change)
+        for key, value in data.items()
+    }
+
+
 def secrets_in(host: str, key: str = "") -> list[str]:
     """Return secrets that a server may repeat, in all spellings, the longest first.
 
@@ -127,11 +230,7 @@ def secrets_in(host: str, key: str = "") -> list[str]:
             and password.
         key: The key that is sent if the address has no password.
     """
-    try:
-        user = credentials(host)
-    except ValueError:
-        user = None
-
+    user = _user_of(host)
     secrets = [key]
     if user is not None and len(user[1]) >= _SHORTEST_SECRET:
         secrets += [user[1], b64encode(":".join(user).encode()).decode()]

@@ -8,12 +8,7 @@ from typing import Any, Literal, get_args
 
 from prism.errors import InputError
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import (
-    AgentSettings,
-    given_settings,
-    names_of,
-    plain_settings,
-)
+from prism.llm._settings import AgentSettings, given_settings, settings_of, to_plain
 
 By = Literal["agent", "archetype", "kind", "chart"]
 
@@ -70,7 +65,7 @@ class ModelAssignment(AgentSettings):
 
     def to_config(self) -> dict[str, Any]:
         """Return the assignment as plain data."""
-        return {"by": self.by, "name": self.name, **plain_settings(self)}
+        return {"by": self.by, "name": self.name, **to_plain(self)}
 
 
 def assignments_of(given: Any) -> tuple[ModelAssignment, ...]:
@@ -105,6 +100,6 @@ def _assignment(title: Any, settings: Any) -> ModelAssignment:
     try:
         return ModelAssignment(by, name, **told)
     except TypeError:
-        known = ", ".join(names_of(ModelAssignment))
+        known = ", ".join(settings_of(ModelAssignment))
         problem = f"sets for {title!r} what must be the same for all agents: it may set {known}"
         raise InputError(problem, field="assigned") from None

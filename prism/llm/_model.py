@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
-from prism.llm._addresses import DEFAULT_HOST
+from prism.llm._addresses import DEFAULT_HOST, full_address
 from prism.llm._assignments import ModelAssignment, assignments_of
-from prism.llm._credentials import full_address, without_credentials
-from prism.llm._model_text import model_in_text, require_server
+from prism.llm._model_text import model_in_text
 from prism.llm._settings import (
+    KEYS,
+    OF_RUNS,
+    Hosts,
+    RequestSettings,
     RunSettings,
     Server,
     given_settings,
-    names_of,
-    plain_settings,
-    settings_of,
+    to_plain,
 )
-from prism.reasoner._clients import check_client, check_model
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
     from prism.llm._pool import ModelPool
 
-ONLY_DECIDES = names_of(RunSettings, "decision")
-"""Settings without a meaning for a model that writes."""
-
-_OF_A_RUN = names_of(RunSettings, "decision", "spending", "keeping")
-
 _OF_A_SERVER = (
     *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
-    *("max_reply_bytes", "window", "reply_tokens"),
+    *("window", "reply_tokens"),
 )
 """Settings without a meaning for the client of another library, which has its own."""
 
@@ -67,52 +62,65 @@ class Model(RunSettings):
     a `Reasoner` or `Writer` outside a run has its own arguments for them.
 
     Args:
-        model: Name of the model, as the server lists it.
-        hosts: Addresses of its servers, one text or several. The default is Ollama's on the same
-            machine; for OpenAI's API at least one is needed. Repeated addresses, in any spelling,
-            count once. User name and password in an address are sent, but never shown or kept.
-        server: ``ollama``, or ``openai`` for servers that speak OpenAI's API (vLLM, llama.cpp, LM
-            Studio).
+        model: Model to ask, as the server lists it. A text, as on a command line, may also name
+            the kind of server and its hosts, separated by commas: ollama:llama3.2@127.0.0.1, or
+            openai:llama3.2@http://gpu1:8000.
+        hosts: Server, or several (repeat the option); by default Ollama's http://127.0.0.1:11434.
+            Names and passwords in addresses are sent, but never shown or saved: to resume a run,
+            give them again, or set OLLAMA_HOST.
+        server: Kind of server: ollama (the default), or openai for any server with OpenAI's API
+            (vLLM, llama.cpp, LM Studio), which needs a host.
         client: The client of another library to ask instead: ``ollama.AsyncClient``,
             ``openai.AsyncOpenAI``, a client or an agent of agent-framework, or anything with an
             async ``chat``, ``get_response`` or ``run``. A kept run records its type, and needs the
             client again to be resumed.
-        key: Name of the environment variable that holds the key of the servers, never the key.
+        key: Environment variable that holds the server's key. For servers with OpenAI's API,
+            OPENAI_API_KEY by default; if that is not set, no key is sent.
         price_in: Price of a million tokens that the model reads, in any currency.
-        price_out: Price of a million tokens that it writes, in the same currency.
-        concurrency: Simultaneous questions on each host; 4 by default.
+        price_out: Price of a million tokens that the model writes, thoughts included.
+        concurrency: Number of concurrent questions for each server; 4 by default.
         timeout: Seconds to wait for one reply; 60 by default.
-        attempts: Requests for one question in case of temporary failures; 3 by default, 1 for no
-            retries.
-        patience: Seconds to wait for a failing host; None for 60 in a run, and 0 elsewhere.
-        load_timeout: Seconds to wait for the model to be loaded; 600 by default.
-        keep_alive: How long Ollama keeps the model loaded; ``30m`` by default.
-        temperature: Sampling temperature of the model; 0 (the default) always takes the most likely
-            token, and equal questions are asked once. At any other temperature, each agent is asked
-            with its own seed. The probabilities of decision models do not depend on it.
-        seed: Seed of its sampling; None for the run's seed, and 0 elsewhere.
-        think: Whether the model may think before it answers, or how much (``"low"``, ...).
-        window: Tokens of prompt and reply together; None for the server's own.
-        reply_tokens: Tokens that a reply may have; None for a quarter of ``window``, or any number
-            without a ``window``.
-        max_reply_bytes: Bytes that a reply may have; reading stops after them. 1 MiB by default.
-        mode: ``decision`` asks a decision model for probabilities, ``chat`` lets a model write its
-            choice, and ``auto`` uses decisions if server and model support them.
-        pick: How to use probabilities: ``draw``, or take the most likely option (``argmax``).
-        prompt: Template of the prompt; see `prism.statechart.Reasoner`.
-        attributes: Attributes of the agents to include in the prompt.
-        remember: Number of things that agents remember when they decide.
-        remember_tokens: Maximum tokens of these; 400 by default.
-        reasons: Whether to ask the model for a reason besides its choice; None for no.
-        option_order: The order of options in the prompt: ``chart``, or ``shuffled``, the default.
-        stop_at_fallbacks: The share of fallbacks among the last 200 decisions, above 0 and up to 1,
-            at which the run ends; ``"never"`` to continue anyway. None means 0.5. Fallbacks after a
-            spent budget do not count.
+        attempts: Maximum number of requests for one question, if failures are temporary; 3 by
+            default, 1 for no retries.
+        patience: Seconds to wait for a failing server before decisions fall back, 0 not to wait;
+            60 by default in a run, and 0 elsewhere.
+        load_timeout: Seconds to wait for the model to load; 600 by default.
+        keep_alive: How long Ollama keeps the model loaded, as Ollama takes it: seconds, or a text
+            such as 5m; -1 for ever. 30m by default.
+        temperature: Sampling temperature of the model. At 0 (the default) the likeliest token is
+            taken, and equal questions are asked once in a run; at any other, each agent is asked
+            with a seed of its own.
+        seed: Seed for the model's sampling; by default that of the run, and 0 elsewhere.
+        think: Whether the model may think before it answers; some models accept only low, medium
+            or high. By default, the server decides.
+        window: Maximum tokens of prompt and reply together; a prompt that does not fit is not
+            sent. Ollama is told (num_ctx); other servers have their own window. By default, the
+            server's.
+        reply_tokens: Maximum tokens of a reply, including thoughts; by default a quarter of the
+            window, or without it a number for each kind of question.
+        mode: decision asks for probabilities, chat for the name of an option, and auto for
+            probabilities if server and model give them.
+        pick: Draw from the probabilities, or take the most likely option.
+        prompt: Template of the prompt, with {fields} such as {name}, {agent.age} and {situation}.
+        attributes: Attributes of the agents to include in the prompt, separated by commas.
+        remember: Number of things an agent remembers when it decides; none by default.
+        remember_tokens: Maximum tokens of what it remembers; the oldest are dropped. 400 by
+            default.
+        reasons: Ask for a reason with the choice, and log it; who is asked for probabilities gives
+            none.
+        rotations: Order of the options in the prompt, since models prefer certain letters and
+            places: none for that of the chart, drawn (the default) for a rotation of it that is
+            drawn for each decision, or all to ask in every rotation and average.
+        stop_at_fallbacks: Stop the run, so that it can be resumed, if this share (0 to 1) of the
+            last 200 decisions fell back, or never. 0.5 by default, not counting fallbacks after
+            the budget was spent.
         max_calls: Maximum number of requests in the run.
         max_tokens: Maximum number of tokens in the run.
-        deadline: Seconds during which the run may ask.
-        cache: File in which to keep answers.
-        record_prompts: Whether to keep every prompt and reply in the run's folder; None for no.
+        deadline: Seconds after which the run asks no more questions.
+        cache: File to keep answers in, and to reuse them from.
+        record_prompts: Keep every prompt and reply in prompts.jsonl.gz beside the log, for 'prism
+            log decision'. The file holds names, traits, posts and everything else that agents are
+            told; only you can read it.
         assigned: Other models, hosts or settings for some of the agents, by a selector:
             ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
             model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name
@@ -126,7 +134,7 @@ class Model(RunSettings):
     """
 
     model: str = field(default="", kw_only=False)
-    hosts: Sequence[str] | None = field(default=None, kw_only=False)
+    hosts: Hosts | None = field(default=None, kw_only=False)
     server: Server = "ollama"
     client: Any = None
     assigned: Any = ()
@@ -138,7 +146,7 @@ class Model(RunSettings):
         object.__setattr__(self, "assigned", assignments_of(self.assigned))
         if self.client is not None:
             self._check_client()
-        elif not self.model.strip():
+        elif not (self.model or "").strip():
             raise InputError("must be the name of a model, as the server lists it", field="model")
         elif self.model.startswith(("http://", "https://")):
             # it may contain a password
@@ -189,8 +197,6 @@ class Model(RunSettings):
                 problem = "contradicts the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
-        if "server" not in {**said, **told}:
-            require_server(told["model"])
         return cls(**{**said, **told})
 
     @classmethod
@@ -259,18 +265,17 @@ class Model(RunSettings):
         try:
             return replace(self, **{**changed, **own}, assigned=(), models_file=None)
         except InputError as error:
-            declared = settings_of(Model).get(error.field or "")
-            in_file = declared is not None and assignment.place is not None
-            field_name = declared.key if declared is not None and in_file else error.field
-            raise assignment.error(error.problem, field_name) from None
+            name = error.field or ""
+            key = name if assignment.place is None else KEYS.get(name, name)
+            raise assignment.error(error.problem, key) from None
 
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
 
-        Hosts are listed without names and passwords; those that had any are under ``credentials``.
+        Hosts are listed without names and passwords; stars stand for those that had any.
         For a client, its type and the name of its model are kept.
         """
-        given = {"reasoner": self.server, **plain_settings(self)}
+        given = {"reasoner": self.server, **to_plain(self)}
         given.pop("server", None)
         if self.client is not None:
             given |= {"reasoner": "client", "client": type_of(self.client)}
@@ -279,7 +284,7 @@ class Model(RunSettings):
         if self.assigned and self.models_file is not None:
             given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
 
-        return without_credentials(given)
+        return given
 
     def price_of(self, read: int, written: int) -> float | None:
         """Return the cost of tokens, in the currency of the prices; None if the prices are unknown.
@@ -300,13 +305,13 @@ class Model(RunSettings):
         """Return the client for asking outside of a run: the servers, or another library's client.
 
         Every call returns the same client, and does not contact a server. The servers of a model
-        have ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
+        have ``chat`` and ``warm_up``.
 
         Raises:
             InputError: If a setting works only in a run.
             FieldValueError: If its key cannot be sent in a header.
         """
-        for name in _OF_A_RUN:
+        for name in OF_RUNS:
             if getattr(self, name) is not None:
                 problem = "is for a run: elsewhere, see the arguments of Reasoner and Writer"
                 raise InputError(problem, field=name)
@@ -368,13 +373,16 @@ class Model(RunSettings):
                 problem = f"has no effect on a client, here {type_of(self.client)}: set it there"
                 raise InputError(problem, field=name)
 
+        # the code that talks to clients is loaded only if there is one
+        from prism.reasoner._clients import check_client, check_model
+
         only_decides = self.mode == "decision"
         check_client(self.client, only_decides=only_decides)
         if not self.model:
             named = getattr(self.client, "model", None)
             object.__setattr__(self, "model", named if isinstance(named, str) else "")
         try:
-            check_model(self.client, self.model or None, only_decides=only_decides)
+            check_model(self.client, self.model or None)
         except ReasonerError:
             problem = f"is needed by {type_of(self.client)}: Model('llama3.2', client=client)"
             raise InputError(problem, field="model") from None
@@ -444,13 +452,10 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     # the code that talks to servers is loaded only if one is asked
     from prism.llm._pool import ModelPool
 
-    settings = {"patience": patience, **given_settings(model, "request")}
-    if model.think is not None:
-        settings["think"] = {"false": False, "true": True}.get(model.think, model.think)
-    if model.key is not None:
-        settings["key"] = model.key
-
+    given = given_settings(model)
+    requests: Any = {name: given[name] for name in RequestSettings.__annotations__ if name in given}
     hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
-    own = seed if model.seed is None else model.seed
 
-    return ModelPool(hosts, model.model, model.server, seed=own, **settings)
+    return ModelPool(
+        hosts, model.model, model.server, **{"patience": patience, "seed": seed, **requests}
+    )

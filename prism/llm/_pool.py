@@ -135,8 +135,8 @@ class OllamaChatClient(ModelPool):
             server's default) and ``keep_alive`` (``"30m"``), as Ollama takes them. ``patience``,
             seconds that a server may fail before its questions fail at once (None means 0; 60 in a
             run). ``window`` and ``reply_tokens``, tokens of prompt and reply together, and of the
-            reply, which are sent to the server. ``max_reply_bytes``, the maximum size of a reply
-            (1 MiB). ``key``, the environment variable with the key (``OLLAMA_API_KEY``).
+            reply, which are sent to the server. ``key``, the environment variable with the key
+            (``OLLAMA_API_KEY``).
 
     Raises:
         FieldValueError: If an address is invalid, the model is empty, a setting is out of range, or

@@ -33,10 +33,9 @@ from prism.llm._addresses import (
     with_port,
     with_version,
 )
-from prism.llm._settings import RequestSettings, duration
-from prism.reasoner._clients import Call, ClientServer, decided
-from prism.reasoner._faults import lacks_decisions, unsupported
-from prism.reasoner._messages import Chat, ChatReply, Choices, DecisionReply
+from prism.llm._settings import RequestSettings
+from prism.reasoner._clients import Call, ClientServer
+from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._tokens import count_tokens
 
@@ -48,6 +47,7 @@ _GREETING = [{"role": "user", "content": "Say hello."}]
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
 
+_MOST_BYTES = 1024 * 1024
 _MOST_VALUES = 200_000
 
 _THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
@@ -150,7 +150,7 @@ class ModelServer(ClientServer):
         headers = {"Accept-Encoding": "identity"}
         if key and user is None:
             headers["Authorization"] = f"Bearer {key}"
-        read = partial(_read_whole, settings["max_reply_bytes"], secrets)
+        read = partial(_read_whole, _MOST_BYTES, secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
             "timeout": None,
@@ -321,44 +321,11 @@ class OllamaServer(ModelServer):
             "format": chat.schema,
             "options": {name: value for name, value in options.items() if value is not None},
             "think": own["think"],
-            "keep_alive": duration(own["keep_alive"]),
+            "keep_alive": own["keep_alive"],
         }
         named |= self.chances_of(chat)
         known = {name: value for name, value in named.items() if value is not None}
         return Call(self.client.chat, (), known)
-
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Ask a decision model choice questions.
-
-        Raises:
-            DecisionsUnsupportedError: If the model is none.
-        """
-        named = {"model": self.model, "state": asked.state, "questions": asked.questions}
-        await self.ready()
-        try:
-            reply = await self.sent(Call(self.client.systemone, (), named), cost)
-        except LLMError as error:
-            if lacks_decisions(error):
-                self.known_to_decide = False
-                raise unsupported(error) from error.__cause__
-            raise
-
-        self.known_to_decide = True
-        return decided(self, reply, asked.questions)
-
-    async def decides(self) -> bool:
-        """Return whether the server's model is a decision model."""
-        if self.known_to_decide is None:
-            try:
-                shown = await self.look(lambda: Call(self.client.show, (self.model,), {}))
-            except LLMError as error:
-                # a gateway may have no such path, and a decision model behind it
-                if not lacks_decisions(error):
-                    raise
-                self.known_to_decide = False
-            else:
-                self.known_to_decide = "decision" in (shown.capabilities or ())
-        return self.known_to_decide
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
@@ -367,7 +334,7 @@ class OllamaServer(ModelServer):
 
     async def load(self, cost: Cost | None = None) -> None:
         """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": duration(self.settings["keep_alive"])}
+        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
         del cost  # it costs nothing
         await self.ready()
         call = Call(self.client.generate, (), named)
@@ -426,19 +393,6 @@ class OpenAIServer(ModelServer):
         if not (isinstance(reply, dict) and (reply.get("choices") or "error" in reply)):
             raise self.bad("sent a reply without choices")
         return reply
-
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Refuse questions for a decision model: these servers are asked by letter.
-
-        Raises:
-            DecisionsUnsupportedError: Always.
-        """
-        del asked, cost
-        raise unsupported(self.bad("is asked by letter"))
-
-    async def decides(self) -> bool:
-        """Return False: these servers are asked by letter."""
-        return False
 
     async def models(self) -> list[str]:
         """List the models that the server has."""

@@ -14,10 +14,9 @@ from typing import Any, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
-    DecisionsUnsupportedError,
     FieldValueError,
+    NoProbabilitiesError,
     ReasonerError,
-    UnreachableError,
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
@@ -25,7 +24,8 @@ from prism.reasoner._clients import refuse_own_limits
 from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._kinds import Kinds
 from prism.reasoner._messages import Reply
-from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts, attribute_names
+from prism.reasoner._order import averaged
+from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
     MOST_REASON_CHARACTERS,
@@ -36,23 +36,21 @@ from prism.reasoner._prompts import (
 from prism.reasoner._questions import BaseReasoner, Decision, Question, Source, by_changes, in_full
 from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
-from prism.reasoner._replies._reading import read_reason
+from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
-    QUESTION,
     Kind,
     Mode,
-    OptionOrder,
     Pick,
     Request,
+    Rotations,
     answered,
-    chances_of,
     requests_for,
 )
-from prism.reasoner._slots import Flight
+from prism.reasoner._slots import Flight, SingleFlight
 from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.reasoner._words import attribute_names
+from prism.statechart.names import agent_name
+from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
 
 _STARTS_PER_TURN = 32
@@ -74,10 +72,10 @@ class Reasoner(AsksModel, BaseReasoner):
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
             (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
             own.
-        mode: ``decision`` asks for the options' probabilities: a decision model, or any other for a
-            letter, whose log-probabilities count. ``chat`` asks for the name of an option.
-            ``auto`` asks for probabilities where server and model give them; once the letters have
-            less than half of the probability, the model is asked for names.
+        mode: ``decision`` asks for the options' probabilities: for a letter, whose
+            log-probabilities count. ``chat`` asks for the name of an option. ``auto`` asks for
+            probabilities where the server gives them; once the letters have less than half of the
+            probability, the model is asked for names.
         pick: How to use probabilities: ``draw`` an option with the agent's random stream, or take
             the most likely one (``argmax``). The random number is drawn when the question is asked,
             whatever the answer.
@@ -94,11 +92,13 @@ class Reasoner(AsksModel, BaseReasoner):
         attributes: Attributes of the agents to include in the prompt.
         memory: A `Recollection` of what agents remember when they decide, or a number of things;
             None for no memory.
-        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``;
-            decision models give none.
-        option_order: The order of options in the prompt: ``chart`` for the order of the chart, or
-            ``shuffled`` for a rotation of it, drawn for each decision, since models prefer certain
-            letters and positions. A population's shares are then averages over all rotations.
+        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``; a
+            question by letter has none.
+        rotations: The order of options in the prompt, since models prefer certain letters and
+            positions: ``none`` for that of the chart; ``drawn`` for a rotation of it, drawn for
+            each decision, so that a population's shares are averages over all rotations; or ``all``
+            to ask in every rotation and average the probabilities, which takes a request for each
+            option, and logs how far the rotations lie apart.
         timeout: Seconds that one answer may take, including retries, once the question has a slot
             of the client.
         concurrency: Simultaneous requests, for a client without its own ``concurrency``;
@@ -124,7 +124,7 @@ class Reasoner(AsksModel, BaseReasoner):
             is a cache and neither the client nor ``model`` names a model; or if a prompt names an
             unknown field.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
-        FieldValueError: If mode, pick or the order of options is unknown, if an attribute is not a
+        FieldValueError: If mode, pick or rotations are unknown, if an attribute is not a
             name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
             attempts are given for a client that has its own; when a question is asked, if the
             fallback is a text that is no state of the chart.
@@ -142,19 +142,19 @@ class Reasoner(AsksModel, BaseReasoner):
         attributes: Sequence[str] = (),
         memory: Recollection | int | None = None,
         reasons: bool = False,
-        option_order: OptionOrder = "chart",
+        rotations: Rotations = "none",
         **limits: Unpack[Limits],
     ) -> None:
         require_one_of("mode", mode, get_args(Mode))
         require_one_of("pick", pick, get_args(Pick))
-        require_one_of("option_order", option_order, get_args(OptionOrder))
+        require_one_of("rotations", rotations, get_args(Rotations))
         logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)
         AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
         own = {name: limits.get(name) for name in ("concurrency", "attempts")}
         refuse_own_limits(self.client, type(client).__name__, **own)
         self._mode = mode
-        self._kinds = Kinds(self.pool, self.client, mode, logger)
+        self._kinds = Kinds(self.client, mode)
         self._pick = pick
         self._fallback = fallback
         self._streams = AgentStreams(seed)
@@ -166,7 +166,9 @@ class Reasoner(AsksModel, BaseReasoner):
             self.memory,
             reasons,
         )
-        self._order_seed = seed if option_order == "shuffled" else None
+        self._seed = seed
+        self._rotations = rotations
+        self._proofs: SingleFlight[None] = SingleFlight()
         self._told_places: set[str] = set()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -237,9 +239,27 @@ class Reasoner(AsksModel, BaseReasoner):
         """Whether agents of the feed choose among all acts, which they do if a model decides."""
         return True
 
-    def skip(self, question: Question) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._draw(question)
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
+        """Draw the random numbers of a question that was answered elsewhere.
+
+        Args:
+            question: The question.
+            decision: The answer; if a model gave it, equal questions are answered alike.
+        """
+        asked = by_changes(question)
+        draw = self._draw(asked)
+        if self._replies is None or decision is None or self._rotations == "all":
+            return
+        if decision.source != "model":
+            return
+
+        kind: Kind = "letter" if decision.question_kind == "letter" else "name"
+        (rotation,) = self._rotations_of(asked, draw)
+        (request,) = self._requests(kind, [(asked, draw, rotation)])
+        if request.fault is None:
+            told = dict(zip(question.options, map(state_text, asked.options), strict=True))
+            key = self._replies.key(self._depends_on, request.identity())
+            self._replies.put(key, request.reply_of(decision, told[decision.chosen]))
 
     def _draw(self, question: Question) -> Draw:
         """Get the other parts of a decision: an agent with a name, and a random number."""
@@ -254,17 +274,18 @@ class Reasoner(AsksModel, BaseReasoner):
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
         """Return the model's answer to each question; one with probabilities chooses nothing."""
-        may_look = self.budget.spent() is None
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        if await self._kinds.tries(kind):
-            try:
-                first = await self._find_by(kind, drawn[:1], recording)
-            finally:
-                self._kinds.has_tried()
-            return [*first, *(await self._find(drawn[1:], recording) if drawn[1:] else ())]
+        first: list[Decision] = []
+        if self._kinds.needs_proof:
+            # so a server without log-probabilities costs a run one request, not one for each agent
+            async def prove(_cost: Cost) -> None:
+                first.extend(await self._find_by(self._kinds.now, drawn[:1], recording))
+                self._kinds.is_proven = True
 
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        return await self._find_by(kind, drawn, recording)
+            await self._proofs.do("letter", prove)
+
+        rest = drawn[len(first) :]
+        found = await self._find_by(self._kinds.now, rest, recording) if rest else ()
+        return [*first, *found]
 
     async def _find_by(
         self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
@@ -272,34 +293,46 @@ class Reasoner(AsksModel, BaseReasoner):
         if kind != "name" and self._settings.asks_reason:
             self._kinds.warn_without_reasons(self._model)
 
-        questions, draws = [each for each, _ in drawn], [draw for _, draw in drawn]
+        # each question in one rotation of its options, or in all of them
+        rotated = [(*each, rotation) for each in drawn for rotation in self._rotations_of(*each)]
         placed: dict[int, Decision] = {}
-        further = await self._ask_all(self._requests(kind, questions, draws), placed, recording)
+        further = await self._ask_all(self._requests(kind, rotated), placed, recording)
         while further:
             further = await self._ask_all(further, placed, recording)
 
-        return [placed[number] for number in range(len(drawn))]
+        decisions = iter(placed[number] for number in range(len(rotated)))
+        return [
+            averaged(
+                [next(decisions) for _ in self._rotations_of(question, draw)],
+                [*map(state_text, question.options)],
+            )
+            for question, draw in drawn
+        ]
 
     def _requests(
-        self, kind: Kind, questions: Sequence[Question], draws: Sequence[Draw]
+        self, kind: Kind, rotated: Sequence[tuple[Question, Draw, int | None]]
     ) -> Iterator[Request]:
-        """Make the requests, each with its agent's rotation of the options and its own seed."""
-        rotations = [*map(self._rotation, questions, draws)] if self._order_seed is not None else ()
+        """Make the requests, each with its rotation of the options and its agent's own seed."""
+        questions = [question for question, _, _ in rotated]
+        rotations = [rotation for _, _, rotation in rotated]
         for request in requests_for(kind, questions, self._settings, rotations):
             # requests for probabilities are shared, since the agents draw from these
             is_apart = self._samples and request.kind == "name"
-            variation = draws[request.place].variation if self._samples else 0
+            draw = rotated[request.place][1]
+            variation = draw.variation if self._samples else 0
             yield replace(request, variation=variation, is_apart=is_apart)
 
-    def _rotation(self, question: Question, draw: Draw) -> int:
-        """Return a rotation of the options that depends on the agent and this draw alone."""
-        own = (agent_name(question.agent), draw.variation)
-        return RandomStream(self._order_seed or 0, "order", *own).index(len(question.options))
+    def _rotations_of(self, question: Question, draw: Draw) -> Sequence[int | None]:
+        """Return the rotations of the options in which a question is asked."""
+        if self._rotations == "none":
+            return (None,)
 
-    def _seconds_allowed(self) -> float:
-        """Return the seconds that an answer may take now."""
-        left = self.budget.seconds_left()
-        return self._timeout if left is None else min(left, self._timeout)
+        size = len(question.options)
+        if self._rotations == "all":
+            return range(size)
+        # depends on the agent and this draw alone
+        key = (agent_name(question.agent), draw.variation)
+        return (RandomStream(self._seed, "order", *key).index(size),)
 
     async def _ask_all(
         self,
@@ -366,18 +399,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     async def _reply(self, request: Request, cost: Cost) -> Reply:
         """Return what a model says to one request."""
-        said = await self._asked(request, cost)
-        return chances_of(said) if request.kind == "decision" else request.read(said)
-
-    async def _sent(self, request: Any, cost: Cost) -> Any:
-        if request.kind != "decision":
-            return await super()._sent(request, cost)
-
-        more = self._accepted(
-            "systemone", lacks=lambda said: int(request.problem_in(chances_of(said)) is not None)
-        )
-        asked = {QUESTION: request.choice}
-        return await self.pool.systemone(request.text, asked, cost=cost, **more)
+        return request.read(await self._asked(request, cost))
 
     def _by_name(
         self, request: Request, outcome: Outcome[Reply], recording: Recording | None
@@ -404,12 +426,10 @@ class Reasoner(AsksModel, BaseReasoner):
             return True
         if self._mode != "auto" or error is None:
             return False
-        if isinstance(error, DecisionsUnsupportedError):
-            self._kinds.gives_no_chances(request.kind)
-            return True
-
-        # the servers with decision models are gone, and others may be there
-        return request.kind == "decision" and isinstance(error, UnreachableError)
+        if not isinstance(error, NoProbabilitiesError):
+            return False
+        self._kinds.gives_no_chances()
+        return True
 
     def _answered(
         self,

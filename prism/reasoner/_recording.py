@@ -13,7 +13,7 @@ from prism.reasoner._questions import Decision, Question, known
 from prism.reasoner._requests import Request
 from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
-from prism.statechart._identity import agent_name, identify
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import CACHE_FAILED
 from prism.telemetry.loggers import EventLogger, describe, report
@@ -70,12 +70,13 @@ class Recording:
         if outcome.record_id != self._id_of[place]:
             asked["same_request_as"] = outcome.record_id
 
-        self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
+        # a question may be asked in several rotations
+        self._asked.setdefault(place, {**asked, "attempts": []})["attempts"] += _plain(attempts)
 
     def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Add a request that is replaced by another one."""
         place = id(request.question)
-        self._earlier[place] = self._own_attempts(outcome, place)
+        self._earlier.setdefault(place, []).extend(self._own_attempts(outcome, place))
 
     def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep a record of each decision; return the decisions with their ids."""
@@ -140,15 +141,8 @@ def _question(question: Question) -> dict[str, Any]:
 
 def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
     """Return the prompt of a question, and the reply."""
-    asked: dict[str, Any] = {"asked": request.kind, "prompt": request.text}
-    if request.kind == "decision":
-        return {
-            **asked,
-            "choice": request.choice,
-            "reply": None if reply is None else reply.chances,
-        }
-
-    return {**asked, "reply": None if reply is None else reply.text}
+    text = None if reply is None else reply.text
+    return {"asked": request.kind, "prompt": request.text, "reply": text}
 
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
@@ -156,12 +150,12 @@ def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
 
 
 class AnswerStore(Protocol):
-    """Keeps replies by question; `prism.llm.AnswerCache` keeps them on disk."""
+    """Keeps replies by the digest of their request: a dict, or `prism.llm.AnswerCache` on disk."""
 
-    def get(self, key: str) -> str | None:
+    def get(self, key: str, /) -> str | None:
         """Return the value of a key, or None."""
 
-    def put(self, key: str, value: str) -> None:
+    def __setitem__(self, key: str, value: str, /) -> None:
         """Store a value under a key."""
 
 
@@ -204,7 +198,7 @@ class ReplyCache:
             return
 
         try:
-            self._store.put(key, json.dumps(asdict(reply)))
+            self._store[key] = json.dumps(asdict(reply))
         except Exception as error:
             self._disable(error)
 

@@ -20,7 +20,7 @@ from prism.reasoner._texts import TextSource, fallback_text, read_as
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import Cost, Decision, Question, TextCall, Written, identify
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.social import ACTS, FEEDS_OF_ACTS
 from prism.statechart.states import state_text
 from prism.telemetry.events import (
@@ -339,6 +339,7 @@ def _decision_in(event: Mapping[str, Any], question: Question) -> Decision | Non
         question_kind=event.get("question_kind"),
         option_mass=event.get("option_mass"),
         rotation=event.get("rotation"),
+        rotations_apart=event.get("rotations_apart"),
         sampling_seed=event.get("sampling_seed"),
     )
 

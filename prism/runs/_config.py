@@ -15,15 +15,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient
-from prism.llm._settings import (
-    Server,
-    Setting,
-    from_plain,
-    names_of,
-    problem_with,
-    problem_with_text,
-    settings_by_key,
-)
+from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import (
     DeciderOptions,
@@ -36,13 +28,13 @@ from prism.runs._options import (
 )
 
 Kinds = Mapping[str, Any]
-"""The type of each key: a type, a tuple of allowed texts, or a setting; a list holds texts, and an
-``object`` is anything."""
+"""The type of each key: a type, or a tuple of allowed texts. A list holds texts, and an ``object``
+is anything."""
 
 
 _CONFIG_KINDS: Kinds = {
-    **{key: each for key, each in settings_by_key(Model).items() if key != "server"},
-    "credentials": list,
+    # checked when the model is made
+    **{KEYS.get(name, name): object for name in settings_of(Model) if name != "server"},
     "models": dict,
 }
 
@@ -73,9 +65,8 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
         return _read_replay(config)
 
     given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
-    given.pop("credentials", None)
     by_agent = _assigned(given.pop("models", {}))
-    settings = from_plain(Model, given)
+    settings = from_plain(given)
     if config["reasoner"] == "client":
         # a client cannot be kept, so it has to be given again when the run is resumed
         return Model(**settings, **by_agent, client=LostClient(config["client"]))
@@ -114,10 +105,7 @@ def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
 def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
     """Read the models for some of the agents in ``run.json``."""
     try:
-        assigned = [
-            ModelAssignment(**from_plain(ModelAssignment, each))
-            for each in models.get("assigned", ())
-        ]
+        assigned = [ModelAssignment(**from_plain(each)) for each in models.get("assigned", ())]
         file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
     except (TypeError, KeyError):
         raise InputError(f"cannot be {brief(models)}", field="models") from None
@@ -156,8 +144,8 @@ def check_config(
     for name, value in config.items():
         if name not in kinds:
             raise InputError("is unknown", path=path, field=name)
-        if (problem := _problem_with(kinds[name], value)) is not None:
-            raise InputError(problem, path=path, field=name)
+        if not _is_a(kinds[name], value):
+            raise InputError(f"cannot be {brief(value)}", path=path, field=name)
 
 
 @contextmanager
@@ -187,9 +175,6 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
                 "run in another folder"
             )
             raise InputError(problem, path=name)
-
-
-_SHARED = names_of(Model, "spending")
 
 
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
@@ -229,7 +214,7 @@ def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> 
             raise InputError(problem, path=reasoner.run)
     elif isinstance(reasoner, Model):
         # a writer without its own model has no settings that could conflict
-        twice = [name for name in _SHARED if getattr(writer.model, name, None) is not None]
+        twice = [name for name in OF_SPENDING if getattr(writer.model, name, None) is not None]
         if twice:
             problem = f"must have no {twice[0]}: that of the deciding model applies to both"
             raise InputError(problem, field="writer")
@@ -266,8 +251,10 @@ def require_writable(field: str, value: Any) -> None:
     if isinstance(value, float) and not isfinite(value):
         raise InputError(f"must be a finite number, got {value}", field=field)
     text = str(value)
-    if not text.isascii() and (problem := problem_with_text(text)) is not None:
-        raise InputError(problem, field=field)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"must be valid UTF-8, for run.json; got {text!a}", field=field) from None
 
 
 def digest(path: Path) -> str:
@@ -282,13 +269,6 @@ def digest(path: Path) -> str:
     except OSError as error:
         hint = "resume a run where it was begun, with the same files"
         raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
-
-
-def _problem_with(kind: Any, value: Any) -> str | None:
-    if isinstance(kind, Setting):
-        return problem_with(kind, value)
-
-    return None if _is_a(kind, value) else f"cannot be {brief(value)}"
 
 
 def _is_a(kind: Any, value: Any) -> bool:

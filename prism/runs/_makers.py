@@ -10,7 +10,9 @@ from typing import Any, Self
 from prism.errors import InputError
 from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
-from prism.llm._model import ONLY_DECIDES, LostClient, lost, pool_of
+from prism.llm._model import LostClient, lost, pool_of
+from prism.llm._settings import OF_DECISIONS
+from prism.reasoner import AnswerStore
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, ReplayWriter
@@ -135,11 +137,18 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         attributes=options.attributes or (),
         memory=memory,
         reasons=bool(options.reasons),
-        option_order=options.option_order or "shuffled",
+        rotations=options.rotations or "drawn",
         budget=shared.budget,
-        cache=shared.cache,
+        cache=_cache_for(options, shared),
     )
     return in_a_dry_run(reasoner, seed)
+
+
+def _cache_for(model: Model, shared: Shared) -> AnswerStore | None:
+    """Return where answers are kept: without a file, those to equal questions within the run."""
+    if shared.cache is not None:
+        return shared.cache
+    return {} if model.client is None and not model.temperature else None
 
 
 def _stopping(options: Model) -> dict[str, Any]:
@@ -168,7 +177,7 @@ def make_writer(
         FieldValueError: If an option lies outside its range.
         InputError: If an option applies to decisions only, or the file of answers cannot be used.
     """
-    for name in ONLY_DECIDES:
+    for name in OF_DECISIONS:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
             problem = "applies to decisions, but in this run a model only writes"
@@ -315,7 +324,13 @@ def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
         # a client of another library does not reveal its model
-        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, cache=part.cache)
+        name: Writer(
+            part.client,
+            model=part.named,
+            seed=seed,
+            budget=part.budget,
+            cache=part.cache if isinstance(part.cache, AnswerCache) else None,
+        )
         for name, part in decides.parts.items()
     }
     # problems of assignments are reported for the reasoner
@@ -327,7 +342,7 @@ def _own_model(reasoner: Model, model: str | Model) -> Model:
     if isinstance(model, Model):
         return model
 
-    unwanted: dict[str, Any] = dict.fromkeys((*ONLY_DECIDES, "models_file"))
+    unwanted: dict[str, Any] = dict.fromkeys((*OF_DECISIONS, "models_file"))
     if model != reasoner.model:
         unwanted |= dict.fromkeys(("price_in", "price_out"))
     return replace(reasoner, model=model, assigned=(), **unwanted)

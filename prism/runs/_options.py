@@ -13,7 +13,6 @@ from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
-from prism.llm._settings import WriterSettings, problem_with, settings_of
 from prism.runlog._reader import locate_log
 from prism.runs._assigned import NO_LATER, Later
 from prism.statechart import Wording
@@ -153,7 +152,7 @@ def recorded_log(replay: ReplayOptions) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class WriterOptions(WriterSettings):
+class WriterOptions:
     """Options for a model that writes the texts of a run.
 
     It shares budget, cache and limits with the model that decides, if there is one. A replayed run
@@ -170,7 +169,10 @@ class WriterOptions(WriterSettings):
         InputError: If length or language is invalid.
     """
 
-    model: str | Model | Any | None = None  # type: ignore[assignment]
+    model: str | Model | Any | None = None
+    max_length: int = 280
+    language: str | None = None
+    prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse an invalid length or language."""
@@ -183,10 +185,6 @@ class WriterOptions(WriterSettings):
             self.wording()
         except FieldValueError as error:
             raise InputError(str(error), field="writer") from None
-
-        name = settings_of(WriterOptions)["model"]
-        if isinstance(self.model, str) and (problem := problem_with(name, self.model)) is not None:
-            raise InputError(problem, field="writer")
 
     def wording(self) -> Wording:
         """Return the length and the language of the texts."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._credentials import with_credentials
+from prism.llm._addresses import with_credentials
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
@@ -509,9 +509,15 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     told: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
     if money:
         told["money"] = round(sum(money), 6)
-    parts = {"by_model": by_model, "trials": trials}
+    parts = {"by_model": by_model, "trials": trials, "places": _places_of(reasoners)}
 
     return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
+
+
+def _places_of(reasoners: Sequence[Any]) -> dict[str, list[int]]:
+    """Return how often a model chose each place in its list of options."""
+    counted = (getattr(each, "places", None) for each in reasoners)
+    return next((places.to_dict() for places in counted if places is not None), {})
 
 
 def _spent(run: Any, folder: RunFolder | None, models: Sequence[Model]) -> dict[str, Any]:

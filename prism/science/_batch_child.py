@@ -35,7 +35,7 @@ import orjson
 from prism._version import __version__
 from prism.errors import PrismError
 from prism.files import make_folder
-from prism.llm._credentials import with_credentials
+from prism.llm._addresses import with_credentials
 from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun
 from prism.runs._ledger import Ledger, lending

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from prism.files._declarations import meant
+from prism.files.declarations import meant
 from prism.social import Feed
 from prism.social._results import count_names
 from prism.worlds import World

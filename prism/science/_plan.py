@@ -326,7 +326,7 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
             raise InputError(problem, field="policy")
         return PolicyOptions(Path(given["policy"]))
 
-    given = from_plain(Model, given)
+    given = from_plain(given)
     models = given.pop("models", None)
     if models is not None:
         return Model.from_file(Path(models), **given)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import ConfigDict, Field, create_model
 
 from prism.errors import InputError
-from prism.files._declarations import (
+from prism.files._source import Source, Where
+from prism.files.declarations import (
     Declaration,
     Listed,
     Optionally,
     read_document,
     schema_of,
 )
-from prism.files._source import Source, Where
 from prism.llm import Model
-from prism.llm._settings import Server, Setting, settings_of
+from prism.llm._settings import KEYS, Read, settings_of
 
 SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
@@ -41,31 +41,26 @@ Treatments = Annotated[
 ]
 
 
-def _of_setting(setting: Setting) -> Any:
-    if setting.name == "server":
-        return Server
-    if setting.repeats:
+def _of_setting(kind: Any) -> Any:
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if get_origin(plain) is Sequence:
         return str | Listed[str]
-    if setting.choices:
-        return Literal[setting.choices]
+    if plain is Path:
+        return str
 
-    kind: Any = {
-        int: Annotated[int, Field(ge=0)],
-        float: Annotated[float, Field(ge=0)],
-        Path: str,
-    }.get(setting.type, setting.type)
-    return kind | Literal[setting.words] if setting.words else kind
+    # what a function reads is checked when the model is made
+    is_read = any(isinstance(each, Read) for each in getattr(kind, "__metadata__", ()))
+    return plain if is_read else kind
 
 
 def _keys_of_models() -> dict[str, Any]:
-    found: dict[str, Any] = {}
     # what all runs may spend together is in [budget]
-    for each in (each for each in settings_of(Model).values() if each.key not in _OF_BUDGET):
-        kind = _of_setting(each)
-        optional = Optionally[kind]  # type: ignore[valid-type]
-        found[each.key] = (optional, Field(None, description=each.help))
-
-    return found
+    settings = settings_of(Model).items()
+    names = {KEYS.get(name, name): kind for name, kind in settings if name not in _OF_BUDGET}
+    return {
+        name: (Optionally[_of_setting(kind)], None)  # type: ignore[misc]
+        for name, kind in names.items()
+    }
 
 
 class _ModelOrPolicy(Declaration):

@@ -13,7 +13,7 @@ from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
-from prism.llm._credentials import with_credentials
+from prism.llm._addresses import with_credentials
 from prism.runs import Observer, Outcome, ReplayOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary

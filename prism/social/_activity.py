@@ -11,8 +11,7 @@ from typing import Any
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
-from prism.randomness import RandomStream
-from prism.randomness._stream import total_of
+from prism.randomness import RandomStream, total_of
 from prism.social._parameters import HOURS, Parameters
 
 FREQUENCY = "activity_level_frequency"

@@ -28,7 +28,7 @@ from prism.social._weighing import (
     recollect,
     virality_of,
 )
-from prism.social._writing import PostTexts
+from prism.social._writing import PostTexts, situation_in_feed
 from prism.statechart import AgentState, Question, TextCall
 from prism.statechart.social import (
     ACTION_DONE,
@@ -334,6 +334,7 @@ class FeedSteps(Parameters):
         return made_of(
             Question,
             **asked._asdict(),
+            prompt=situation_in_feed(post),
             chart=reader._chart.definition,
             parameters=playing.host.parameters,
             recall=partial(recollect, network, agent),

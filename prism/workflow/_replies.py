@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner._replies._objects import find_json, what_is_said
-from prism.reasoner._replies._reading import read_choice
+from prism.reasoner._replies import find_json, read_choice, spoken
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._outputs import Validator
 from prism.workflow._variables import through_json
@@ -69,7 +68,7 @@ def _decision_of(step: Step) -> StepReply:
 
 
 def _read_text(text: str) -> str:
-    said = what_is_said(text).strip()
+    said = spoken(text)
     if not said:
         raise ValueError("the reply is empty")
 
@@ -101,7 +100,7 @@ def _read_decision(text: str, vocabulary: list[str], labels: Mapping[str, str]) 
 
     return {
         "decision": _decided(text, vocabulary, labels) if vocabulary else decision,
-        "reasoning": reasoning or ("" if found else what_is_said(text).strip()),
+        "reasoning": reasoning or ("" if found else spoken(text)),
         "next_focus": focus,
     }
 

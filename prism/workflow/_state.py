@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from prism.files._declarations import Declaration, shaped
 from prism.files._source import Problems, Source
+from prism.files.declarations import Declaration, shaped
 from prism.statechart import StateTransition
 from prism.workflow._actions import ActionResult
 

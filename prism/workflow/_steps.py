@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol
 from prism.errors import PrismError, ReplayError
 from prism.expressions import Budget, Expression, ExpressionError
 from prism.expressions._budget import MAX_SPENT
-from prism.reasoner._own_prompts import PromptError
 from prism.reasoner._requests import again
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
+from prism.reasoner._words import PromptError
 from prism.runs._lent import Lent
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.telemetry.loggers import active_logger, report

@@ -16,8 +16,7 @@ from prism.randomness import RandomStream, Taken
 from prism.randomness._stream import GOLDEN, ONE, OTHER, TO_UNIT, WORD, mixed_in_steps
 from prism.reasoner._questions import DEFAULT_PULL
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
-from prism.statechart._engine.writing import make_record
-from prism.statechart.transitions import Edge
+from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._charts import unheard_of
 from prism.worlds._fields import Fields, derived, missing_attribute
@@ -558,7 +557,7 @@ class Agent(_Parts, metaclass=Fields):
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
         own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
         # a single leaf does not determine the configuration of a chart with regions
-        if not own or state not in chart._rows:
+        if not own or not chart.can_be_in(state):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         self._begin_state = state

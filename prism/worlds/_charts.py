@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from prism.statechart._definition import Definition
-from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._nesting import EventDescriptor
+from prism.statechart import Definition
+from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 
 
@@ -25,15 +24,8 @@ def has_state(charts: Iterable[Definition[Any]], state: Any) -> bool:
 
 def targets_of(chart: Definition[Any], trigger: str) -> tuple[Any, ...]:
     """Return the leaves to which transitions of a trigger lead from anywhere, guarded or not."""
-    found = (each.target for each in chart.transitions if _is_for(each.trigger, trigger))
+    found = (each.target for each in chart.transitions if each.trigger == trigger)
     return tuple(dict.fromkeys(found))
-
-
-def _is_for(written: Any, trigger: str) -> bool:
-    if isinstance(written, EventDescriptor):
-        return written.matches(trigger)
-
-    return bool(written == trigger)
 
 
 def never_reached(state: Any, trigger: str, targets: Iterable[Any]) -> str:
@@ -58,7 +50,7 @@ def unknown_among(state: Any, charts: Iterable[Definition[Any]]) -> str:
         charts: The charts that lack it.
     """
     # imported here as it loads pydantic, which a run needs only for its error messages
-    from prism.files._declarations import meant
+    from prism.files.declarations import meant
 
     known = {named(each): each for chart in charts for each in states_of(chart)}
     texts = {state_text(each): name for name, each in known.items()}

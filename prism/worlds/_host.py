@@ -21,15 +21,13 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import maker_of_keys
-from prism.reasoner._own_prompts import in_words
 from prism.reasoner._router import Router
+from prism.reasoner._words import in_words
 from prism.runlog import ReplayReasoner, SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._writer import Moment
-from prism.statechart import Configuration, PolicyReasoner, Question, Wording
-from prism.statechart._definition import Definition
-from prism.statechart._engine.checks import did_you_mean
-from prism.statechart._identity import identify
+from prism.statechart import Configuration, Definition, PolicyReasoner, Question, Wording
+from prism.statechart.names import did_you_mean, identify
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent_set import (
@@ -711,7 +709,7 @@ def _listed(options: Sequence[Any]) -> str:
 
 
 def _is_state(kind: Any, key: Any) -> bool:
-    return kind.has_regions and (key in kind.definition.states or key in kind.chart._rows)
+    return kind.has_regions and (key in kind.definition.states or kind.chart.can_be_in(key))
 
 
 def _weight_of(option: Any, weights: Mapping[Any, float], common: Container[Any]) -> float:

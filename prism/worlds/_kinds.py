@@ -15,9 +15,9 @@ from typing import Any, get_type_hints
 
 from prism._faults import place_of_method
 from prism.errors import FieldValueError
-from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
+from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
+from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
@@ -134,7 +134,7 @@ class Kind:
             return row[trigger]
 
         if state not in self.definition.decision_states and not (
-            self.has_regions and self.chart._decides(state)
+            self.has_regions and self.chart.decides(state)
         ):
             return ()
 
@@ -327,8 +327,6 @@ def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
     """Return the triggers that any of several charts has; None if one need not name them all."""
     found: set[str] = set()
     for chart in charts:
-        if chart.hierarchy.descriptors:
-            return None
         found.update(each.trigger for each in chart.transitions)
         found.update(chart.hierarchy.triggers)
 
@@ -365,28 +363,16 @@ def _listed_in(kind: Kind, state: Any) -> Sequence[Any]:
 
 def _channels_of_chart(kind: Kind) -> Iterator[Channel]:
     """Yield the events that happen at rates in the chart itself."""
-    schedule, tree = kind.chart._schedule, kind.definition.tree
-    if schedule is None or tree is None or not kind.is_ticked:
-        return
-
-    for arcs in schedule.rates.values():
-        for arc in arcs:
-            step, rate = partial(_make_arc, kind.chart, arc), _arc_rate(kind.chart, arc)
-            for each in _listed_in(kind, tree.tree.nodes[arc.source].state):
-                yield Channel(kind, each, step, rate)
+    for rated in kind.chart.rated() if kind.is_ticked else ():
+        step, rate = partial(_without_world, rated.make), rated.rate
+        if callable(rate):
+            rate = partial(_without_world, rate)
+        for each in _listed_in(kind, rated.source):
+            yield Channel(kind, each, step, rate)
 
 
-def _make_arc(chart: Any, arc: Any, _world: Any, agent: Any) -> None:
-    chart._steps.alone(agent, arc, None)
-
-
-def _arc_rate(chart: Statechart[Any], arc: Any) -> Rate:
-    from prism.statechart._engine.memory import rate_of
-
-    if callable(arc.written.rate):
-        return lambda _world, agent: rate_of(chart, agent, arc, None)
-
-    return float(arc.written.rate)
+def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
+    return function(agent)
 
 
 def _give_step(
@@ -606,7 +592,7 @@ def _has_regions(chart: Statechart[Any]) -> bool:
 
 def _is_ticked(cls: type[Agent], chart: Statechart[Any]) -> bool:
     # an object of another class handles time in its own turn
-    return not issubclass(cls, Proxy) and (chart._schedule is not None or _has_regions(chart))
+    return not issubclass(cls, Proxy) and (chart.has_timers or _has_regions(chart))
 
 
 def _own_steps(cls: type[Agent]) -> dict[Any, Step]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError, PrismError
-from prism.statechart._engine.checks import did_you_mean
-from prism.statechart._identity import identify
+from prism.statechart.names import did_you_mean, identify
 from prism.worlds._fields import (
     Field,
     Fields,

@@ -9,8 +9,7 @@ from math import isfinite, log1p
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.randomness import RandomStream, index_at
-from prism.randomness._stream import total_of
+from prism.randomness import RandomStream, index_at, total_of
 from prism.statechart.states import state_text
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Channel, Step

@@ -23,11 +23,10 @@ from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runs._lent import Lent
 from prism.statechart import Statechart, StateTransition
-from prism.statechart._engine.writing import append_record, make_record
-from prism.statechart._identity import SCALARS, given_name, identify
 from prism.statechart.inspection import require_fit
+from prism.statechart.names import SCALARS, given_name, identify
 from prism.statechart.states import state_text
-from prism.statechart.transitions import shared_edge, trigger_text
+from prism.statechart.transitions import append_record, make_record, shared_edge, trigger_text
 from prism.telemetry.events import (
     AGENT_JOINED,
     ANSWER_DISCARDED,
@@ -372,7 +371,7 @@ class AgentStage:
         try:
             with host.explaining():
                 for host.acting in entering:
-                    host.acting._chart._begin_where_it_is(host.acting)
+                    host.acting._chart.enter(host.acting)
         finally:
             host.acting = None
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from prism.reasoner._recollection import stay_in_words
 from prism.statechart import Decision, PolicyReasoner, Written
-from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import (
@@ -215,11 +215,10 @@ class Ticks:
     def _tick(self, agent: Any) -> None:
         """Let a tick pass for an agent whose chart has timers, rates or eventless transitions."""
         chart, before = agent._chart, last_record(agent)
-        schedule = chart._schedule
-        if schedule is None:
+        if not chart.has_timers:
             return
 
-        schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self._is_by_event)
+        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self._is_by_event)
         for record in takewhile(lambda each: each is not before, reversed(agent._state_history)):
             if record.trigger == TIMEOUT:
                 self._host.count_timeout(record.from_state)
@@ -404,7 +403,7 @@ def _has_moved(asked: Asked) -> bool:
     if (history[-1] if history else None) is since:
         return False
 
-    return bool(agent._chart._has_moved(agent, asked.state, asked.trigger, history, since))
+    return bool(agent._chart.has_moved(agent, asked.state, asked.trigger, history, since))
 
 
 class Elsewhere:

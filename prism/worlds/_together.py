@@ -13,7 +13,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
-from prism.statechart._definition import TIMEOUT
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message, Waited, refuse_unawaited
 from prism.worlds._asking import Answerers

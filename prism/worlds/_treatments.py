@@ -11,11 +11,9 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
-from prism.llm._addresses import check_address, credentials
+from prism.llm._addresses import check_address, credentials, full_address
 from prism.llm._assignments import ModelAssignment
-from prism.llm._credentials import full_address
-from prism.llm._settings import AgentSettings, given_settings
-from prism.llm._settings import settings_of as model_settings_of
+from prism.llm._settings import KEYS, AgentSettings, Hosts, given_settings
 from prism.reasoner._router import Router
 from prism.runs._assigned import ALL_OTHERS
 from prism.runs._options import PolicyOptions, options_of
@@ -183,8 +181,7 @@ def set_by_text(text: str) -> str | SetParameters:
 
 def key_of(cls: type[Treatment], name: str) -> str:
     """Return the name that a field of a class of treatments has in ``run.json``."""
-    setting = model_settings_of(cls).get(name)
-    return name if setting is None else setting.key
+    return KEYS.get(name, name) if issubclass(cls, AgentSettings) else name
 
 
 def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
@@ -471,7 +468,7 @@ class SwitchModel(AgentSettings, SharedTreatment):
     kind: ClassVar[str] = "model"
 
     model: str | None = None
-    hosts: Sequence[str] | None = None
+    hosts: Hosts | None = None
     reasoner: BaseReasoner | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from tests.kit.commands import Prism
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
     """A model server that chats."""
-    with FakeOllama(decision_models=[]) as started:
+    with FakeOllama() as started:
         yield started
 
 
@@ -59,12 +59,10 @@ def test_a_dry_run_estimates_and_asks_nobody(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--model", "vllm:llama3.2@h"), "--model 'vllm' is not a kind of server"),
-        (("--model", "gpt-4:x@h"), "--model 'gpt-4:x' is a model of OpenAI by its name"),
         (("--model", "openai:llama3.2"), "--host must name an OpenAI-compatible server"),
         (
             ("--model", "ollama:a@http://u:p,w@h"),
-            "--model names a host 1 of 2 that is not an address",
+            "--model names a host that is not an address",
         ),
         (("--model", "a@h", "--host", "other"), "--host contradicts the text"),
         (("--reasoner", "openai", "--model", "ollama:a@h"), "--reasoner contradicts"),

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._credentials import with_credentials, without_credentials
+from prism.llm._addresses import with_credentials
 
 PATH = Path("run.json")
 SECRET = "http://ann:s3cret@host:1234"
 BARE = "http://host:1234"
-KEPT = {"host": [BARE], "credentials": [BARE]}
+KEPT = {"host": ["http://***@host:1234"]}
 
 
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=9))
@@ -35,21 +35,17 @@ def test_no_form_of_an_address_leaks(secret: str) -> None:
         assert secret not in told
 
 
-def test_hosts_that_had_credentials_are_kept_bare() -> None:
-    """A run says which of its hosts had credentials; without any, it says nothing of it."""
+def test_hosts_that_had_credentials_are_kept_with_stars() -> None:
+    """A run says which of its hosts had credentials, by stars in their place."""
     config = Model("m", hosts=(SECRET, "http://other")).to_config()
-    assert config["host"] == [BARE, "http://other"]
-    assert config["credentials"] == [BARE]
-    assert "credentials" not in Model("m", hosts=("http://other",)).to_config()
+    assert config["host"] == [*KEPT["host"], "http://other"]
 
 
 def test_credentials_come_from_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are taken from a given address, else from the environment's."""
     assert with_credentials(KEPT, [f"{SECRET}/"], PATH)["host"] == [f"{SECRET}/"]
     monkeypatch.setenv("OLLAMA_HOST", SECRET)
-    resumed = with_credentials(KEPT, [], PATH)
-    assert resumed["host"] == [SECRET]
-    assert without_credentials(resumed) == KEPT
+    assert with_credentials(KEPT, [], PATH)["host"] == [SECRET]
 
 
 @pytest.mark.parametrize("environment", ["", BARE, "http://ann:s3cret@another:1"])

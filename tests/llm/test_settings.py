@@ -12,8 +12,8 @@ import pytest
 
 from prism.errors import InputError
 from prism.llm import Model
+from prism.llm._addresses import full_address
 from prism.llm._assignments import ModelAssignment
-from prism.llm._credentials import full_address
 from prism.runs import WriterOptions
 from prism.worlds import SwitchModel
 
@@ -30,13 +30,13 @@ SECRET = "http://ada:hidden@127.0.0.1:1/v1"
         ({"concurrency": True}, "concurrency.*a whole number"),
         ({"timeout": 0}, "timeout.*at least 0.01"),
         ({"patience": -1}, "patience.*at least 0"),
-        ({"mode": "loud"}, "mode.*one of auto, decision, chat"),
+        ({"mode": "loud"}, "mode.*must be 'auto', 'decision' or 'chat'"),
         ({"hosts": 1}, "hosts.*a list of texts"),
         ({"hosts": (1,)}, "hosts.*a text"),
         ({"price_in": -0.1}, "price_in.*at least 0"),
         ({"price_out": "cheap"}, "price_out.*a number"),
+        ({"think": "deeply"}, "think.*one of false, true, low"),
         ({"key": "sk-123"}, "key.*must be the name of the environment variable"),
-        ({"model": "a\0"}, "model.*NUL"),
     ],
 )
 @pytest.mark.parametrize(
@@ -66,6 +66,19 @@ def test_invalid_values_for_a_whole_run_are_refused(given: dict[str, Any], messa
     """What holds for a whole run is checked when the options are made."""
     with pytest.raises(InputError, match=message):
         Model("tiny", **given)
+
+
+@pytest.mark.parametrize("value", [-1, 300, 0.5, "0", "5m", "-1m", "1h30m", "1.5h"])
+def test_ollamas_durations_are_taken_as_they_are(value: float | str) -> None:
+    """Numbers are seconds, and texts have units, as Ollama itself takes them."""
+    assert Model("tiny", keep_alive=value).keep_alive == value
+
+
+@pytest.mark.parametrize("value", ["", "300", "-1", "5 m", "soon", "1d", True, float("inf"), 1e12])
+def test_what_ollama_would_refuse_is_refused_when_the_model_is_made(value: Any) -> None:
+    """A duration that Ollama cannot read is named before a run begins."""
+    with pytest.raises(InputError, match=r"keep_alive.*a number of seconds, or a text with units"):
+        Model("tiny", keep_alive=value)
 
 
 def options_with_secrets() -> list[Any]:

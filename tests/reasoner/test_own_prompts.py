@@ -14,8 +14,6 @@ from prism.reasoner._own_prompts import OwnPrompts
 from prism.reasoner._prompts import (
     PromptSettings,
     chat_prompt,
-    decision_question,
-    decision_state,
 )
 from prism.statechart import AgentState, Question, Reasoner, Recollection, Statechart, Transition
 from prism.testing import FakeOllama
@@ -58,44 +56,41 @@ def own(given: Any, **settings: Any) -> PromptSettings:
 
 DEFAULT = """People who hear news {name}.
 
-Below you are told who you are and what has happened. Choose one of these:
+Below you read who you are and what happens. Choose what you do next:
 - calm
 - cross
 - idle
-
-Respond with JSON only:
-{"next_state": "<state_value>"}
 
 You are Ada.
 job: cook
 trust: 0.123456
 
-You are in the "calm" state, and the event "hears" has occurred.
+Now: calm. What happens: hears.
 
 text: Rain.
-loud: True
+loud: yes
+
+Respond with JSON only:
+{"next_state": "<state_value>"}
 """
 
 
 def test_the_default_prompt_is_of_chart_and_agent() -> None:
-    """Description, options and how to reply come first, then who the agent is and what happened."""
+    """Description and options come first, then who the agent is, what happens, and how to reply."""
     assert chat_prompt(ask(), PromptSettings(attributes=("job", "trust"))) == DEFAULT
 
 
 def test_no_chart_but_the_feeds_speaks_of_the_feed() -> None:
     """Neither the prompt nor a state's meaning is the feed's where a state has the same text."""
-    wire = decision_question(ask())
-    for text in (chat_prompt(ask()), decision_state(ask()), str(wire)):
-        for word in ("social media", "browsing", "the user"):
-            assert word not in text.lower()
+    for word in ("social media", "browsing", "the user"):
+        assert word not in chat_prompt(ask()).lower()
 
 
 def test_an_agent_describes_itself() -> None:
-    """What `describe` or `persona` says stands for who the agent is, in chat and in decisions."""
+    """What `describe` or `persona` says stands for who the agent is."""
     for method in ("describe", "persona"):
         agent = SimpleNamespace(agent_id="a1", **{method: lambda: "You are a cook from Riga."})
         assert "\n\nYou are a cook from Riga.\n\n" in chat_prompt(ask(agent))
-        assert decision_state(ask(agent)) == "You are a cook from Riga."
 
 
 @pytest.mark.parametrize("method", ["persona", "describe"])
@@ -106,7 +101,6 @@ def test_only_text_counts_as_what_an_agent_says_of_itself(method: str, says: Any
     assert chat_prompt(ask(agent)) == chat_prompt(
         ask(SimpleNamespace(agent_id="a1", interests=["tea"]))
     )
-    assert decision_state(ask(agent)) == "You are a1.\nYour interests: tea"
 
 
 def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
@@ -127,8 +121,8 @@ def test_what_all_agents_share_comes_first() -> None:
     agents = [SimpleNamespace(agent_id=f"a{n}", name=f"{n}{n}", age=n) for n in range(40)]
     prompts = [chat_prompt(ask(agent), PromptSettings(attributes=("age",))) for agent in agents]
     shared = commonprefix(prompts)  # noqa: RUF071 - of texts, not of paths
-    assert shared.endswith('{"next_state": "<state_value>"}\n\nYou are ')
-    assert len(shared) > 0.6 * max(map(len, prompts))
+    assert shared.endswith("- idle\n\nYou are ")
+    assert len(shared) > 0.4 * max(map(len, prompts))
 
 
 def test_a_template_says_what_the_model_is_told() -> None:
@@ -156,19 +150,10 @@ def test_a_template_places_options_reply_and_memory() -> None:
         '- idle\nWhat you remember, oldest first:\n- You went from "idle" to "calm" on '
         '"wakes".\nYou are Bo.\nPeople who hear news {name}.\n'
     )
-    assert "remember" not in decision_state(question, settings)
-    assert "remember" in decision_question(question, settings)["instructions"]
 
 
 def _moved() -> Any:
     return SimpleNamespace(from_state=Mood.IDLE, to_state=Mood.CALM, trigger="wakes", context=None)
-
-
-def test_decision_models_are_told_the_same() -> None:
-    """A template is what a decision model is instructed with; options are its criteria."""
-    wire = decision_question(ask(), own("{name} hears it.{reply}"))
-    assert wire["instructions"] == "Ada hears it."
-    assert list(wire["criteria"]) == ["calm", "cross", "idle"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from prism.agents import SocialAgent
 from prism.reasoner._prompts import (
     PromptSettings,
     chat_prompt,
-    decision_question,
-    decision_state,
 )
 from prism.statechart import (
     STATE_DESCRIPTIONS,
@@ -39,7 +37,7 @@ Your personality: patient and dry
 You are currently in the "evaluating" state and received the "decides" event.
 
 Post by bob:
-Rooks are overrated.
+  > Rooks are overrated.
 
 Choose your next state from these options:
 - composing: Write a response or original content
@@ -105,25 +103,28 @@ def test_states_without_description_are_told_by_their_text() -> None:
     [
         (None, "There are no further details."),
         ("A storm is coming.", "A storm is coming."),
-        (POST, "Post by bob:\nRooks are overrated."),
+        (POST, "Post by bob:\n  > Rooks are overrated."),
         (
             {"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]},
-            "Post by a2:\nHello\nTopics: chess, go",
+            "Post by a2:\n  > Hello\nTopics: chess, go",
         ),
-        ({"content": "Hello"}, "Post:\nHello"),
-        ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: True"),
+        ({"content": "Hello"}, "Post:\n  > Hello"),
+        ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: yes"),
         ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
-        ({"text": "", "author_id": "a2", "topics": ["go"]}, "Post by a2:\n(no text)\nTopics: go"),
+        (
+            {"text": "", "author_id": "a2", "topics": ["go"]},
+            "Post by a2:\n  > (no text)\nTopics: go",
+        ),
         (
             SimpleNamespace(post_id="p1", author="bob", text="", topics=()),
-            "Post by bob:\n(no text)",
+            "Post by bob:\n  > (no text)",
         ),
-        (SimpleNamespace(post_id="p1", text=0), "Post:\n0"),
-        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\nHello\nTopics: tea"),
-        ({"text": "Hello", "topics": 5}, "Post:\nHello\nTopics: 5"),
+        (SimpleNamespace(post_id="p1", text=0), "Post:\n  > 0"),
+        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\n  > Hello\nTopics: tea"),
+        ({"text": "Hello", "topics": 5}, "Post:\n  > Hello\nTopics: 5"),
         (SimpleNamespace(post_id="p1", text=None, content=None), "post_id: p1"),
     ],
 )
@@ -154,23 +155,6 @@ def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> N
     name, interests, personality = profile
     told = f"Your interests: {interests}\nYour personality: {personality}\n"
     assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
-    about = f"Interests: {interests}\nPersonality: {personality}"
-    assert decision_state(ask(agent)) == f"{name} is a social media user.\n{about}"
-
-
-def test_a_decision_question_is_that_of_the_wire_format() -> None:
-    """A choice question has the event as instructions, and described options as criteria."""
-    assert decision_question(ask()) == {
-        "type": "choice",
-        "instructions": (
-            'The user is in the "evaluating" state and received the "decides" event.\n\n'
-            "Post by bob:\nRooks are overrated.\n\nChoose the user's next state."
-        ),
-        "criteria": {
-            "composing": "Write a response or original content",
-            "scrolling": "Continue browsing without engaging",
-        },
-    }
 
 
 PROFILE = {"agent_id": "a1", "name": "Ada", "interests": ["chess", "climate"]}
@@ -202,7 +186,6 @@ def stand_ins() -> Iterator[Any]:
 async def test_mocks_are_asked_by_their_profile(agent: Any) -> None:
     """An agent that says nothing of itself in words gets the contract's prompt, and an answer."""
     assert chat_prompt(ask(agent)) == PROMPT
-    assert decision_state(ask(agent)) == decision_state(ask(ADA))
 
     reasoner = Reasoner(Model("scrolling"), mode="chat")
     decided = await reasoner.decide(agent, S.EVALUATING, "decides", OPTIONS, POST)
@@ -246,6 +229,4 @@ def test_a_decision_model_is_told_what_the_agent_remembers() -> None:
     ben = SimpleNamespace(agent_id="a2", name="Ben", state_history=[moved])
     settings = PromptSettings(memory=Recollection(3))
     remembered = 'What you remember, oldest first:\n- You went from "scrolling" to "evaluating"'
-    assert f"\n\n{remembered}" in decision_state(ask(ben), settings)
     assert remembered in chat_prompt(ask(ben), settings)
-    assert decision_state(ask(), settings) == decision_state(ask())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.reasoner._prompts import answer_schema, chat_prompt
-from prism.reasoner._replies._reading import read_reason
+from prism.reasoner._replies import read_reason
 from prism.runlog import ReplayReasoner, RunLog
 from prism.statechart import Reasoner
 from prism.testing import FakeOllama, Fault
@@ -59,20 +59,20 @@ async def test_a_decision_model_gives_no_reasons_which_is_said_once(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Probabilities come without reasons; the run goes on, and is told so once."""
-    reasoner = Reasoner(connect(model="nimble"), mode="decision", reasons=True)
+    reasoner = Reasoner(connect(model="llama3.2"), mode="decision", reasons=True)
     with caplog.at_level(logging.WARNING, "prism.statechart.prompts"):
         decisions = [*await reasoner.decide_many([ask()]), *await reasoner.decide_many([ask()])]
     assert [decision.said for decision in decisions] == [None, None]
     (record,) = caplog.records
-    assert record.getMessage().startswith("nimble is asked for probabilities")
+    assert record.getMessage().startswith("llama3.2 is asked for probabilities")
 
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
         ('{"next_state": "idle", "reason": "  I am\\ttired. "}', "I am tired."),
-        ('Sure!\n```json\n{"next_state": "idle", "Reason": "tired",}\n```', "tired"),
-        ('{"next_state": "idle", "reason": "I am ti', "I am ti"),
+        ('Sure!\n```json\n{"next_state": "idle", "Reason": "tired"}\n```', "tired"),
+        ('{"next_state": "idle", "reason": "I am ti', None),
         ('<think>{"reason": "no"}</think>{"next_state": "idle", "explanation": "yes"}', "yes"),
         ('{"next_state": "idle", "reason": 7}', None),
         ('{"next_state": "idle", "reason": "\\u0000"}', None),

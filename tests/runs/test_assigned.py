@@ -8,8 +8,8 @@ import pytest
 
 from prism.errors import InputError
 from prism.llm import Model
+from prism.llm._addresses import with_credentials
 from prism.llm._assignments import ModelAssignment
-from prism.llm._credentials import with_credentials
 from prism.runs._assigned import ALL_OTHERS, Assigned
 from prism.runs._config import check_config, read_reasoner
 from prism.statechart import Statechart, Transition
@@ -62,7 +62,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
 
 def test_options_are_read_as_they_were_kept() -> None:
     """Models by agent stand in run.json, hosts without passwords, and are read from there."""
-    secret, bare = "http://ann:s3cret@two:8000", "http://two:8000"
+    secret, starred = "http://ann:s3cret@two:8000", "http://***@two:8000"
     options = Model(
         "tiny",
         hosts=("http://one",),
@@ -72,11 +72,10 @@ def test_options_are_read_as_they_were_kept() -> None:
     )
     config = options.to_config()
     assert config["models"] == {
-        "assigned": [{"by": "kind", "name": "Lamp", "host": [bare], "server": "openai"}],
+        "assigned": [{"by": "kind", "name": "Lamp", "host": [starred], "server": "openai"}],
         "file": "models.toml",
         "sha256": "0f" * 32,
     }
-    assert config["credentials"] == [bare]
     path = Path("run.json")
     check_config(config, path, {"reasoner": str})
     with pytest.raises(InputError, match="are not kept: give them with --host"):

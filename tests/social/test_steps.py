@@ -251,14 +251,15 @@ def test_a_resumed_feed_asks_what_it_would_have_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("remembers", [None, 3])
 @pytest.mark.slow
-def test_the_contracts_prompt_is_around_what_is_remembered(
-    remembers: int | None, tmp_path: Path
-) -> None:
-    """Memories stand behind the post; without them the prompt is the contract's to the letter."""
+def test_a_run_asks_in_words_of_people(remembers: int | None, tmp_path: Path) -> None:
+    """What all agents share comes first, then the agent, its memories and the post."""
     prompts = prompts_of(tmp_path / "run", [], 2, remember=remembers)
-    cut = [prompt.partition("What you remember")[0] for prompt in prompts]
-    assert (cut != prompts) is (remembers is not None)
-    assert all("Topics: " in prompt and ", a social media user." in prompt for prompt in cut)
+    parts = ["- scrolling", "You are ", "decide what to do with this post.\n\nPost by", "\n  > "]
+    for prompt in prompts:
+        places = [prompt.index(part) for part in parts]
+        assert places == sorted(places)
+        assert "evaluating" not in prompt
+    assert any("What you remember" in prompt for prompt in prompts) is (remembers is not None)
 
 
 WEIGHED = ("ignores", "decides")

@@ -166,17 +166,15 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
 def test_texts_that_a_model_declines_are_told_from_those_that_failed(tmp_path: Path) -> None:
     """Both get the template, and are counted apart, in a replay as well."""
     fault = Fault.status(400, "the disk is full")
-    with FakeOllama(
-        models=["tiny"], write=lambda _prompt, _schema: "As an AI language model, I cannot post."
-    ) as server:
+    with FakeOllama(models=["tiny"]) as server:
         writer = WriterOptions(Model("tiny", hosts=(server.host,)))
         options = Run(Feed, 8, rounds=2, seed=4, writer=writer)
-        server.fail(fault, path="/api/chat")
+        server.fail(fault, *[Fault.status(400, "content_filter")] * 100, path="/api/chat")
         totals = options.keep(tmp_path / "run").summary["results"]["totals"]
     assert (totals["texts"]["fallback"], totals["texts"].keys()) == (1, {"declined", "fallback"})
 
     log = (tmp_path / "run" / "events.jsonl").read_bytes()
-    assert b'"source":"fallback","reason":"DeclinedError: the model speaks of itself' in log
+    assert b'"source":"fallback","reason":"DeclinedError: ' in log
     options.replaying(tmp_path / "run").keep(tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
 

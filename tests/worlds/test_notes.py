@@ -26,7 +26,7 @@ def believe_some(asked: Any) -> str:
 def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
     """Return the prompts of a run that is resumed after some rounds."""
     with FakeOllama(choose=believe_some) as server:
-        told = {"mode": "chat", "option_order": "chart", **options}
+        told = {"mode": "chat", "rotations": "none", **options}
         model = Model("llama3.2", (server.host,), **told)
         run_in(folder, Run(Gossip, 6, seed=3, reasoner=model), stops)
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))

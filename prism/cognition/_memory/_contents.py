@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 
 from prism.cognition._memory._values import as_tag, numbered, plain_value
 from prism.errors import InputError
-from prism.files._declarations import Declaration, meant, read_document
 from prism.files._source import Source, Where
+from prism.files.declarations import Declaration, meant, read_document
 
 SCHEMA = 2
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
 
+from prism.agents.words import words_of
 from prism.cognition._memory._values import to_text
 from prism.errors import InputError
 
@@ -37,10 +36,6 @@ FROM (
 )
 ORDER BY score, number LIMIT ?
 """
-
-# the letters of scripts that put no blanks between words count one by one
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 _MOST_WORD = 64
 
@@ -93,7 +88,7 @@ class WordIndex:
             self._tags.append(tag)
             self._numbers[tag] = len(self._tags)
 
-        in_tag, in_value = words_of(tag), words_of(to_text(value))
+        in_tag, in_value = _words_of(tag), _words_of(to_text(value))
         self._database.execute(
             "INSERT INTO words (rowid, tag, value) VALUES (?, ?, ?)",
             (self._numbers[tag], " ".join(in_tag), " ".join(in_value)),
@@ -106,7 +101,7 @@ class WordIndex:
 
     def search(self, text: str, limit: int, *, plurals: bool) -> list[tuple[str, float]]:
         """Return the tags of the best memories and their scores, best first."""
-        sought = dict.fromkeys(words_of(text))
+        sought = dict.fromkeys(_words_of(text))
         words = [forms_of(word) if plurals else [word] for word in sought]
         counts = {form: self._counts[form] for forms in words for form in forms}
         known = sum(any(counts[form] for form in forms) for forms in words)
@@ -169,15 +164,5 @@ def forms_of(word: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, without case and accents."""
-    if text.isascii():
-        return [word[:_MOST_WORD] for word in _WORD.findall(text.lower())]
-
-    # "ß" becomes "ss" by this, "é" an e and an accent, which is then left out; some signs, such as
-    # that of a service mark, become capital letters only now
-    letters = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    whole = unicodedata.normalize("NFC", bare)
-
-    return [word[:_MOST_WORD] for word in _WORD.findall(whole)]
+def _words_of(text: str) -> list[str]:
+    return [word[:_MOST_WORD] for word in words_of(text)]

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._nesting import SEPARATOR, Configuration, EventDescriptor, done
+from prism.statechart._nesting import done
 from prism.statechart._tree.numbers import CHART, Arc, Memory
-from prism.statechart.states import state_text
+from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class NestedRows:
                 arc
                 for number in (leaf, *self.tree.ancestors(leaf))
                 for arc in arcs_of.get(number, ())
-                if _reacts(arc.written.trigger, event)
+                if (EVENTLESS if arc.written.trigger is None else arc.written.trigger) == event
             )
             for leaf in leaves
         )
@@ -193,6 +193,27 @@ class NestedRows:
         """Yield the steps that are possible from a state, guards and memory ignored."""
         reaction = self.reaction(state, trigger)
         return iter(()) if reaction is None else reaction.enabled(lambda _: True)
+
+    def leads(self, source: str, trigger: str, target: str) -> bool:
+        """Return whether transitions of a trigger may lead from one configuration to another.
+
+        Guards are ignored. Each region may react or not, and a history may stand for whatever has
+        been entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the two.
+        """
+        place, leaves = self.place(source), self.place(target).leaves
+        entered = {number: self.tree.inside(leaves, number) for number in self.hierarchy.kept}
+        memory = {number: inside for number, inside in entered.items() if inside}
+        events = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
+        groups = chain.from_iterable(self.groups(place.leaves, each) for each in events)
+        choices = product(*((None, *group) for group in dict.fromkeys(groups)))
+        return any(
+            self.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
+            for arcs in islice(choices, 1, MOST_OUTCOMES)
+            for each in ({}, memory)
+        )
 
     # Steps
 
@@ -270,13 +291,7 @@ class NestedRows:
                 is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
                 ends = [around, outer] if is_done else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from filter(self.hierarchy.reacts_to, events)
-
-
-def _reacts(trigger: str | None, event: object) -> bool:
-    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
-        return trigger.matches(event)
-    return event is EVENTLESS if trigger is None else trigger == event
+                yield from (event for event in events if event in self.hierarchy.triggers)
 
 
 class Reaction:

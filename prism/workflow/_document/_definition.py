@@ -12,7 +12,7 @@ import orjson
 
 from prism.expressions import Expression
 from prism.files._source import Where
-from prism.reasoner import _own_prompts
+from prism.reasoner import _words
 from prism.workflow._document._declarations import ComponentDeclaration, OnFailure
 from prism.workflow._sandbox._programs import Program
 
@@ -42,7 +42,7 @@ class Template:
 
     def __init__(self, *parts: str) -> None:
         self.text: str = "\n".join(parts)
-        self._marked = _own_prompts.Template("\n".join(map(_marked, parts)), _MARKED)
+        self._marked = _words.Template("\n".join(map(_marked, parts)), _MARKED)
         names = (key.partition(":")[0] for key in self._marked.names)
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
 

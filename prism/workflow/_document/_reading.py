@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from prism.expressions import Expression, ExpressionError
-from prism.files._declarations import note_ignored, shaped
 from prism.files._source import Source, Where
-from prism.reasoner._own_prompts import MAX_CHARACTERS
+from prism.files.declarations import note_ignored, shaped
+from prism.reasoner._words import MAX_CHARACTERS
 from prism.workflow._document._components import ComponentReader
 from prism.workflow._document._declarations import (
     AgentDeclaration,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from prism.cognition import Config
 from prism.cognition._config import SCHEMA_NAME, ConfigDocument, config_schema
 from prism.errors import InputError
-from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
+from prism.files.declarations import shaped
 from tests.cognition.config.examples import FLAT, LKJAGENT, OLDEST
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -1,14 +1,4 @@
-"""The memory that a chart keeps of an agent besides its state, and the ticks that pass in it.
-
-The memory, ``state_memory``, is a dict of JSON values that only charts with histories or timers
-use, and None until then::
-
-    {"history": {"engaging": ["replying"]}, "ticks": {"engaging": 5}}
-
-``ticks`` has how long active states have been so. Three more keys are rare. ``after`` has the ticks
-that functions said for time-outs, by state, and below 0 the time-outs that came while their guards
-refused. ``assigned`` has the states that an application has assigned since the last tick.
-``raised`` has what a strict chart has not answered yet, since an action raised an error.
+"""The ticks of charts with limits of composites, ``after``, rates or eventless transitions.
 
 Within a tick, time-outs come first, then ``after`` (both outermost first), rates, and settling.
 """
@@ -16,126 +6,34 @@ Within a tick, time-outs come first, then ``after`` (both outermost first), rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import expm1, isfinite
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from prism.errors import AgentError, FieldValueError
-from prism.statechart._definition import TIMEOUT, Definition
-from prism.statechart._engine.writing import IF_FROZEN, memory_beside
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
-from prism.statechart._tree.numbers import CHART, Arc, Tree
+from prism.errors import FieldValueError
+from prism.statechart._definition import Definition
+from prism.statechart._tree.numbers import Arc
+from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import takes_agent_alone
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.rows import Plan
-
-FIELD = "state_memory"
+from prism.statechart.transitions import TIMEOUT, takes_agent_alone
 
 
-def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
-    """Return what a chart remembers about an agent, as a dict that can be changed.
-
-    If the chart has no composites, it is kept beside an agent that has no room for it.
-
-    Raises:
-        AgentError: If the agent has no room for it.
-    """
-    try:
-        memory = getattr(agent, FIELD)
-        if memory is None:
-            memory = {}
-            setattr(agent, FIELD, memory)
-    except AttributeError as error:
-        if chart.hierarchy.needs_memory:
-            raise AgentError(
-                f"chart {chart.name!r} remembers histories or times of agent "
-                f"{agent_name(agent)!r}, which has no room for them ({error}): give its class "
-                f"a field  {FIELD} = None , call chart.adopt(obj), or derive it from "
-                f"prism.agents.StatechartMixin; {IF_FROZEN}"
-            ) from None
-        memory = None
-    # what a mock, or the application, has there is none of prism's
-    return memory if isinstance(memory, dict) else memory_beside(agent)
-
-
-def random_of(agent: Any) -> Any:
-    """Return the random numbers that a chart draws from."""
-    numbers = getattr(agent, "chart_random", None)
-    return agent.random if numbers is None else numbers
-
-
-def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
-    """Return the leaves that histories stand for, as numbers, without what the chart rules out."""
-    numbers = tree.numbers
-    left = {
-        numbers.get(text, CHART): tuple(sorted(numbers.get(leaf, CHART) for leaf in leaves))
-        for text, leaves in memory.get("history", {}).items()
-    }
-    return {at: leaves for at, leaves in left.items() if at and tree.is_configuration(leaves, at)}
-
-
-def remember(memory: dict[str, Any], plan: Plan) -> None:
-    """Remember what a step leaves and enters."""
-    if plan.left:
-        left = {text: [*leaves] for text, leaves in plan.left.items()}
-        memory.setdefault("history", {}).update(left)
-    if plan.stopped or plan.started:
-        _end(memory, plan.stopped)
-        memory.setdefault("ticks", {}).update(dict.fromkeys(plan.started, 0))
-
-
-def _end(memory: dict[str, Any], states: Iterable[str]) -> None:
-    for state in states:
-        for key in ("ticks", "after"):
-            memory.get(key, {}).pop(state, None)
-
-
-def assigned(memory: dict[str, Any], before: Any, state: Any) -> None:
-    """End the time of a leaf that an application assigns, in regions only of new leaves.
-
-    The time of what is around it ends in the next tick, where the chart is known.
-    """
-    leaves = {*leaf_texts(state)}
-    _end(memory, leaves - {*leaf_texts(before)} or leaves)
-    if "ticks" in memory and state_text(state) not in memory.setdefault("assigned", []):
-        memory["assigned"].append(state_text(state))
-
-
-def forget(memory: dict[str, Any]) -> None:
-    """Forget everything that a chart remembers; what somebody else keeps there stays."""
-    for key in ("history", "ticks", "after", "assigned", "raised"):
-        memory.pop(key, None)
-
-
-def count(
-    memory: dict[str, Any], timed: Iterable[str], active_in: Callable[[str], Collection[str]]
-) -> None:
-    """Let one tick pass in the active states whose time is kept; forget the time of all others.
-
-    A state of whose entry nothing is known was assigned: its time begins with this tick.
+class Rated(NamedTuple):
+    """A transition that happens at a rate.
 
     Args:
-        memory: What is remembered of the agent.
-        timed: The texts of the states.
-        active_in: Returns the texts of the states that are active in one that was assigned.
+        source: The state that it leaves, a leaf or a composite.
+        rate: How often a tick it happens, or a function that returns it for an agent now.
+        make: Makes it for an agent, if its guard passes; returns the new state, else None.
     """
-    ticks = memory.get("ticks", {})
-    for state in memory.pop("assigned", ()):
-        active = active_in(state)
-        _end(memory, [each for each in ticks if ticks[each] and each not in active])
-    memory["ticks"] = {state: ticks.get(state, 0) + 1 for state in timed}
-    if after := memory.get("after"):
-        memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}
 
-
-# Ticks of charts with limits of composites, `after`, rates or eventless transitions
+    source: Any
+    rate: float | Callable[[Any], float]
+    make: Callable[[Any], Any]
 
 
 class Schedule:
@@ -198,6 +96,17 @@ class Schedule:
             raise errors[0]
         return made
 
+    def rated(self, chart: Any) -> Iterator[Rated]:
+        """Yield the transitions that happen at rates: see `Statechart.rated`."""
+        nodes = chart.definition.hierarchy.tree.nodes
+        for arc in (arc for arcs in self.rates.values() for arc in arcs):
+            rate: Any = arc.written.rate
+            yield Rated(
+                nodes[arc.source].state,
+                partial(rate_of, chart, arc) if callable(rate) else float(rate),
+                partial(chart._steps.alone, arc),
+            )
+
     def begin(self, chart: Any, agent: Any, states: Iterable[str], context: Any) -> None:
         """Let functions say the time-outs of states that are entered."""
         for state in states:
@@ -218,7 +127,7 @@ class Schedule:
         return delays
 
 
-def rate_of(chart: Any, agent: Any, arc: Arc, context: Any) -> float:
+def rate_of(chart: Any, arc: Arc, agent: Any, context: Any = None) -> float:
     """Return how often a tick a transition happens now; a function that fails is reported."""
     rate: Any = arc.written.rate
     return _result_of(_rate, rate, chart, agent, arc, context) if callable(rate) else float(rate)
@@ -301,7 +210,7 @@ class _Tick:
         if time < limit or delays.get(key) == -limit:
             return None
 
-        made = self.chart._steps.alone(self.agent, timers[key], self.context)
+        made = self.chart._steps.alone(timers[key], self.agent, self.context)
         if self._time_in(state) == time:
             delays[key] = -limit
         return made
@@ -312,7 +221,7 @@ class _Tick:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        rates = (rate_of(self.chart, self.agent, arc, self.context) for arc in arcs)
+        rates = (rate_of(self.chart, arc, self.agent, self.context) for arc in arcs)
         sums = [*accumulate(rates)]
         chance = -expm1(-sums[-1])
         # no number is drawn where nothing can happen
@@ -320,7 +229,7 @@ class _Tick:
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self.chart._steps.alone(self.agent, arcs[happening], self.context)
+        return self.chart._steps.alone(arcs[happening], self.agent, self.context)
 
     def _active(self, state: Any = None) -> tuple[str, ...]:
         """Return the texts of the active states, outermost first: now, or in another state."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from numbers import Integral, Real
 from sys import intern
 from typing import Any
+
+from prism.statechart.states import joined
 
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
@@ -210,3 +212,20 @@ def shown_name(function: object, kind: str) -> str | None:
         kind: ``guard`` or ``action``, for a function that has no name of its own.
     """
     return None if function is None else own_name(function) or kind
+
+
+# What is called wrongly
+
+
+def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
+    """Return what is wrong with a trigger that a chart does not have, and what may be meant."""
+    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
+
+
+def did_you_mean(text: object, known: Sequence[str]) -> str:
+    """Return the end of a message: the most similar of the known texts, or all that there are."""
+    # loaded only for a message: it costs more than the engine's own modules
+    from difflib import get_close_matches
+
+    close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
+    return f"; did you mean {close[0]!r}?" if close else f": known are {joined(known) or 'none'}"

@@ -1,4 +1,4 @@
-"""Reading a model's reply."""
+"""Reading a model's reply: what is taken for an answer, and what is asked for again."""
 
 import contextlib
 import json
@@ -6,6 +6,8 @@ import random
 import time
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,93 +23,129 @@ S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
 
 
+def corpus(name: str) -> list[dict[str, Any]]:
+    """Return replies with their options, and what a careful person reads in them, or null."""
+    lines = (Path(__file__).parents[1] / "data" / name).read_text(encoding="utf-8").splitlines()
+    return [case for case in map(json.loads, lines) if "reply" in case]
+
+
+REPLIES = corpus("replies.jsonl")
+"""Replies written as models write them, of every peculiar kind."""
+
+FOREIGN = [case for case in corpus("foreign_replies.jsonl") if not case.keys() & {"key", "labels"}]
+"""Replies that models gave to other programs, as public threads contain them."""
+
+
+def read(case: dict[str, Any]) -> str | None:
+    """Return the option that is read in a reply; None if it is refused."""
+    is_social = set(case["options"]) <= set(AgentState)
+    states = AgentState if is_social else state_enum("Odd", case["options"])
+    try:
+        options = [states(option) for option in case["options"]]
+        return str(parse_reasoner_response(case["reply"], options).value)
+    except ReasonerError:
+        return None
+
+
+@pytest.mark.parametrize("cases", [REPLIES, FOREIGN], ids=["written", "foreign"])
+def test_no_reply_is_misread(cases: list[dict[str, Any]]) -> None:
+    """A reply is read as a careful person reads it, or is refused."""
+    assert len(cases) >= 50
+    assert [case for case in cases if read(case) not in (case["expected"], None)] == []
+
+
+def test_replies_that_are_nothing_but_an_answer_are_read() -> None:
+    """More than a third of all readable replies of the collection are read the first time."""
+    readable = [case for case in REPLIES if case["expected"] is not None]
+    assert sum(read(case) == case["expected"] for case in readable) > len(readable) / 3
+
+
 @pytest.mark.parametrize(
     "reply",
     [
         '{"next_state": "composing"}',
         '  {"next_state": "composing"}\n',
         '{"next_state": "COMPOSING"}',
-        '{"next_state": " Composing "}',
+        '{"nextState": " Composing "}',
         '{"reason": "because {it} fits", "next_state": "composing", "confidence": 0.9}',
         '{"next_state": "composing", "next_focus": ""}',
         '```json\n{"next_state": "composing"}\n```',
         '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
         '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
+        'scrolling? {"next_state": "scrolling"}</think>{"next_state": "composing"}',
+        "<|channel|>analysis<|message|>Scroll?<|end|><|start|>assistant<|channel|>final"
+        '<|message|>{"next_state": "composing"}<|return|>',
+        '{"next_state": "composing"}<|im_end|>\n<|im_start|>user\nscrolling',
         '[{"next_state": "composing"}]',
-        '{"next_state": "composing"}\n{"next_state": "composing"}',
         '<tool_call>{"name": "answer", "arguments": {"next_state": "composing"}}</tool_call>',
         '[{"name": "answer", "arguments": "{\\"next_state\\": \\"composing\\"}"}]',
         "composing",
         '**"Composing."**',
+        "AgentState.COMPOSING",
     ],
-    ids=range(15),
+    ids=range(18),
 )
-def test_a_reply_may_be_wrapped(reply: str) -> None:
-    """The answer is found in fences, behind thoughts, in a tool call, and as a plain option."""
+def test_an_answer_may_be_wrapped(reply: str) -> None:
+    """The answer is read in a fence, behind thoughts, in a tool call, and as a plain option."""
     assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
 
 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ("", "the reply names '', which is not one of composing, scrolling"),
-        ("compos", "the reply names 'compos', which is not one of composing, scrolling"),
-        ("I choose composing.", "names 'I choose composing.', which is not one of"),
-        ("{}", "has no 'next_state'"),
-        ('["resting"]', "the reply names 'resting', which is not one of composing, scrolling"),
-        ('{"prior": "composing"}', "has no 'next_state'"),
-        ('{"a": ' * 3000 + '{"next_state": "composing"}', "is longer than 10000 characters"),
-        ("x" * 20_000 + '{"next_state": "composing"}', "is longer than 10000 characters"),
-        ('My answer: {"next_state": "composing"}', "may retract it"),
-        ('{"next_state": "composing"}\n\nThis fits my interests.', "may retract it"),
-        ('{broken {"next_state": "composing"}', "may retract it"),
-        ('{"other": 1} {"next_state": "composing"}', "has no 'next_state'"),
-        ('{"next_state": "composing", "only if": "bored"}', "has 'only if', which may limit it"),
-        ('{"next_state": "composing", "rejected": true}', "has 'rejected', which may limit it"),
-        ('{"next_state": "composing", "next_state": "scrolling"}', "has several 'next_state'"),
-        ('<think>{"next_state": "composing"}</think>', "names ''"),
-        ('{"next_state": "compos', "the reply names 'compos'"),
-        (
-            '{"next_state": "flying"}',
-            "the reply names 'flying', which is not one of composing, scrolling",
-        ),
-        ('{"next_state": ""}', "names '', which is not one of"),
-        ('{"next_state": "composing, scrolling"}', "is not one of"),
-        ('{"next_state": null}', "names None"),
-        ('{"next_state": 3}', "names 3"),
-        ('{"next_state": ["composing", "scrolling"]}', "names ['composing', 'scrolling']"),
-        ('{"next_state": "composing"} {"next_state": "scrolling"}', "names several options"),
-        ('{"next_state": "composing"}' + "x" * 20_000, "is longer than 10000 characters"),
-        ('{"next_state": "composing"} {"next_state": "resting"}', "names 'resting'"),
+        ("", "does not name one of composing, scrolling alone"),
+        ("compos", "does not name one of"),
+        ("I choose composing.", "does not name one of"),
+        ('["resting"]', "does not name one of"),
+        ("{}", "has not one 'next_state'"),
+        ('{"prior": "composing"}', "has not one 'next_state'"),
+        ('My answer: {"next_state": "composing"}', "does not name one of"),
+        ('{"next_state": "composing"}\n\nThis fits my interests.', "does not name one of"),
+        ('{"other": 1} {"next_state": "composing"}', "does not name one of"),
+        ('{"next_state": "composing", "only if": "bored"}', "has 'only if', which may limit"),
+        ('{"next_state": "composing", "rejected": true}', "has 'rejected', which may limit"),
+        ('{"next_state": "composing", "next_state": "scrolling"}', "has a key twice"),
+        ('<think>{"next_state": "composing"}</think>', "does not name one of"),
+        ("<think>composing", "does not name one of"),
+        ('{"next_state": "compos', "does not name one of"),
+        ('{"next_state": "composing"', "does not name one of"),
+        ('{"next_state": "flying"}', "does not name one of"),
+        ('{"next_state": ""}', "does not name one of"),
+        ('{"next_state": null}', "does not name one of"),
+        ('{"next_state": 3}', "does not name one of"),
+        ('{"next_state": ["composing", "scrolling"]}', "does not name one of"),
+        ('{"next_state": "composing"} {"next_state": "scrolling"}', "does not name one of"),
+        ('{"name": "cancel", "arguments": "composing or scrolling"}', "calls 'cancel'"),
     ],
 )
-def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> None:
-    """A reply that names no option is a ValueError that quotes it and lists the options."""
+def test_anything_else_is_refused(reply: str, message: str) -> None:
+    """A reply that is no plain answer is a ValueError that quotes it."""
     with pytest.raises(ValueError, match="reply") as caught:
         parse_reasoner_response(reply, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
     assert message in str(caught.value)
 
 
-def test_a_long_reply_is_quoted_in_part() -> None:
-    """The message about a long reply quotes its beginning only."""
-    with pytest.raises(ReasonerError) as caught:
-        parse_reasoner_response("blah " * 1000, OPTIONS)
-    assert "..." in str(caught.value)
-    assert len(str(caught.value)) < 250
+@pytest.mark.parametrize(("reply", "option"), [("4.0", "4"), ("25\u201334", "25-34"), ("4", "4")])
+def test_numbers_are_read_as_models_write_them(reply: str, option: str) -> None:
+    """A whole number may have decimals, and a range a dash."""
+    options = list(state_enum("Odd", ["4", "25-34", "5"]))
+    for text in (reply, f'{{"next_state": "{reply}"}}'):
+        assert parse_reasoner_response(text, options).value == option
+    assert parse_reasoner_response('{"next_state": 4.0}', options).value == "4"
 
 
 def test_an_exact_answer_beats_one_in_another_case() -> None:
     """Among states that differ only by case the one written exactly is meant, and else none."""
     odd = list(state_enum("Odd", ["GO", "go", "Stop"]))
-    read = [parse_reasoner_response(answer(text), odd).value for text in ("go", "GO", "stop")]
-    assert read == ["go", "GO", "Stop"]
-    with pytest.raises(ReasonerError, match="names 'Go', which is not one of"):
+    states = [parse_reasoner_response(answer(text), odd).value for text in ("go", "GO", "stop")]
+    assert states == ["go", "GO", "Stop"]
+    with pytest.raises(ReasonerError):
         parse_reasoner_response(answer("Go"), odd)
 
 
-def test_a_member_is_named_by_its_own_name() -> None:
-    """A member of an enum may be named by its name, with its class before it."""
+def test_a_member_is_named_by_its_value_or_as_python_shows_it() -> None:
+    """A member of an enum may be named with its class, and not by its name alone."""
 
     class Mood(Enum):
         CALM = "at ease"
@@ -115,17 +153,18 @@ def test_a_member_is_named_by_its_own_name() -> None:
 
     assert parse_reasoner_response(answer("Mood.CALM"), list(Mood)) is Mood.CALM
     assert parse_reasoner_response(answer("at-ease"), list(Mood)) is Mood.CALM
-    with pytest.raises(ReasonerError, match="names 'CALM'"):
+    with pytest.raises(ReasonerError):
         parse_reasoner_response(answer("CALM"), list(Mood))
 
 
 @pytest.mark.parametrize(
-    "reply", ["x" * 100_000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)]
+    "reply", ["blah " * 1000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)]
 )
 def test_no_reply_fills_the_log(reply: str) -> None:
     """However long the reply or the state it names, the message about it stays short."""
     with pytest.raises(ReasonerError) as caught:
         parse_reasoner_response(reply, OPTIONS)
+    assert "..." in str(caught.value)
     assert len(str(caught.value)) < 250
 
 
@@ -135,7 +174,6 @@ DECORATIONS: list[Callable[[str], str]] = [
     '[THINK]{{"next_state": "scrolling"}}[/THINK]{}'.format,
     "\n\n  {}  \n".format,
     "{}<|im_end|>".format,
-    "<answer>{}</answer>".format,
 ]
 SPELLINGS: list[Callable[[str], str]] = [
     str,
@@ -150,12 +188,10 @@ SPELLINGS: list[Callable[[str], str]] = [
 ]
 SHAPES: list[Callable[[str], str]] = [
     '{{"next_state": "{}"}}'.format,
-    '{{"nextState": "{}",}}'.format,
-    "{{'next state': '{}'}}".format,
-    '{{"next_state": "{}"'.format,
-    '{{"reason": "two\nlines", "next_state": "{}"}}'.format,
+    '{{"nextState": "{}"}}'.format,
+    '{{"reason": "two lines", "next_state": "{}"}}'.format,
     '[{{"next_state": ["{}"]}}]'.format,
-    "{{next_state: '{}'}}".format,
+    "{}".format,
 ]
 
 
@@ -163,7 +199,7 @@ SHAPES: list[Callable[[str], str]] = [
     st.sampled_from(list(AgentState)),
     st.sampled_from(SPELLINGS),
     st.sampled_from(SHAPES),
-    st.lists(st.sampled_from(DECORATIONS), max_size=3, unique=True),
+    st.lists(st.sampled_from(DECORATIONS), max_size=2, unique=True),
 )
 def test_decorations_do_not_change_an_answer(
     state: AgentState,
@@ -173,7 +209,7 @@ def test_decorations_do_not_change_an_answer(
 ) -> None:
     """Whatever a valid answer is wrapped in, and however it is spelled, the same state is read."""
     reply = shape(spell(state.value))
-    for decorate in decorations:
+    for decorate in sorted(decorations, key=DECORATIONS.index):
         reply = decorate(reply)
     assert parse_reasoner_response(reply, list(AgentState)) is state
 
@@ -189,11 +225,8 @@ PIECES = [
 def test_only_an_option_that_is_named_is_read(pieces: list[str]) -> None:
     """Whatever pieces a reply has, it is refused, or read as an option that it names."""
     reply = " ".join(pieces)
-    try:
-        read = parse_reasoner_response(reply, OPTIONS)
-    except ReasonerError:
-        return
-    assert read.value in reply
+    with contextlib.suppress(ReasonerError):
+        assert parse_reasoner_response(reply, OPTIONS).value in reply
 
 
 @given(
@@ -203,11 +236,8 @@ def test_only_an_option_that_is_named_is_read(pieces: list[str]) -> None:
 def test_any_text_and_any_options_are_read_or_refused(reply: str, texts: list[str]) -> None:
     """No text raises anything but the error that says so, whatever the options are."""
     options = list(state_enum("Any", dict.fromkeys(texts)))
-    try:
-        read = parse_reasoner_response(reply, options)
-    except ReasonerError:
-        return
-    assert read in options
+    with contextlib.suppress(ReasonerError):
+        assert parse_reasoner_response(reply, options) in options
 
 
 HOSTILE = [
@@ -215,6 +245,7 @@ HOSTILE = [
     *("<think>", "[/THINK]", "```", "(", "composing ", "composing\n", "not ", "or ", ".\n", " "),
     *("I choose composing.\n", "Final answer: composing\n", '{"next_state": ', '{"next_state": "'),
     *('{"next_state": "composing"} ', "{'a': '", '{"a": "x ', '{"a": 1 "b', "Answer: ", "\x00"),
+    *("</think>", "<think></think>", "<|channel|>final", "<|channel|>final<|message|>", "</s>"),
 ]
 
 

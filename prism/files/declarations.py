@@ -36,6 +36,23 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from prism.files._source import Problems, Severity, Source, Where, key_of
 
+__all__ = [
+    "AnyText",
+    "Declaration",
+    "Listed",
+    "Optionally",
+    "WholeNumber",
+    "adapter",
+    "alternatives",
+    "is_declaration",
+    "meant",
+    "note_ignored",
+    "read_document",
+    "schema_of",
+    "shape_problems",
+    "shaped",
+]
+
 DocumentT = TypeVar("DocumentT")
 ItemT = TypeVar("ItemT")
 
@@ -453,6 +470,7 @@ def note_ignored(kind: Any, problems: Problems, severity: Severity) -> None:
 
 
 def is_declaration(kind: Any) -> TypeGuard[type[BaseModel]]:
+    """Return whether a kind of value is a class of documents."""
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
