@@ -158,6 +158,7 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema:
 
     connection.execute(f"delete from {schema}.lines where event is null")
     begin = _last_run(connection, schema, damage)
+    damage = [each for each in damage if each.line is None or each.line >= begin]
     connection.execute(f"delete from {schema}.lines where line < ?", [begin])
     connection.execute(f"create table {schema}.damage (kind varchar, line bigint, message varchar)")
     if damage:

@@ -370,15 +370,15 @@ group by all order by e.run, count desc, line;
 -- The measures of a world at the end of each round, and the treatments applied in it.
 create view measures as
 with long as (
-    select run, line, round, unnest(entries(measures), recursive := true)
+    select run, line, round, unnest(entries(measures), recursive := true),
+           generate_subscripts(entries(measures), 1) as place
     from events where event = 'round.ended' and measures is not null
 )
 select run, round, "key" as measure,
        if(isfinite(try_cast(value as double)) and json_type(value) <> 'VARCHAR',
           try_cast(value as double), if(json_type(value) = 'BOOLEAN', (value = 'true')::int, null))
        as value
-from (select *, min(line) over (partition by run, "key") as first,
-             row_number() over (partition by run, line) as place from long)
+from (select *, min(line) over (partition by run, "key") as first from long)
 order by run, first, min(place) over (partition by run, "key"), measure, round;
 
 create view treatments as
@@ -391,12 +391,13 @@ select run, round, kind, measure, if(what = 'agent', "key", null) as agent_id,
        if(what = 'quantile', try_cast("key" as double), null) as quantile,
        if(isfinite(try_cast(value as double)), try_cast(value as double), null) as value
 from (
-    select run, line, round, kind, measure, what, unnest(entries(measured), recursive := true)
+    select run, line, round, kind, measure, what, unnest(entries(measured), recursive := true),
+           generate_subscripts(entries(measured), 1) as place
     from (select *, 'agent' as what, "values" as measured from events
           where event = 'agents.measured'
           union all select *, 'quantile', quantiles from events
           where event = 'agents.measured' and quantiles is not null))
-order by run, line, what;
+order by run, line, what, place;
 
 -- The events that a world logged itself, by round.
 create view world as

@@ -191,6 +191,9 @@ def diff(
     from prism.science._rerun import differences
 
     opened = _opened([run, other])
+    if len(opened.runs) < 2:
+        lost = next(each for each in opened.notes if each.kind in ("unreadable", "empty"))
+        raise InputError(lost.message, path=lost.path, line=lost.line)
     print_notes(opened)
     parted = differences(opened)
     tell_difference(run, parted)

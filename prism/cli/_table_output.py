@@ -109,12 +109,14 @@ def write(
     with opened_output(out, reads) as file:
         if not hasattr(table, "write_ndjson"):
             _copy(cast("DuckDBPyRelation", table), as_format, file)
-        elif as_format is TableFormat.CSV:
-            _write_csv(table, file)
+            return
+        frame = cast("pl.DataFrame", table)
+        if as_format is TableFormat.CSV:
+            _write_csv(frame, file)
         elif as_format is TableFormat.JSON:
-            _write_json(table, file)
+            _write_json(frame, file)
         else:
-            _write_parquet(table, file)
+            _write_parquet(frame, file)
 
 
 def _copy(table: DuckDBPyRelation, as_format: TableFormat, file: IO[bytes]) -> None:

@@ -118,7 +118,7 @@ _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisio
 
 
 def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
-    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
+    """Return the table ``run_measures`` of a run, by round and, in the last row, overall.
 
     The process that carried out the run computes it once, and keeps it beside the runs.
 
@@ -143,7 +143,7 @@ def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
 
 
 def measure_log(run: Path) -> list[Mapping[str, Any]]:
-    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
+    """Return the table ``run_measures`` of a run, by round and, in the last row, overall.
 
     Args:
         run: Its folder.

@@ -52,7 +52,7 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
 
     close = meant(name, (*known, *in_logs))
     guess = "" if close is None else f" (did you mean {close!r}?)"
-    others = ", and those of prism.analysis.run_measures" if in_logs else ""
+    others = ", and those of prism log run_measures" if in_logs else ""
 
     listed = ", ".join([*known, *of_agents])
     return f"{name!r} is not a measure of the runs{guess}; there are {listed}{others}"

@@ -31,7 +31,7 @@ def preset_runs(
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row per seed: ``seed``, then the measures of `prism.analysis.run_measures`.
+        A row per seed: ``seed``, then the measures of the table ``run_measures``.
 
     Raises:
         FieldValueError: If no plan fits a preset of that name.
