@@ -50,6 +50,7 @@ class TextCall:
         occasion: Number of the occasion, if one agent is asked the same under the same key more
             than once. A model that samples draws a separate text for each; at temperature 0 all are
             equal. In a world, it is the tick.
+        reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
 
     Raises:
         FieldValueError: If ``most_requests`` is below 1.
@@ -65,10 +66,11 @@ class TextCall:
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
     occasion: int = 0
+    reply_tokens: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""
-        require_positive(most_requests=self.most_requests)
+        require_positive(most_requests=self.most_requests, reply_tokens=self.reply_tokens)
 
     @property
     def agent_id(self) -> str:

@@ -173,6 +173,8 @@ _LEAST_TOKENS = 512
 
 def _most_tokens(call: TextCall) -> int:
     """Return the tokens that a reply may have: one for each character that is asked for."""
+    if call.reply_tokens is not None:
+        return call.reply_tokens
     members = (call.schema or {}).get("properties", {})
     length = members.get("text", {}).get("maxLength") if len(members) == 1 else None
     return _MOST_TOKENS if length is None else max(_LEAST_TOKENS, length)
