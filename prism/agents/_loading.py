@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,29 +14,27 @@ from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
 from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.agents.tables import attributes_of, ids_of, note_left_out, read_table, unique_names
+from prism.agents.words import keywords_of
 from prism.errors import InputError
 from prism.files import Record, read_json_lines, reading
 
 _SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
+_NAMES = ("name", "realname")
+_INTERESTS = ("interests", "interested_topics", "tags")
+# of OASIS (Reddit, Twitter), of CrewAI, of prism and character cards
+_PERSONAS = (
+    ("persona",),
+    ("user_char",),
+    ("bio",),
+    ("role", "goal", "backstory"),
+    ("description", "personality", "scenario"),
+)
+_TEXTS = ("bio", "description", *(column for columns in _PERSONAS for column in columns))
 _COLUMNS = (
     *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
-    # of OASIS, Reddit and Twitter
-    *("username", "realname", "interested_topics", "persona", "bio"),
-    *("user_char", "description", "following_agentid_list", "previous_tweets"),
+    *("username", "following_agentid_list", "previous_tweets", *_NAMES, *_INTERESTS, *_TEXTS),
 )
 _POST = ("post_id", "author_id", "text", "topics")
-
-_MOST_KEYWORDS = 5
-_KEYWORD = re.compile(r"[^\W\d_]{5,}")
-_COMMON_TEXT = """
-about after again against although always among another around because before being between
-character could current doing during every first follow friend great heart having https interested
-known makes making might never often other others people person please really seems share should
-since small someone something sometimes still tends their there these thing things those though
-through today tweets twitter under until users usually where which while whose within without
-world would years yourself
-"""
-_COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
 def load_population(
@@ -55,14 +52,16 @@ def load_population(
     An unknown key is refused in prism's own format, where it is probably misspelt. The formats of
     OASIS have many columns, so prism notes once which it ignores, on the standard library's logger
     ``prism.agents``. In these formats, the row (counted from 0) is appended to a repeated user
-    name: ``ann#7``. The interests of a Twitter user are the five most frequent long words.
+    name: ``ann#7``. The interests of an agent without any are the five most frequent long words of
+    its persona and its earlier posts.
 
     Args:
-        path: ``.jsonl``: prism's own format, one object per line with ``agent_id``, ``interests``
-            and, if known, ``name``, ``personality``, ``archetype``, ``following``,
+        path: ``.jsonl``: prism's own format, one object per line with ``agent_id`` and, if known,
+            ``name``, ``interests``, ``personality``, ``archetype``, ``following``,
             ``engagement_threshold``, ``timeout_threshold`` and ``max_history_depth``. ``.json``:
-            Reddit personas of OASIS (camel-ai/oasis), one array. ``.csv``: a Twitter population of
-            OASIS with its follow graph.
+            Reddit personas of OASIS (camel-ai/oasis) or MiroFish, one array; a mapping of names to
+            such objects or to descriptions; or a character card. ``.yaml``: such a mapping.
+            ``.csv``: a Twitter population of OASIS, with its follow graph if it has one.
         seed: Seed for drawing archetypes.
         keep: Fields or columns to keep as ``attributes`` of agents. A column of a CSV file gives
             numbers if all its cells are numbers, truth values if all are true or false, and texts
@@ -73,8 +72,8 @@ def load_population(
         The agents in the file's order, with their earlier posts if the file has any.
 
     Raises:
-        InputError: If the file is missing, empty, malformed or not one of the three kinds, lacks a
-            field to keep, or has two agents with one id in prism's own format. The message names
+        InputError: If the file is missing, empty, malformed or of another kind, lacks a field
+            to keep, or has two agents with one id in prism's own format. The message names
             file, line and field.
     """
     path, kept = Path(path), list(dict.fromkeys(keep))
@@ -122,9 +121,9 @@ def _agent(
 
     agent = SocialAgent(
         agent_id,
-        name=_text(record, "name", "realname"),
+        name=next(filter(None, _texts(record, _NAMES)), ""),
         interests=_interests(record, tweets),
-        personality=_text(record, "personality", "persona", "bio", "user_char", "description"),
+        personality=_persona(record),
         archetype=archetype or archetype_for(agent_id, seed, archetypes),
     )
     for setting in _SETTINGS:
@@ -167,21 +166,35 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
     return posts
 
 
-def _text(record: Record, *columns: str) -> str:
-    """Return the first text of some columns that is not empty, if there is one."""
-    return next(filter(None, (record.text(column, "") for column in columns)), "")
+def _texts(record: Record, columns: Iterable[str]) -> list[str]:
+    """Return the texts of some columns, without empty ones."""
+    return [text for column in columns if (text := record.text(column, "")).strip()]
+
+
+def _persona(record: Record) -> str:
+    """Return what a file says about an agent: the texts of the first columns that have any."""
+    for columns in _PERSONAS:
+        if texts := _texts(record, columns):
+            return "\n".join(text.rstrip("\n") for text in texts)
+
+    return ""
 
 
 def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
-    """Return an agent's interests; of a Twitter file its most frequent words, as it has none."""
-    if "user_char" not in record.fields:
-        column = "interests" if "agent_id" in record.fields else "interested_topics"
-        return record.texts(column, least=1)
+    """Return an agent's interests, or the most frequent words of its texts if it has none."""
+    listed = [topic for column in _INTERESTS for topic in _topics(record, column)]
+    return listed or keywords_of("\n".join((*_texts(record, dict.fromkeys(_TEXTS)), *tweets)))
 
-    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
-    words = _KEYWORD.findall(said.casefold())
-    counts = Counter(word for word in words if word not in _COMMON_WORDS)
-    return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
+
+def _topics(record: Record, column: str) -> list[str]:
+    """Return a list of topics; a cell of a CSV file has it as in Python, or with commas."""
+    cell = record.fields.get(column)
+    if not isinstance(cell, str) or record.path.suffix.lower() != ".csv":
+        return record.texts(column)
+    if cell.lstrip().startswith("["):
+        return _list_in(record, column, str)
+
+    return [topic for each in re.split("[,;]", record.text(column)) if (topic := each.strip())]
 
 
 def _followed(record: Record, ids: Sequence[str]) -> list[str]:

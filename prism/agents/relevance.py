@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
 from typing import Any
 
+from prism.agents.words import telling_words
 from prism.errors import FieldTypeError, FieldValueError
-
-_WORD = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class Terms:
 
     Args:
         topics: Whole topics, such as ``"culture & society"``.
-        words: Single words of three letters or more.
+        words: Single words of three letters or more; of scripts without spaces, pairs of letters.
     """
 
     topics: frozenset[str]
@@ -36,7 +34,7 @@ def terms_of(topics: Iterable[str], text: str = "") -> Terms:
 def _terms(topics: tuple[str, ...], text: str) -> Terms:
     """Return the terms, which posts from one template share, as agents of like interests do."""
     names = [topic.casefold().strip() for topic in topics]
-    return Terms(frozenset(names), frozenset(_WORD.findall(" ".join((*names, text.casefold())))))
+    return Terms(frozenset(names), telling_words(" ".join((*names, text))))
 
 
 def relevance(interests: Terms, context: Any) -> float:

@@ -1,9 +1,10 @@
-"""Tables of agents, one for each row: their columns, their names and what is kept of them."""
+"""Files of agents: one record for each, their columns, their names and what is kept of them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
@@ -12,31 +13,35 @@ from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
 from prism.files import Record, parse_json, read_json_array, read_json_lines
 from prism.files._records import MOST_NUMBER, read_csv
+from prism.files._source import Source
 
 _logger = logging.getLogger("prism.agents")
 
 
 def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
-    """Read a table: CSV, JSON Lines, or a JSON array of objects, by the end of its name.
+    """Read a file of agents, by the end of its name.
 
     Args:
-        path: The file.
+        path: The file: CSV, JSON Lines, a JSON array of objects, or a mapping of names to agents or
+            their descriptions, in JSON or YAML. A character card, or a list of them, is read too.
         keep: The columns to keep.
 
     Raises:
-        InputError: If it cannot be read, has no rows, or lacks a column to keep.
+        InputError: If it cannot be read, has no agents, or lacks a column to keep.
     """
-    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
+    readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
-        ".json": read_json_array,
+        ".json": _read_json,
         ".csv": read_csv,
+        ".yaml": _read_mapping,
+        ".yml": _read_mapping,
     }
     read = readers.get(path.suffix.lower())
     if read is None:
         problem = f"must end in one of {', '.join(readers)}, got {path.suffix!r}"
         raise InputError(problem, path=path)
 
-    records = list(read(path))
+    records = [_card(record) for record in read(path)]
     if not records:
         raise InputError("holds no agents", path=path)
 
@@ -47,6 +52,53 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
             raise InputError(f"names {name!r}, but {path} has only {listing}", field="keep")
 
     return records
+
+
+def _read_json(path: Path) -> Iterable[Record]:
+    with path.open(encoding="utf-8-sig") as file:
+        first = next(filter(None, map(str.strip, file)), "")
+
+    return _read_mapping(path) if first.startswith("{") else read_json_array(path)
+
+
+def _read_mapping(path: Path) -> list[Record]:
+    """Return the agents of a mapping of names, or the one of a character card."""
+    source = Source.read(path)
+    agents = source.value
+    if not isinstance(agents, dict):
+        raise source.error("must be a mapping of names to agents, or a JSON array of objects")
+    if any(isinstance(agents.get(key), str) for key in ("spec", "first_mes")):
+        return [Record(path, 1, agents)]
+
+    records = []
+    for name, agent in agents.items():
+        fields = {"persona": agent} if isinstance(agent, str) else agent
+        if not isinstance(fields, dict):
+            raise source.error("must be an object or a description of the agent", (name,))
+        records.append(Record(path, source.line_of((name,)), {"agent_id": name, **fields}))
+
+    return records
+
+
+def _card(record: Record) -> Record:
+    """Return a character card as a record of its fields, with names in place of its macros."""
+    fields = record.fields
+    if "spec" in fields and isinstance(fields.get("data"), dict):
+        fields = fields["data"]
+    elif "first_mes" not in fields:
+        return record
+
+    names = {"char": Record(record.path, record.line, fields).text("name"), "user": "the user"}
+    filled = {
+        key: _MACRO.sub(lambda macro: names[macro[1].lower()], value)
+        if isinstance(value, str)
+        else value
+        for key, value in fields.items()
+    }
+    return Record(record.path, record.line, filled)
+
+
+_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
@@ -132,7 +184,9 @@ def told_apart(names: Sequence[str]) -> list[str]:
 
 
 def ids_of(records: Sequence[Record]) -> list[str]:
-    """Return the id of each agent: its ``agent_id``, or its ``username`` made unique by the row.
+    """Return the id of each agent: its ``agent_id``, or its user name, made unique by the row.
+
+    Agents without a ``username`` have their ``name``.
 
     Raises:
         InputError: If it has none, or two agents have one ``agent_id``.
@@ -140,12 +194,16 @@ def ids_of(records: Sequence[Record]) -> list[str]:
     if any("agent_id" in record.fields for record in records):
         return unique_names(records, "agent_id")
 
-    names = [record.text("username") for record in records]
+    names = [record.text(_name_column(record)) for record in records]
     ids = told_apart(names)
     if renamed := [told for told, name in zip(ids, names, strict=True) if told != name]:
         _note(records, "repeated user names are told apart by their row", renamed)
 
     return ids
+
+
+def _name_column(record: Record) -> str:
+    return "name" if "name" in record.fields and "username" not in record.fields else "username"
 
 
 def note_left_out(records: Sequence[Record], used: Collection[str]) -> None:

@@ -90,17 +90,15 @@ class Record:
 
         return value
 
-    def texts(self, field: str, *, least: int = 0) -> list[str]:
-        """Return a list of texts with a minimum number of entries.
+    def texts(self, field: str) -> list[str]:
+        """Return a list of texts, which is empty if the field is missing.
 
         Raises:
-            InputError: If it has fewer, or an entry is blank or not a text.
+            InputError: If it is no list, or an entry is blank or not a text.
         """
         value = self.fields.get(field)
-        if value is None and least == 0:
-            return []
         if value is None:
-            raise self.wrong(field, "is missing")
+            return []
 
         is_list_of_texts = isinstance(value, list) and all(
             isinstance(item, str) and item.strip() for item in value
@@ -109,9 +107,6 @@ class Record:
             raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
 
         self.require_writable(field, value)
-        if len(value) < least:
-            raise self.wrong(field, f"must have at least {least} entry, got an empty list")
-
         return list(value)
 
     def require_writable(self, field: str, texts: Iterable[str]) -> None:

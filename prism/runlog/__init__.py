@@ -1,4 +1,4 @@
-"""The run as a log: writing it, replaying it, and the simulated clock."""
+"""The run as a log: writing it, the simulated clock, and the prompts of an application's loop."""
 
 from typing import TYPE_CHECKING
 
@@ -7,15 +7,12 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:
     from prism.runlog._configuration import configure
     from prism.runlog._prompts import PromptLog, read_prompts
-    from prism.runlog._replay import ReplayReasoner, ReplayWriter
     from prism.runlog._writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "PromptLog",
-    "ReplayReasoner",
-    "ReplayWriter",
     "RunLog",
     "SimulatedClock",
     "configure",

@@ -12,10 +12,11 @@ from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
 from threading import RLock
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import orjson
 
+from prism.errors import ReplayError
 from prism.files._durable import lock
 
 if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
@@ -128,23 +129,23 @@ class SimulatedClock:
 
     def begin_round(self, number: int) -> None:
         """Begin a round. The time does not change before its first tick."""
-        self._show(Moment(self.moment.time, number))
+        self.show(Moment(self.moment.time, number))
 
     def advance(self) -> None:
         """Advance by one tick."""
         now = self.moment
         later = now.time + timedelta(seconds=self.seconds_per_tick)
-        self._show(Moment(later, now.round, now.tick + 1))
+        self.show(Moment(later, now.round, now.tick + 1))
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:
         """Show another instant inside the block, to log events that belong to it."""
         now = self.moment
-        self._show(moment)
+        self.show(moment)
         try:
             yield
         finally:
-            self._show(now)
+            self.show(now)
 
     @contextmanager
     def bound(self) -> Iterator[None]:
@@ -152,7 +153,7 @@ class SimulatedClock:
         context = _structlog_context()
         before = {} if context is None else context.get_contextvars()
         self._is_bound = True
-        self._show(self.moment)
+        self.show(self.moment)
 
         try:
             yield
@@ -163,7 +164,8 @@ class SimulatedClock:
                 context.unbind_contextvars(*_PLACE)
                 context.bind_contextvars(**{key: before[key] for key in _PLACE if key in before})
 
-    def _show(self, moment: Moment) -> None:
+    def show(self, moment: Moment) -> None:
+        """Go to another instant."""
         self.moment = moment
         context = _structlog_context() if self._is_bound else None
         if context is not None:
@@ -208,6 +210,9 @@ class RunLog:
         clock: The simulated clock; None for real time.
         keep: Continue an existing log after this many bytes; the rest is cut off. A function is
             called once the log is locked against other processes.
+        compared: A log that must have the same lines, as far as it goes. If it is this file, its
+            lines are not written again.
+        at_once: Whether each line is passed to the operating system at once, as without a clock.
 
     Raises:
         FileExistsError: If the file exists, since a log is never overwritten.
@@ -223,6 +228,8 @@ class RunLog:
         clock: SimulatedClock | None = None,
         *,
         keep: Keep | None = None,
+        compared: Path | None = None,
+        at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
@@ -237,11 +244,15 @@ class RunLog:
                 kept = keep() if callable(keep) else keep
                 self._file.truncate(kept)
                 self._file.seek(kept)
+            if compared is not None:
+                self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path))
         except BaseException:
             self._file.close()
             raise
 
         self._write = self._file.write if clock is not None else self._write_at_once
+        if clock is not None and at_once:
+            self._write = self._write_and_flush
         self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
@@ -287,6 +298,10 @@ class RunLog:
                 line = self._opening() + line
             self._file.write(line)
             self._file.flush()
+
+    def _write_and_flush(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
 
     def _opening(self) -> bytes:
         """Return the lines with which the log goes on in an empty file."""
@@ -385,6 +400,70 @@ def is_being_written(path: Path) -> bool | None:
             return None
 
     return False
+
+
+class _ComparedFile:
+    """A log that is written again, whose lines are compared with those of another.
+
+    Args:
+        file: The log.
+        other: The other log, which may be the same file.
+        path: The path of the log.
+    """
+
+    def __init__(self, file: BinaryIO, other: Path, path: Path) -> None:
+        self._file, self._other = file, other
+        self._lines: BinaryIO | None = other.open("rb", _BUFFER_BYTES)
+        self._is_same = other.exists() and path.exists() and other.samefile(path)
+        self._number = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, line: bytes) -> int:
+        """Write a line, or find it there.
+
+        Raises:
+            ReplayError: If the other log has another line; the message names both.
+        """
+        if self._lines is not None:
+            self._number += 1
+            there = self._lines.read(len(line))
+            if there == line:
+                return len(line) if self._is_same else self._file.write(line)
+            if there:
+                rest = there + self._lines.readline() if b"\n" not in there else there
+                raise ReplayError(_difference(self._other, self._number, rest, line))
+            self._lines.close()
+            self._lines = None
+        return self._file.write(line)
+
+    def close(self) -> None:
+        """Close both."""
+        if self._lines is not None:
+            self._lines.close()
+        self._file.close()
+
+
+def _difference(path: Path, number: int, there: bytes, came: bytes) -> str:
+    """Return the message about the first line that differs from another log."""
+    try:
+        event = orjson.loads(came)
+    except orjson.JSONDecodeError:
+        event = {}
+    names = ("round", "tick", "agent_id")
+    where = ", ".join(f"{name} {event[name]}" for name in names if name in event)
+    return (
+        f"{path}: line {number} differs ({where}): the run does not do the same as before\n"
+        f"  the log has  {_shown(there)}\n  the run wrote  {_shown(came)}"
+    )
+
+
+def _shown(line: bytes) -> str:
+    return line.split(b"\n")[0].decode("utf-8", "replace")[:_MOST_SHOWN]
+
+
+_MOST_SHOWN = 400
 
 
 class _RealTime:

@@ -41,7 +41,7 @@ _CONFIG_KINDS: Kinds = {
 REASONER_KINDS: Mapping[str, Kinds] = {
     **dict.fromkeys(get_args(Server), _CONFIG_KINDS),
     "client": {**_CONFIG_KINDS, "client": str},
-    "replay": {"replay": str, "then": dict},
+    "replay": {"replay": str, "then": dict, "whole": bool},
 }
 """Keys of each kind of reasoner, besides ``reasoner`` itself."""
 
@@ -78,7 +78,7 @@ def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
     """Read a replay, and what decides where the log does not."""
     run, then = Path(config["replay"]), config.get("then")
     if then is None:
-        return ReplayOptions(run)
+        return ReplayOptions(run, is_whole=config.get("whole", False))
     try:
         by, model = then["by"], read_decider(then["model"]) if "model" in then else None
     except (TypeError, KeyError):
@@ -155,26 +155,6 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(error.problem, path=path, field=error.field) from None
-
-
-def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Path) -> None:
-    """Refuse to continue with files that have changed.
-
-    Args:
-        began: Digests of the files that the run read when it began, by their names.
-        now: Digests of the files that it would read now.
-        path: The run's summary, for messages.
-
-    Raises:
-        InputError: At the first file whose digest differs, or that was not read then.
-    """
-    for name, found in now.items():
-        if began.get(name) != found:
-            problem = (
-                f"has changed since the run in {path.parent} began: restore it, or begin a new "
-                "run in another folder"
-            )
-            raise InputError(problem, path=name)
 
 
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:

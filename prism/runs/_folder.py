@@ -1,4 +1,4 @@
-"""The folder of a run: its log, its summary, and its checkpoints until it is complete."""
+"""The folder of a run: ``run.json``, the journal of answers, and the log."""
 
 from __future__ import annotations
 
@@ -7,29 +7,24 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copyfileobj, rmtree
+from shutil import rmtree
 from typing import Any, Self
 
-import orjson
-
 from prism._version import __version__
-from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
+from prism.errors import InputError, PrismError
 from prism.files import parse_json
-from prism.files._durable import make_folder, replacing, write_durably
+from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._prompts import PROMPTS_NAME, PromptLog, read_prompts
-from prism.runlog._reader import LOG_NAME, LOG_NAMES, read_blocks
-from prism.runlog._recorded import UnfinishedAnswers
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._runnable import Runnable
+from prism.runs._journal import JOURNAL_NAME, Journal
 from prism.telemetry.events import SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
-ASIDE_NAME = f"damaged_{LOG_NAME}"
 RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
+_MEMORIES = ("memory.json", "memory_before.json")
 _MOST_NAMED = 3
 
 _RESULTS = "results"
@@ -41,9 +36,9 @@ class RunFolder:
     """The folder of one run, from which it is resumed and which no other run overwrites.
 
     ``run.json`` describes the run from the beginning (``config``), and has its results at the end
-    (``results``). A run has begun once that file exists; a folder without it holds at most an empty
-    log. The log is the folder's lock: the process that writes the run locks it before it looks at
-    the folder, until the end.
+    (``results``). ``answers.jsonl`` is the journal. ``events.jsonl`` is the log, which is also the
+    folder's lock: the process that writes the run locks it until the end. A resumed run writes the
+    log again from its beginning, and is compared with what is there.
 
     Args:
         path: The folder.
@@ -51,24 +46,17 @@ class RunFolder:
     Attributes:
         path: The folder.
         is_new: Whether the run has not begun.
-        faults: Damage that was found when the run was resumed.
-        prompts: Keeps prompts and replies while the run is written, if they are recorded.
+        journal: The answers, while the run is written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.faults: list[str] = []
         self.is_new = True
+        self.journal: Journal | None = None
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
         self._charts: Sequence[Mapping[str, Any]] = ()
-        self._is_repeatable = True
-        self._keeps_prompts = False
         self._log: RunLog | None = None
-        self.prompts: PromptLog | None = None
-        self._checkpoint: Checkpoint | None = None
-        self._checkpoints = Checkpoints(path, path / LOG_NAME)
-        self.unfinished: UnfinishedAnswers | None = None
 
     @classmethod
     def for_new(cls, path: Path) -> Self:
@@ -103,7 +91,6 @@ class RunFolder:
         summary = read_summary(path)
         if _RESULTS in summary:
             return folder, None
-
         if problem := problem_of_version(summary):
             raise InputError(problem, path=path)
 
@@ -116,152 +103,96 @@ class RunFolder:
         clock: SimulatedClock,
         *,
         charts: Sequence[Mapping[str, Any]] = (),
-        is_repeatable: bool = True,
-        keeps_prompts: bool = False,
+        recorded: Path | None = None,
+        compared: Path | None = None,
+        at_once: bool = False,
     ) -> Iterator[EventLogger]:
-        """Begin the run's log, or reopen it, cut back to the newest intact checkpoint.
+        """Begin the run's log and journal, or open them again.
 
         Args:
             config: The run's configuration, as plain data.
             clock: The run's clock.
             charts: The charts of its agents, as plain data.
-            is_repeatable: Whether the run would write the same again. If not, because a model
-                decides, a log that matches no checkpoint is kept beside the new one.
-            keeps_prompts: Whether to keep the prompts and replies of the run as well.
+            recorded: The journal of the run that it repeats.
+            compared: The log of the run that it repeats, which must have the same lines.
+            at_once: Whether each line is passed to the operating system at once.
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, since it would fail again, unless its model has answered
-            or failed.
+            round leaves nothing behind, since it would fail again, unless it has an answer.
 
         Raises:
-            InputError: If it cannot be written, another process is writing it, or the run was begun
-                with another configuration.
+            InputError: If it cannot be written, or another process is writing it.
         """
         self._config, self._charts = config, charts
-        self._is_repeatable = is_repeatable
-        self._keeps_prompts = keeps_prompts
-        self._log = self._open_log(clock)
+        self._log = self._open_log(clock, compared, at_once=at_once)
         try:
-            with self._log, self._recording(clock):
-                yield self._log.logger
-        except PrismError as error:
-            would_fail_again = not isinstance(error, TooManyFallbacksError)
-            is_useless = self.is_new and not self._has_rounds and would_fail_again
-            if is_useless and (is_repeatable or not self._holds_answers()):
-                self._checkpoints.discard()
+            with self._log:
+                self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock)
+                try:
+                    yield self._log.logger
+                finally:
+                    self.journal.close()
+        except PrismError:
+            answers = self.path / JOURNAL_NAME
+            has_answers = answers.exists() and answers.stat().st_size
+            if self.is_new and not (self._has_rounds or has_answers):
                 _forget(self.path)
             raise
 
-    def restore(self, run: Runnable[Any]) -> None:
-        """Continue a new run with the same options where the log was cut."""
-        if self._checkpoint is not None:
-            run.restore(self._checkpoint.snapshot, self._checkpoints.events_until(self._checkpoint))
-
     def flush(self) -> None:
-        """Flush the log, so that others can read it and it survives if the process is killed."""
-        self._opened().flush()
+        """Flush the log, so that others can read it."""
+        assert self._log is not None
+        self._log.flush()
 
-    def keep(self, run: Runnable[Any], *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
-        """Flush the log of a round, and write a checkpoint if one is due.
-
-        Args:
-            run: The run, at the end of a round.
-            seconds_between: Seconds after the last checkpoint at which the next one is due.
-
-        Raises:
-            OSError: If it cannot be written. The run can be resumed from the checkpoint before.
-        """
-        log = self._opened()
+    def round_ended(self) -> None:
+        """Flush the log of a round."""
         self._has_rounds = True
-        log.flush()
-        if self.prompts is not None:
-            self.prompts.flush()
+        self.flush()
 
-        if self._checkpoints.seconds_since_last() >= seconds_between:
-            length = log.save()
-            prompts = None if self.prompts is None else self.prompts.save()
-            self._checkpoints.write(
-                len(run.finished), self._config, run.snapshot(), length, prompts
-            )
-
-    def change(self, run: Runnable[Any], config: Mapping[str, Any]) -> None:
+    def change(self, config: Mapping[str, Any]) -> None:
         """Record that the options of a run change between two rounds.
-
-        Args:
-            run: The run.
-            config: Its new configuration, as plain data.
 
         Raises:
             OSError: If it cannot be written.
         """
         self._config = config
         self._write_summary({})
-        # the last checkpoint describes the run as it was before
-        if run.finished:
-            self.keep(run, seconds_between=0)
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
-        """Write the results of the run, and remove its checkpoints.
+        """Write the results of the run.
 
         Args:
             outcome: What to add to ``run.json``: ``results``, and more.
 
         Raises:
-            OSError: If they cannot be written. The run can be resumed from its last checkpoint.
+            OSError: If they cannot be written. The run can be resumed.
         """
-        self._opened().save()
-        if self.prompts is not None:
-            self.prompts.save()
-
+        assert self._log is not None
+        self._log.save()
         self._write_summary(outcome)
-        self.tidy()
+        if self.journal is not None and self.journal.is_empty:
+            (self.path / JOURNAL_NAME).unlink(missing_ok=True)
 
-    def tidy(self) -> None:
-        """Remove the checkpoints of a complete run."""
-        self._checkpoints.discard()
-
-    @property
-    def tally(self) -> Path:
-        """The file in which the requests of an unfinished run are counted."""
-        return self._checkpoints.tally
-
-    def _open_log(self, clock: SimulatedClock) -> RunLog:
-        log = self._checkpoints.log
+    def _open_log(self, clock: SimulatedClock, compared: Path | None, *, at_once: bool) -> RunLog:
+        path = self.path / LOG_NAME
         try:
             if self.is_new:
                 make_folder(self.path)
-            log.open("ab").close()
+            path.open("ab").close()
             return RunLog(
-                log, clock, keep=self._begin if self.is_new else self._find_last_checkpoint
+                path,
+                clock,
+                keep=self._begin if self.is_new else self._require_incomplete,
+                compared=path if not self.is_new else compared,
+                at_once=at_once,
             )
         except BlockingIOError:
             raise InputError(
-                "is being written by another process: wait for it, or stop it", path=log
+                "is being written by another process: wait for it, or stop it", path=path
             ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
-
-    @contextmanager
-    def _recording(self, clock: SimulatedClock) -> Iterator[None]:
-        """Record prompts and replies, if the run asks for it."""
-        if not self._keeps_prompts:
-            yield
-            return
-
-        path = self.path / PROMPTS_NAME
-        go_on = None if self._checkpoint is None else self._checkpoint.prompts
-        try:
-            if go_on is None and path.exists():
-                _set_prompts_aside(path, is_damaged=bool(self.faults))
-            self.prompts = PromptLog(path, clock, go_on=go_on)
-        except FileNotFoundError:
-            raise InputError("is missing: restore it, then resume the run", path=path) from None
-        except OSError as error:
-            raise _unwritable(path, error) from None
-
-        with self.prompts:
-            yield
 
     def _begin(self) -> int:
         """Write the run's configuration, and return the length of its log."""
@@ -269,56 +200,15 @@ class RunFolder:
         self._write_summary({})
         return 0
 
-    def _find_last_checkpoint(self) -> int:
-        """Return the length of the log up to the checkpoint from which the run continues."""
-        summary = read_summary(self.path)
-        if _RESULTS in summary:
+    def _require_incomplete(self) -> int:
+        """Return the length of the whole lines of the log of a run that has not ended."""
+        if _RESULTS in read_summary(self.path):
             raise InputError("was just completed by another process", path=self.path)
-        self._checkpoint, self.faults = self._checkpoints.newest_sound()
-        if not self._is_repeatable:
-            kept = 0 if self._checkpoint is None else self._checkpoint.log_bytes
-            self.unfinished = UnfinishedAnswers.behind(self._checkpoints.log, kept)
-        begun = summary if self._checkpoint is None else {"config": self._checkpoint.config}
-        if begun["config"] != self._config:
-            problem = "has changed since the run began: restore it"
-            raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
-        if self._checkpoint is None:
-            self._set_log_aside()
-            return 0
-
-        return self._checkpoint.log_bytes
-
-    def _set_log_aside(self) -> None:
-        """Keep a copy of a log that fits no checkpoint, if a model's answers are in it."""
-        log = self._checkpoints.log
-        if self.faults and log.stat().st_size and not self._is_repeatable:
-            aside = _free_name(log.with_name(f"damaged_{log.name}"))
-            with log.open("rb") as damaged, replacing(aside) as copy:
-                copyfileobj(damaged, copy)
-
-            self.faults.append(f"{log}: fits no checkpoint, so it is kept as {aside.name}")
-
-    def _holds_answers(self) -> bool:
-        """Return whether log or prompts hold an answer of a model, which somebody has paid for."""
-        prompts = self.path / PROMPTS_NAME
-        if prompts.exists() and any(True for _ in read_prompts(prompts, on_fault=lambda _: None)):
-            return True
-
-        events = (
-            line for block in read_blocks(self._checkpoints.log) for line in block.data.splitlines()
-        )
-        return any(orjson.loads(line).get("source") == "model" for line in events)
-
-    def _opened(self) -> RunLog:
-        if self._log is None:
-            raise SimulationError(
-                f"{self.path}: open the folder with writing() before keeping anything"
-            )
-        return self._log
+        return (self.path / LOG_NAME).read_bytes().rfind(b"\n") + 1
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        told = describe_run(self._config, outcome, self._charts)
-        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
+        summary = describe_run(self._config, outcome, self._charts)
+        text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
 
@@ -339,21 +229,10 @@ def is_begun(folder: Path) -> bool:
     return (folder / SUMMARY_NAME).exists()
 
 
-def _set_prompts_aside(path: Path, *, is_damaged: bool) -> None:
-    """Make room for the prompts of a run that begins again."""
-    # the prompts are asked again, unless a checkpoint was damaged
-    if is_damaged:
-        path.replace(_free_name(path.with_name(f"damaged_{PROMPTS_NAME}")))
-    else:
-        path.unlink()
-
-
 def _forget(folder: Path) -> None:
-    memories = folder.glob("memory*.*")
-    for path in (*(folder / name for name in (*LOG_NAMES, SUMMARY_NAME, PROMPTS_NAME)), *memories):
-        path.unlink(missing_ok=True)
+    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, *_MEMORIES):
+        (folder / name).unlink(missing_ok=True)
     rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
-
     # if the folder holds anything else, it stays
     with suppress(OSError):
         folder.rmdir()
@@ -416,9 +295,7 @@ def _no_run(path: Path) -> InputError:
         problem = f"holds several runs, and is none itself: name one of them ({listed})"
         return InputError(problem, path=path)
 
-    lost = "it is missing, and no run can be resumed without it: begin a new run in another folder"
-    hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
-    return InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path)
+    return InputError(f"holds no run to resume (no {SUMMARY_NAME}): begin one there", path=path)
 
 
 def _require_free(path: Path) -> None:
@@ -464,22 +341,11 @@ def _require_writable(path: Path) -> None:
         raise InputError(f"cannot be written to: permission denied for {nearest}", path=path)
 
 
-def _free_name(path: Path) -> Path:
-    """Return an unused name, so that no log that was set aside earlier is overwritten."""
-    number = 1
-    free = path
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}.{number}")
-
-    return free
-
-
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME, DOCUMENTS_NAME)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, *_MEMORIES)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
@@ -508,8 +374,6 @@ def _files_of(read: Path) -> Iterator[Path]:
         return
 
     yield from (read / name for name in _OWN)
-    yield from read.glob(f"{FOLDER_NAME}/*")
-    yield from read.glob(f"{ASIDE_NAME}*")
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -520,12 +384,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _belongs_to_a_run(place: Path) -> bool:
-    folder = place.parent
-    if folder.name == FOLDER_NAME and _holds_a_run(folder.parent):
-        return True
-
-    is_own = place.name in _OWN or place.name.startswith(ASIDE_NAME)
-    return is_own and _holds_a_run(folder)
+    return place.name in _OWN and _holds_a_run(place.parent)
 
 
 def _holds_a_run(folder: Path) -> bool:

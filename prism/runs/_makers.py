@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 from prism.errors import InputError
@@ -14,17 +15,14 @@ from prism.llm._model import LostClient, lost, pool_of
 from prism.llm._settings import OF_DECISIONS
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
-from prism.runlog import ReplayReasoner, ReplayWriter
-from prism.runlog._recorded import RecordedAnswers
 from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later
 from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
-from prism.runs._ledger import budget_for
+from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import (
     DeciderOptions,
     PolicyOptions,
     ReplayOptions,
     WriterOptions,
-    files_of,
     options_of,
 )
 from prism.runs._policy_file import Policy
@@ -62,12 +60,16 @@ class Shared:
             FieldValueError: If a limit is not above 0.
             InputError: If the file of answers cannot be used.
         """
-        budget = budget_for(options.max_calls, options.max_tokens, options.deadline)
+        budget = Budget(
+            max_calls=options.max_calls,
+            max_tokens=options.max_tokens,
+            deadline=options.deadline,
+        )
         return cls(budget, None if options.cache is None else AnswerCache(options.cache))
 
 
 def make_reasoner(
-    options: Model | ReplayOptions | PolicyOptions,
+    options: Model | PolicyOptions,
     seed: int,
     fallback: Any,
     *,
@@ -92,10 +94,6 @@ def make_reasoner(
     """
     if isinstance(options, PolicyOptions):
         return _until_later(Policy.from_file(options.policy).reasoner(seed), seed, fallback, later)
-    if isinstance(options, ReplayOptions):
-        (log,) = files_of(options).values()
-        return ReplayReasoner(log, verbatim=True)
-
     common = shared or Shared.of(options)
     reasoners = {
         title: _reasoner(each, seed, fallback, common) for title, each in _parts(options, later)
@@ -256,15 +254,13 @@ def make_askers(
         FieldValueError: If an option lies outside its range.
         InputError: If the log of the earlier run, or the file of answers, cannot be used.
     """
-    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
-        return _until_they_part(reasoner, writer, seed, fallback, chart, later)
+    if isinstance(reasoner, ReplayOptions):
+        return _repeated(reasoner, writer, seed, fallback, chart, later)
 
     shared = Shared.of(reasoner) if isinstance(reasoner, Model) else None
     decides = _decider(reasoner, seed, fallback, chart, shared, later)
     if writer is None:
         return decides, None
-    if isinstance(reasoner, ReplayOptions):
-        return decides, ReplayWriter(reasoner.run, verbatim=True)
     if not isinstance(reasoner, Model):
         assert isinstance(writer.model, Model)
         return decides, make_writer(writer.model, seed, chart=chart)
@@ -275,31 +271,49 @@ def make_askers(
     return decides, _written_by(decides, seed)
 
 
-def _until_they_part(
+def _repeated(
     replayed: ReplayOptions,
     writer: WriterOptions | None,
     seed: int,
     fallback: Any,
     chart: str | None,
     later: Later,
-) -> tuple[BaseReasoner, BaseWriter | None]:
-    """Make a reasoner that answers from an earlier log until the runs diverge, then by itself."""
-    asked, writes = make_askers(replayed.model, writer, seed, fallback, chart=chart, later=later)
-    if asked is None or replayed.then == "policy":
-        decides = Router({ALL_OTHERS: PolicyReasoner(seed)}, told=asked)
+) -> tuple[BaseReasoner | None, BaseWriter | None]:
+    """Make the reasoner and writer of an earlier run, or those that follow where the runs part."""
+    if replayed.model is not None:
+        asked: DeciderOptions = replayed.model
     else:
-        decides = asked if isinstance(asked, Router) else Router({ALL_OTHERS: asked})
+        asked, recorded_writer = _recorded(replayed.run)
+        writer = recorded_writer if writer is None or writer.model is None else writer
+    if replayed.then == "policy":
+        _, writes = make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+        return Router({ALL_OTHERS: PolicyReasoner(seed)}), writes
 
-    recorded = RecordedAnswers(replayed.run, verbatim=True)
-    for router in (decides, writes):
-        if isinstance(router, Router):
-            router.earlier.append(recorded)
+    return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
 
-    return decides, writes
+
+def make_repeated_writer(
+    replayed: ReplayOptions, seed: int, *, chart: str | None = None
+) -> BaseWriter | None:
+    """Make the writer of an earlier run of a single agent, whose answers are in its journal."""
+    asked, _ = _recorded(replayed.run)
+    return make_writer(asked, seed, chart=chart) if isinstance(asked, Model) else None
+
+
+def _recorded(run: Path) -> tuple[DeciderOptions, WriterOptions | None]:
+    """Return what decided and wrote in an earlier run."""
+    from prism.runs._config import read_decider, read_writer
+
+    folder = run if run.is_dir() else run.parent
+    config = read_summary(folder)["config"]
+    asked = read_decider(config) if config.get("reasoner") else None
+    if isinstance(asked, ReplayOptions):
+        return _recorded(asked.run)
+    return asked, read_writer(config, folder / SUMMARY_NAME)
 
 
 def _decider(
-    reasoner: DeciderOptions,
+    reasoner: Model | PolicyOptions | None,
     seed: int,
     fallback: Any,
     chart: str | None,

@@ -23,20 +23,22 @@ Then = Literal["model", "policy"]
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """The decisions are taken from the log of an earlier run.
+    """The decisions are taken from the journal of an earlier run.
 
     Args:
         run: The folder of the earlier run, or its log.
         model: The model of that run, if the new one may differ from it; None for the built-in
             policy.
-        then: What decides from the first question that differs from the log: ``model`` for the
-            model of that run, or the built-in ``policy``. None makes such a question an error,
-            which is the default without a model.
+        then: What decides from the first question that differs: ``model`` for the model of that
+            run, or the built-in ``policy``. None makes such a question an error, which is the
+            default without a model.
+        is_whole: Whether nothing else differs either, so that the logs must have the same lines.
     """
 
     run: Path
     model: Model | PolicyOptions | None = None
     then: Then | None = None
+    is_whole: bool = False
 
     def __post_init__(self) -> None:
         """Default to asking the model, if one was given."""
@@ -50,7 +52,7 @@ class ReplayOptions:
             decided = {} if self.model is None else {"model": self.model.to_config()}
             config["then"] = {"by": self.then, **decided}
 
-        return config
+        return config | ({"whole": True} if self.is_whole else {})
 
 
 @dataclass(frozen=True, slots=True)

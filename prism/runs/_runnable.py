@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -22,7 +22,7 @@ ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 
 
 class Runnable(Protocol[ResultsT_co]):
-    """Something that runs in rounds, and can be saved and restored between two of them.
+    """Something that runs in rounds.
 
     It has a ``writer`` if it has texts written.
     """
@@ -44,29 +44,17 @@ class Runnable(Protocol[ResultsT_co]):
         """The run's clock."""
 
     def kept_in(self, folder: Path) -> None:
-        """Set the folder in which the run is kept, before it is restored or run."""
+        """Set the folder in which the run is kept, before it is run."""
 
     def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
-        """Run the remaining rounds, and call a function with every round when it ends."""
-
-    def snapshot(self) -> Mapping[str, Any]:
-        """Return, between two rounds, everything that is not in the log as plain data."""
-
-    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
-        """Make a new run continue where another one stopped.
-
-        Args:
-            snapshot: What `snapshot` returned there.
-            events: Its log up to that point.
-        """
+        """Run all rounds, and call a function with every round when it ends."""
 
 
 class RunOptions(Protocol[ResultsT_co]):
     """The options of a run: everything that its events depend on.
 
-    Options of runs that need more frequent checkpoints also have an attribute ``checkpoint_every``:
-    seconds, or 0 for every round. Options of a user's world have an attribute ``charts``: the
-    charts of its agents as they are drawn, as plain data.
+    Options of a user's world have an attribute ``charts``: the charts of its agents as they are
+    drawn, as plain data.
     """
 
     @property
@@ -90,6 +78,9 @@ class RunOptions(Protocol[ResultsT_co]):
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads."""
 
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that the run reads, by its name."""
+
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
         """Read what `to_config` returned.
@@ -99,7 +90,7 @@ class RunOptions(Protocol[ResultsT_co]):
             path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is not such data, or a file that the run reads has changed.
+            InputError: If it is not such data.
         """
 
     def replaying(self, recorded: Path) -> Self:

@@ -1,4 +1,4 @@
-"""Carrying out a run: from its beginning, from a checkpoint, or as a replay of a log."""
+"""Carrying out a run: from its beginning, again from its journal, or as a replay."""
 
 from __future__ import annotations
 
@@ -21,18 +21,11 @@ from prism.llm._addresses import with_credentials
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
-from prism.runlog._prompts import PRIVATE
+from prism.runlog._reader import LOG_NAME, locate_log
 from prism.runs._assigned import NO_LATER, Later
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._config import naming
 from prism.runs._documents import Documents, documents
-from prism.runs._folder import (
-    SUMMARY_NAME,
-    RunFolder,
-    describe_run,
-    read_summary,
-)
-from prism.runs._ledger import tallied
+from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._journal import JOURNAL_NAME, Journal, journalled, restore_spending
 from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_client
 from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
@@ -40,10 +33,8 @@ from prism.runs._status import beating, remove_heartbeat
 from prism.telemetry.loggers import LateLogger, describe
 
 if TYPE_CHECKING:
-    from prism.reasoner._recording import PromptRecord
     from prism.statechart import Reasoner, Writer
 
-_RECORDS_PROMPTS = "record_prompts"
 _logger = logging.getLogger("prism.runs")
 
 
@@ -58,14 +49,14 @@ class Observer:
         _logger.info(message)
 
     def warn(self, message: str) -> None:
-        """Receive a problem that was handled, such as a damaged checkpoint."""
+        """Receive a problem that was handled, such as a file that has changed."""
         _logger.warning(message)
 
     def started(self, run: Runnable[Any]) -> None:
         """Receive the run before its first round, or before the first after a resume."""
 
     def is_to_stop(self) -> bool:
-        """Return True to stop the run after a checkpoint, as with Ctrl-C.
+        """Return True to stop the run, as with Ctrl-C.
 
         Called at the end of every round except the last.
         """
@@ -144,7 +135,6 @@ def go_on(
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[ResultsT] | None:
     """Continue a run that was stopped; see `prism.worlds.resume`.
@@ -156,14 +146,12 @@ def go_on(
         model: The client of another library that it asks.
         application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
-        checkpoint_every: Seconds between checkpoints.
         observer: Receives reports of the run.
     """
     path = Path(folder)
     kept, config = RunFolder.to_resume(path)
     if config is None:
         # it may have been killed after its last line, before the folder was cleaned up
-        kept.tidy()
         remove_heartbeat(path)
         return None
 
@@ -174,10 +162,9 @@ def go_on(
     if model is not None:
         options = with_client(options, model)
     options = _with_application(options, application)
+    warn_of_changes(config, options, observer)
 
-    return carry_out(
-        options, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
-    )
+    return carry_out(options, kept, on_round=on_round, observer=observer)
 
 
 def repeat(
@@ -186,7 +173,8 @@ def repeat(
     folder: Path | str | None = None,
     *,
     application: Mapping[str, Any] | None = None,
-    **how: Any,
+    on_round: Callable[[Any], object] | None = None,
+    observer: Observer | None = None,
 ) -> Outcome[ResultsT]:
     """Run an earlier run again; see `prism.worlds.replay`.
 
@@ -195,14 +183,33 @@ def repeat(
         kind: Reads the run's options.
         folder: Where to keep the new run.
         application: What the application provides to a single agent.
-        how: As for `carry_out`.
+        on_round: Called with every round when it ends.
+        observer: Receives reports of the run.
     """
     path = Path(recorded)
     config = read_summary(path)["config"]
-    options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
-    options = _with_application(options, application)
+    observer = observer or Observer()
+    options = kind.from_config(config, path / SUMMARY_NAME)
+    warn_of_changes(config, options, observer)
+    options = _with_application(options.replaying(path), application)
 
-    return carry_out(options, None if folder is None else RunFolder.for_new(Path(folder)), **how)
+    kept = None if folder is None else RunFolder.for_new(Path(folder))
+    return carry_out(options, kept, on_round=on_round, observer=observer)
+
+
+def warn_of_changes(config: Mapping[str, Any], options: Any, observer: Observer) -> None:
+    """Report files that have changed since a run began; it goes on while it does the same."""
+    began = config.get("inputs", {})
+    try:
+        now = options.digests()
+    except InputError as error:
+        observer.warn(str(error))
+        return
+    for name, digest in now.items():
+        if began.get(name) != digest:
+            observer.warn(
+                f"{name}: has changed since the run began, which goes on while it does the same"
+            )
 
 
 def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
@@ -220,18 +227,15 @@ def carry_out(
     folder: RunFolder | None,
     *,
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float | None = None,
     observer: Observer | None = None,
     told: bool = True,
 ) -> Outcome[ResultsT]:
-    """Carry out a run from its current position to its end.
+    """Carry out a run.
 
     Args:
         options: The run.
         folder: Where to keep it; nothing is written without one.
         on_round: Called with every round when it ends, after it was kept.
-        checkpoint_every: Seconds after the last checkpoint at which a round gets the next one. The
-            options' own ``checkpoint_every``, if any, takes precedence.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
         told: Whether the outcome includes the run's configuration.
     """
@@ -239,26 +243,34 @@ def carry_out(
     logger = None if folder is None else LateLogger()
     models = list(models_of(options))
     with ExitStack() as stack:
-        held = stack.enter_context(_documents_of(options, folder))
+        recorded = _recorded_of(options)
+        held = stack.enter_context(_documents_of(folder, recorded))
         run = options.prepare(logger)
-        if folder is None:
-            _require_no_record(models)
-
         # before a round has changed anything
         config = options.to_config() if told else {}
         charts = getattr(options, "charts", ()) if told else ()
         if folder is not None and logger is not None:
-            _begin_keeping(run, logger, config, charts, options, models, folder, stack, observer)
-            if not run.finished:
+            compared = None if recorded is None else recorded.log
+            writing = folder.writing(
+                config,
+                run.clock,
+                charts=charts,
+                recorded=None if recorded is None else recorded.journal,
+                compared=compared,
+                at_once=getattr(options, "writes_at_once", False),
+            )
+            logger.opened = stack.enter_context(writing)
+            _begin_keeping(run, models, folder, recorded, stack, observer)
+            if folder.is_new:
                 held.keep_before()
-        elif models:
-            _close_caches(run, stack, observer)
+        elif recorded is not None:
+            _take_from(run, Journal(None, recorded.journal), recorded)
+        _close_caches(run, stack, observer)
         if models:
             _load_models(run, options, observer)
         observer.started(run)
-        every = getattr(options, "checkpoint_every", checkpoint_every)
-        results = run.run(_after_rounds(run, folder, every, on_round, observer))
-        outcome = {"results": results.to_dict(), **_spent(run, folder, models)}
+        results = run.run(_after_rounds(run, folder, on_round, observer))
+        outcome = {"results": results.to_dict(), **spent_by(*_askers(run), models=models)}
         if folder is not None:
             held.keep()
             folder.complete(outcome)
@@ -268,92 +280,95 @@ def carry_out(
 
 
 def _documents_of(
-    options: RunOptions[Any], folder: RunFolder | None
+    folder: RunFolder | None, recorded: _Recorded | None
 ) -> AbstractContextManager[Documents]:
     """Collect the documents of a run's agents; one that repeats another changes no other file."""
-    decides = getattr(options, "reasoner", None)
-    recorded = decides.run if isinstance(decides, ReplayOptions) else None
-    if folder is None and recorded is None:
-        return nullcontext(Documents())
-
     path = None if folder is None else folder.path
-    return documents(path, recorded, is_trial=recorded is not None)
+    if path is None and recorded is None:
+        return nullcontext(Documents())
+    before = recorded.journal.parent if recorded is not None else path
+    is_again = folder is None or not folder.is_new or recorded is not None
+    return documents(path, before if is_again else None, is_trial=recorded is not None)
 
 
-def _require_no_record(models: Iterable[Model]) -> None:
-    """Refuse to record prompts in a run that is not kept."""
-    if any(each.record_prompts for each in models):
-        problem = "needs a folder for the prompts (keep, or --out)"
-        raise InputError(problem, field=_RECORDS_PROMPTS)
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """The run that another one repeats.
+
+    Args:
+        journal: Its answers.
+        log: Its log, if the new run must write the same lines.
+        may_part: Whether the new run may ask something else.
+    """
+
+    journal: Path
+    log: Path | None
+    may_part: bool
+
+
+def _recorded_of(options: Any) -> _Recorded | None:
+    decides = getattr(options, "reasoner", None)
+    if not isinstance(decides, ReplayOptions):
+        return None
+    log = locate_log(decides.run)
+    may_part = decides.then is not None
+    is_same = not may_part and log.name == LOG_NAME and decides.is_whole
+    return _Recorded(log.parent / JOURNAL_NAME, log if is_same else None, may_part)
+
+
+def _begin_keeping(
+    run: Runnable[Any],
+    models: Sequence[Model],
+    folder: RunFolder,
+    recorded: _Recorded | None,
+    stack: ExitStack,
+    observer: Observer,
+) -> None:
+    """Let a run write its journal and its heartbeat."""
+    journal = folder.journal
+    assert journal is not None
+    # some keep files of their own there
+    run.kept_in(folder.path)
+    _take_from(run, journal, recorded)
+    if not folder.is_new:
+        number = len(journal.earlier)
+        observer.note(f"{folder.path}: carrying it out again with {number:,} answers, then on")
+    spent = partial(spent_by, *_askers(run), models=models)
+    asked = partial(asked_by, *_askers(run))
+    stack.enter_context(
+        beating(folder.path, run, run.clock, observer.warn, lambda: {**spent(), **asked()})
+    )
+
+
+def _take_from(run: Runnable[Any], journal: Journal, recorded: _Recorded | None) -> None:
+    """Let a run take its answers from a journal as far as it goes, and add to it."""
+    asks = recorded is None or recorded.may_part
+    for asker in _askers(run):
+        journalled(asker, journal, asks=asks, may_part=recorded is not None and asks)
+    if recorded is None:
+        asking = [asker for who in _askers(run) for asker in askers_in(who)]
+        if asking:
+            # all share one
+            restore_spending(asking[0].budget, journal)
 
 
 def _after_rounds(
     run: Runnable[Any],
     folder: RunFolder | None,
-    checkpoint_every: float | None,
     on_round: Callable[[Any], object] | None,
     observer: Observer,
 ) -> Callable[[Any], None]:
     """Return a function that keeps and reports every round, and may stop the run."""
-    seconds_between = DEFAULT_SECONDS_BETWEEN if checkpoint_every is None else checkpoint_every
 
     def after_round(summary: Any) -> None:
-        stops = len(run.finished) < run.rounds and observer.is_to_stop()
         if folder is not None:
-            folder.keep(run, seconds_between=0 if stops else seconds_between)
+            folder.round_ended()
         if on_round is not None:
             on_round(summary)
-        if stops:
+        if len(run.finished) < run.rounds and observer.is_to_stop():
             raise KeyboardInterrupt
 
     return after_round
-
-
-def _begin_keeping(
-    run: Runnable[Any],
-    logger: LateLogger,
-    config: Mapping[str, Any],
-    charts: Sequence[Mapping[str, Any]],
-    options: RunOptions[Any],
-    models: Sequence[Model],
-    folder: RunFolder,
-    stack: ExitStack,
-    observer: Observer,
-) -> None:
-    """Begin or continue a run in its folder; the stack closes it."""
-    writing = folder.writing(
-        config,
-        run.clock,
-        charts=charts,
-        is_repeatable=options.is_repeatable,
-        keeps_prompts=_records_prompts(config),
-    )
-    logger.opened = stack.enter_context(writing)
-    _close_caches(run, stack, observer)
-    # some keep files of their own there
-    run.kept_in(folder.path)
-    _record_prompts(folder, run, observer)
-    _restore(folder, run, observer)
-    asking = [asker for who in _askers(run) for asker in askers_in(who)]
-    if asking:
-        # all share one
-        stack.enter_context(tallied(asking[0].budget, folder.tally))
-    # if every prompt is recorded, each question is asked again
-    if folder.unfinished is not None and folder.prompts is None:
-        for who in _askers(run):
-            if isinstance(who, Router):
-                who.earlier.append(folder.unfinished)
-    spent = partial(spent_by, *_askers(run), models=models)
-    asked = partial(asked_by, *_askers(run))
-    # a model's answers are worth a write to the log
-    flush = folder.flush if asking else _nothing
-    stack.enter_context(
-        beating(folder.path, run, run.clock, observer.warn, lambda: {**spent(), **asked()}, flush)
-    )
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def models_of(options: Any) -> Iterator[Model]:
@@ -395,7 +410,7 @@ def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observe
     # report a table of models that matches no agent before minutes are spent on loading
     for asker in (reasoner, writer):
         check = getattr(asker, "check_agents", None)
-        if check is not None and hasattr(run, "agents") and not run.finished:
+        if check is not None and hasattr(run, "agents"):
             check(run.agents)
 
     # a run without a model does not load the code that asks one
@@ -411,37 +426,6 @@ def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observe
             run_to_end(load_model(asking, options.deadline, *telling, may_end=may_end))
 
 
-def _records_prompts(config: Mapping[str, Any]) -> bool:
-    """Return whether the prompts and replies of the run's model, or of its writer's, are kept."""
-    writer = config.get("writer")
-    model = writer.get("model") if isinstance(writer, Mapping) else None
-    asking = (config, model if isinstance(model, Mapping) else {})
-
-    return any(each.get(_RECORDS_PROMPTS) is True for each in asking)
-
-
-def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
-    if folder.prompts is not None:
-        record_prompts(run, folder.prompts)
-        observer.note(f"{folder.prompts.path}: {PRIVATE}")
-
-
-def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
-    with naming(folder.path):
-        folder.restore(run)
-    for fault in folder.faults:
-        observer.warn(fault)
-
-    if not folder.is_new:
-        done = len(run.finished)
-        place = (
-            f"continuing after round {done}"
-            if done
-            else "starting over, since there is no checkpoint"
-        )
-        observer.note(f"{folder.path}: {place}")
-
-
 Say = Callable[[str], None]
 
 
@@ -449,6 +433,7 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     """Return everything that asks a model: a reasoner or writer, or the parts of a router."""
     if isinstance(reasoner, Router):
         return [asking for part in reasoner.parts.values() for asking in askers_in(part)]
+    reasoner = getattr(reasoner, "_part", reasoner)
     if not hasattr(reasoner, "client"):
         return []
 
@@ -456,13 +441,6 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     from prism.statechart import Reasoner, Writer
 
     return [reasoner] if isinstance(reasoner, (Reasoner, Writer)) else []
-
-
-def record_prompts(run: Any, record: PromptRecord) -> None:
-    """Make reasoners and writers record the prompts that they send."""
-    for who in _askers(run):
-        for asker in askers_in(who):
-            asker.record = record
 
 
 @contextmanager
@@ -512,35 +490,6 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     parts = {"by_model": by_model, "trials": trials}
 
     return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
-
-
-def _spent(run: Any, folder: RunFolder | None, models: Sequence[Model]) -> dict[str, Any]:
-    """Return what a run has spent, before it was resumed as well."""
-    spent = spent_by(*_askers(run), models=models)
-    if folder is not None and not folder.is_new:
-        _tell_earlier(spent.get("spent", {}))
-
-    return spent
-
-
-def _tell_earlier(spent: dict[str, Any]) -> None:
-    """Add what a resumed run had spent before and no event of its log tells.
-
-    That is on trials of servers, and on answers that were lost when it was killed. Its money is an
-    estimate, by the mean price of the other tokens, since the ledger has neither models nor the
-    tokens that were written.
-    """
-    told = [each for part in ("by_model", "trials") for each in spent.get(part, {}).values()]
-    calls = spent.get("calls", 0) - sum(each["calls"] for each in told)
-    if not told or calls <= 0:
-        return
-
-    tokens = sum(each["input_tokens"] + each["output_tokens"] for each in told)
-    earlier = {"calls": calls, "tokens": max(0, spent["tokens"] - tokens)}
-    if tokens and all("money" in each for each in told):
-        earlier["money"] = round(spent["money"] * earlier["tokens"] / tokens, 6)
-        spent["money"] = round(spent["money"] + earlier["money"], 6)
-    spent["earlier"] = earlier
 
 
 def _trials_of(asking: Iterable[Any]) -> dict[str, dict[str, int]]:

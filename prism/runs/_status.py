@@ -20,7 +20,6 @@ from prism.files import parse_json
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log, read_blocks
 from prism.runlog._writer import is_being_written
-from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import SUMMARY_NAME, problem_of_version, read_summary
 from prism.runs._runnable import Runnable
 from prism.telemetry.events import RUN_ENDED
@@ -201,7 +200,7 @@ def _is_alive(log: Path, folder: Path | None) -> bool:
 
 
 def _summary(folder: Path) -> dict[str, Any]:
-    if not (folder / SUMMARY_NAME).exists() and not (folder / FOLDER_NAME).exists():
+    if not (folder / SUMMARY_NAME).exists():
         return {}
     return read_summary(folder)
 
@@ -324,7 +323,7 @@ class Heartbeat:
     """The progress of a run a moment ago.
 
     Args:
-        round: The current round, or that of the last checkpoint before the first.
+        round: The current round, 0 before the first.
         rounds: Number of rounds.
         tick: Tick of the round.
         ticks_per_round: Ticks of each round; None if unknown.
@@ -370,7 +369,6 @@ def beating(
     clock: SimulatedClock,
     warn: Callable[[str], None],
     of_models: Callable[[], Mapping[str, Any]] = dict,
-    flush: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
     """Keep a heartbeat in a folder inside the block, and remove it at the end.
 
@@ -383,9 +381,8 @@ def beating(
         clock: The run's clock.
         warn: Called if the file cannot be written.
         of_models: Returns the use of its models, and their open requests: ``spent`` and ``asking``.
-        flush: Passes the log to the operating system, so the answers in it outlive the process.
     """
-    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, of_models, flush)
+    heart = _Heart(folder / HEARTBEAT_NAME, run, clock, of_models)
     heart.start()
     try:
         yield
@@ -420,17 +417,14 @@ class _Heart:
         run: Runnable[Any],
         clock: SimulatedClock,
         of_models: Callable[[], Mapping[str, Any]],
-        flush: Callable[[], None],
     ) -> None:
         self._of_models = of_models
-        self._flush = flush
         self.path = path
         self.fault: str | None = None
         self._unfinished = _unfinished(path)
         self._run = run
         self._clock = clock
         self._ticks: int | None = getattr(run, "ticks_per_round", None)
-        self._resumed_after = len(run.finished)
         self._began = monotonic()
         self._stopped = Event()
         self._thread = Thread(target=self._beat, name="prism-heartbeat", daemon=True)
@@ -454,7 +448,6 @@ class _Heart:
     def _write(self) -> None:
         # Not durable, since after a crash of the machine, the log shows where the run was.
         try:
-            self._flush()
             # it may hold prompts, which are private
             self._unfinished.touch(0o600)
             self._unfinished.write_text(json.dumps(asdict(self._look())), encoding="utf-8")
@@ -464,7 +457,7 @@ class _Heart:
 
     def _look(self) -> Heartbeat:
         now = self._clock.moment
-        rounds_before = max(now.round - 1, 0) - self._resumed_after
+        rounds_before = max(now.round - 1, 0)
         done = rounds_before if self._ticks is None else rounds_before * self._ticks + now.tick
 
         return Heartbeat(

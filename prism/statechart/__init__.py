@@ -21,14 +21,7 @@ from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
-from prism.statechart.transitions import (
-    Action,
-    Guard,
-    History,
-    StateTransition,
-    Transition,
-    other_than,
-)
+from prism.statechart.transitions import Action, Guard, History, StateTransition, Transition
 from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:
@@ -93,7 +86,6 @@ __all__ = [
     "done",
     "format_context",
     "identify",
-    "other_than",
     "parse_reasoner_response",
     "social_feed_chart",
     "social_media_chart",

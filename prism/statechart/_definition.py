@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from prism.statechart._nesting import State, is_nested
 from prism.statechart._tree.hierarchy import Hierarchy, member_of
 from prism.statechart._tree.problems import chart_problems
 from prism.statechart.states import state_text
-from prism.statechart.transitions import OtherThan, StateT, Transition
+from prism.statechart.transitions import StateT, Transition
 
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
@@ -79,7 +79,7 @@ class Definition(Generic[StateT]):
         given = tuple(states)
         decision_states = in_definition_order(listed(decision_states))
         final_states = in_definition_order(listed(final_states))
-        transitions = tuple(_one_source_each(transitions, given, final_states))
+        transitions = tuple(_one_source_each(transitions))
         given_timeouts = timeouts or {}
         timeouts = {each: given_timeouts[each] for each in in_definition_order(given_timeouts)}
         # as for states, a single text is not a list of characters
@@ -177,33 +177,11 @@ def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 
 
-def _one_source_each(
-    transitions: Iterable[Transition[Any]], states: Sequence[Any], final_states: Sequence[Any]
-) -> Iterator[Transition[Any]]:
-    """Replace each transition of several sources by one for each of them, in place.
-
-    Raises:
-        DefinitionError: If one is to leave all states but some that the chart does not have.
-    """
-    ordered = in_definition_order(states)
-    top = [each.state if isinstance(each, State) else each for each in ordered]
+def _one_source_each(transitions: Iterable[Transition[Any]]) -> Iterator[Transition[Any]]:
+    """Replace each transition of several sources by one for each of them."""
     for item in transitions:
         source = item.source if isinstance(item, Transition) else None
-        if isinstance(source, OtherThan):
-            source = _others(item, source, top, final_states)
         if isinstance(source, tuple):
             yield from (replace(item, source=each) for each in source)
         else:
             yield item
-
-
-def _others(
-    item: Transition[Any], source: OtherThan[Any], top: Sequence[Any], final_states: Sequence[Any]
-) -> tuple[Any, ...]:
-    if unknown := [state_text(each) for each in source.states if each not in top]:
-        raise DefinitionError(
-            f"transition {item}: other_than names {', '.join(unknown)}: name top-level states of "
-            "the chart"
-        )
-    left_out = (*source.states, *final_states)
-    return tuple(each for each in top if each not in left_out)

@@ -18,7 +18,6 @@ from prism.statechart.transitions import (
     Action,
     Guard,
     History,
-    OtherThan,
     Transition,
     is_any_state,
     source_text,
@@ -151,7 +150,7 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
         return {_translated(state, members): ticks for state, ticks in value.items()}
     if isinstance(value, str):
         return members.get(state_text(value), value)
-    if not isinstance(value, (Transition, State, History, OtherThan, In)):
+    if not isinstance(value, (Transition, State, History, In)):
         return value
 
     changes = {

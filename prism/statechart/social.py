@@ -11,7 +11,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import Guard, Transition, callable_problems, other_than
+from prism.statechart.transitions import Guard, Transition, callable_problems
 from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"
@@ -143,7 +143,7 @@ def _transitions(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
         Transition(TIMEOUT, (s.EVALUATING, s.COMPOSING, *engaging), s.SCROLLING),
         Transition(TIMEOUT, s.SCROLLING, s.RESTING),
         Transition(TIMEOUT, s.RESTING, s.IDLE),
-        Transition(ROUND_ENDS, other_than(s.IDLE), s.IDLE),
+        Transition(ROUND_ENDS, [state for state in s if state is not s.IDLE], s.IDLE),
     ]
 
 

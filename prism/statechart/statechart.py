@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
+from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.memory import FIELD
+from prism.statechart._engine.reading import definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -47,11 +48,6 @@ _MOST_DRAWN = 500
 
 class Described(Deciding[StateT]):
     """The parts of a chart, read from its definition."""
-
-    @property
-    def name(self) -> str:
-        """Name in logs and messages."""
-        return self._definition.name
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:
@@ -158,7 +154,10 @@ class Described(Deciding[StateT]):
             UnknownStateError: If no agent of this chart can be in it.
         """
         self._row(text)
-        return self._member(text if self._nested is None else self._nested.place(text).state)
+        state: StateT = (
+            self._members[text] if self._nested is None else self._nested.place(text).state
+        )
+        return state
 
 
 class Written(Described[StateT]):
@@ -335,7 +334,6 @@ class Statechart(Written[StateT]):
             is configured.
         clock: Returns the current time in seconds since the epoch, in a simulation the simulated
             time.
-        machine_class: The class of Machine of the transitions package that the chart runs on.
 
     Attributes:
         definition: The chart's definition.
@@ -359,7 +357,6 @@ class Statechart(Written[StateT]):
         description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
-        machine_class: type[Machine] = Machine,
     ) -> None:
         definition = Definition(
             states,
@@ -373,7 +370,7 @@ class Statechart(Written[StateT]):
             needs,
             description,
         )
-        super().__init__(definition, Reporter(name, logger, strict=strict), clock, machine_class)
+        super().__init__(definition, Reporter(name, logger, strict=strict), clock)
 
     @classmethod
     def from_machine(
@@ -582,7 +579,8 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         """Explain what an event would do to an agent: see `Statechart.explain`."""
         from prism.statechart.inspection import explain
 
-        self._require_flat("explanation", also_async=True)
+        if self._is_hierarchical or self._is_async:
+            raise self._has_no("explanation")
         definition, machine = self._as_it_runs, self._machine
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._identity import Keys, pack, unpack
@@ -23,9 +23,6 @@ Guard = Callable[[Any, Any], object]
 
 Action = Callable[[Any, Any], object]
 """``action(agent, context)``: side effect that runs just before the transition commits."""
-
-Asking = Callable[Concatenate[Any, Any, ...], object]
-"""A guard or an action that also takes ``trigger``, ``source`` or ``target``."""
 
 Rate = Callable[[Any, Any], float]
 """``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
@@ -67,26 +64,6 @@ class History(Generic[StateT_co]):
         return f"{state_text(self.state)}.H" + ("*" if self.deep else "")
 
 
-@dataclass(frozen=True, slots=True)
-class OtherThan(Generic[StateT_co]):
-    """The result of `other_than`."""
-
-    states: tuple[StateT_co, ...]
-
-    def __str__(self) -> str:
-        """Return the call that makes it."""
-        return f"other_than({joined([*map(state_text, self.states)])})"
-
-
-def other_than(*states: StateT) -> OtherThan[StateT]:
-    """Return a source of a transition: every top-level state except these and the final ones.
-
-    Args:
-        states: Top-level states of the chart.
-    """
-    return OtherThan(states)
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class Transition(Generic[StateT_co]):
     """One transition that a chart allows. Immutable, so one chart can serve every agent.
@@ -94,8 +71,8 @@ class Transition(Generic[StateT_co]):
     Args:
         trigger: Name of the event that causes it. None for an eventless transition, which is taken
             as soon as its guard passes.
-        source: State it leaves, a list of them, ``"*"`` for every state of the chart, or
-            `other_than` some. A chart has one transition for each.
+        source: State it leaves, a list of them, or ``"*"`` for every state of the chart. A chart
+            has one transition for each.
         target: State it leads to: a member, a `History`, or a tuple with one of them for each
             region. None runs only the action and leaves no state.
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
@@ -111,10 +88,6 @@ class Transition(Generic[StateT_co]):
         probability: Share, above 0 and up to 1, with which this transition is drawn among those of
             the same trigger and source.
 
-    A guard or an action can have further parameters ``trigger``, ``source`` and ``target``, and
-    gets those of its transition as written: ``def note(agent, context, target)``. With several
-    sources or a wildcard, it gets the state that is left.
-
     The types of the attributes hold for ``chart.transitions``, where every transition leads from
     leaf to leaf. The transitions of the tree keep the values they were written with.
 
@@ -127,8 +100,8 @@ class Transition(Generic[StateT_co]):
     trigger: str
     source: StateT_co | Literal["*"]
     target: StateT_co
-    guard: Guard | Asking | None
-    action: Action | Asking | None
+    guard: Guard | None
+    action: Action | None
     internal: bool
     after: int | Delay | None
     rate: float | Rate | None
@@ -137,10 +110,10 @@ class Transition(Generic[StateT_co]):
     def __init__(
         self,
         trigger: str | None,
-        source: StateT_co | Literal["*"] | Sequence[StateT_co] | OtherThan[StateT_co],
+        source: StateT_co | Literal["*"] | Sequence[StateT_co],
         target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None,
-        guard: Guard | Asking | None = None,
-        action: Action | Asking | None = None,
+        guard: Guard | None = None,
+        action: Action | None = None,
         *,
         internal: bool = False,
         after: int | Delay | None = None,
@@ -166,7 +139,7 @@ class Transition(Generic[StateT_co]):
         if problems:
             raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
 
-    def between(self, source: Any, target: Any, guard: Guard | Asking | None) -> Transition[Any]:
+    def between(self, source: Any, target: Any, guard: Guard | None) -> Transition[Any]:
         """Return this transition between two leaves, without a new check."""
         made: Transition[Any] = object.__new__(Transition)
         plain = (trigger_text(self.trigger), source, target, guard, self.action)
@@ -211,8 +184,6 @@ def trigger_text(trigger: str | None) -> str:
 
 def source_text(source: Any) -> str:
     """Return a source as messages show it."""
-    if isinstance(source, OtherThan):
-        return str(source)
     return joined([*map(state_text, as_tuple(source))])
 
 
@@ -454,9 +425,8 @@ def _arity_problem(kind: str, value: Any) -> str | None:
     signature = _signature_of(value)
     if signature is None or (kind == "after" and takes_agent_alone(value)):
         return None
-    names = _asked_of(signature) if kind in ("guard", "action") else ()
     try:
-        signature.bind("agent", "context", **dict.fromkeys(names))
+        signature.bind("agent", "context")
     except TypeError as error:
         return f"must take two arguments, {kind}(agent, context): {error}"
     return None
@@ -469,28 +439,6 @@ def takes_agent_alone(function: Any) -> bool:
         return signature is not None and bool(signature.bind("agent"))
     except TypeError:
         return False
-
-
-def told(function: Any, item: Any, source: Any) -> Any:
-    """Return a guard or an action as a function of only agent and context.
-
-    Args:
-        function: What was given. It is returned as it is if it takes nothing else.
-        item: The transition that it belongs to.
-        source: The state that the transition leaves.
-    """
-    signature = None if function is None else _signature_of(function)
-    asked = [] if signature is None else _asked_of(signature)
-    known = {"trigger": item.trigger, "source": source, "target": item.target}
-    return partial(function, **{name: known[name] for name in asked}) if asked else function
-
-
-def _asked_of(signature: inspect.Signature) -> list[str]:
-    """Return the parameters ``trigger``, ``source`` and ``target`` behind agent and context."""
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    rest = [*signature.parameters.values()][2:]
-    names = ("trigger", "source", "target")
-    return [each.name for each in rest if each.name in names and each.kind in by_name]
 
 
 def _signature_of(function: Any) -> inspect.Signature | None:

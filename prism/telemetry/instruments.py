@@ -49,7 +49,7 @@ class GuardEvaluated:
 
 @dataclass(frozen=True, slots=True)
 class TransitionDetails:
-    """A transition begins, or was made.
+    """A transition was made.
 
     Args:
         chart: The chart's `prism.statechart.Definition`.
@@ -94,9 +94,6 @@ class Instrument:
     def guard(self, details: GuardEvaluated, /) -> None:
         """Observe the outcome of a guard that a chart evaluates to fire or to list targets."""
 
-    def transition_began(self, details: TransitionDetails, /) -> None:
-        """Observe that a transition was chosen; its action has not run yet."""
-
     def transition(self, details: TransitionDetails, /) -> None:
         """Observe that a transition was made, including a self-transition."""
 
@@ -117,7 +114,7 @@ event_hooks: list[Hook] = []
 join_hooks: list[Callable[[str, str, str], object]] = []
 """Called with chart, agent and state when an agent of a chart without its own logger is met."""
 
-_OF_CHARTS = ("chart_built", "guard", "transition_began", "transition")
+_OF_CHARTS = ("chart_built", "guard", "transition")
 _INSTALLED: dict[str, list[Hook]] = {"event": event_hooks, **{name: [] for name in _OF_CHARTS}}
 
 

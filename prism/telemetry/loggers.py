@@ -12,7 +12,6 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
@@ -86,7 +85,28 @@ class StandardLogger:
         self.log(logging.CRITICAL, event, **keys)
 
 
-class LateLogger:
+class _Relay:
+    """A logger that passes each event on."""
+
+    __slots__ = ()
+
+    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
+        raise NotImplementedError
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Pass an event on."""
+        self._relay("info", event, **keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Pass a warning on."""
+        self._relay("warning", event, **keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Pass an error on."""
+        self._relay("error", event, **keys)
+
+
+class LateLogger(_Relay):
     """A logger for use before it is known where the events go.
 
     Attributes:
@@ -98,45 +118,21 @@ class LateLogger:
     def __init__(self) -> None:
         self.opened: EventLogger | None = None
 
-    def _report(self, level: Level, event: str, /, **keys: Any) -> None:
+    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Report an event."""
-        self._report("info", event, **keys)
 
-    def warning(self, event: str, **keys: Any) -> None:
-        """Report a warning."""
-        self._report("warning", event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Report an error."""
-        self._report("error", event, **keys)
-
-
-class _ObservedLogger:
-    """A logger that shows each event to the instruments, and then passes it to another logger."""
+class _ObservedLogger(_Relay):
+    """Shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
 
     def __init__(self, logger: EventLogger) -> None:
         self._logger = logger
 
-    def _show(self, level: Level, event: str, /, **keys: Any) -> None:
+    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
         observe("event", LogEvent, event, level, dict(keys))
         getattr(self._logger, level)(event, **keys)
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Show an event."""
-        self._show("info", event, **keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Show a warning."""
-        self._show("warning", event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Show an error."""
-        self._show("error", event, **keys)
 
 
 _standard = logging.getLogger(LOGGER_NAME)
@@ -244,13 +240,8 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
     report(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
-_told_places: set[str] = set()
-
-
 def pass_over(error: Exception, event: str) -> None:
     """Go on after a processor of structlog that raised: what has happened is not undone by it.
-
-    Each line of such a processor is told once.
 
     Args:
         error: What was raised.
@@ -259,18 +250,14 @@ def pass_over(error: Exception, event: str) -> None:
     Raises:
         Exception: The same error, if it is none of a processor, such as that of a full disk.
     """
-    trail = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
-    rooms = [name.partition(".")[0] for name in trail]
+    rooms = [
+        frame.f_globals.get("__name__", "").partition(".")[0]
+        for frame, _ in walk_tb(error.__traceback__)
+    ]
     if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
         raise error
 
-    # loaded only for a message
-    from prism._faults import place_of
-
-    place = str(place_of(error) or trail[-1])
-    if place not in _told_places:
-        _told_places.add(place)
-        warn_standard(f"a processor of structlog lost {event}: {describe(error)} ({place})")
+    warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
 
 
 def warn_standard(message: str) -> None:
@@ -288,88 +275,38 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-_is_configured: Callable[[], bool] | None = None
-_defaults: dict[str, Any] | None = None
-"""The configuration that structlog has by itself, once it is known."""
 _made_for: tuple[dict[str, Any], EventLogger] | None = None
 """The last logger, and the configuration that it was made for."""
 
 
 def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog.
-
-    After ``structlog.testing.capture_logs``, structlog says so, and has nothing but its defaults.
-    """
-    global _is_configured, _defaults
-    if _is_configured is None:
-        # structlog lacks the function while it is being imported
-        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
-        if _is_configured is None:
-            return False
-    if not _is_configured():
-        _defaults = _defaults or _configuration()
-        return False
-
-    return _defaults is None or _configuration() != _defaults
-
-
-def _configuration() -> dict[str, Any]:
-    """Return structlog's configuration, with a copy of its processors, which change in place."""
-    config: dict[str, Any] = modules["structlog"].get_config()
-    return {**config, "processors": [*config["processors"]]}
+    """Return whether the application has configured structlog."""
+    # structlog lacks the function while it is being imported
+    is_configured = getattr(modules.get("structlog"), "is_configured", None)
+    return is_configured is not None and is_configured()
 
 
 def _configured_logger() -> EventLogger:
     """Return structlog's logger, made anew when the application has reconfigured structlog."""
     global _made_for
-    config = _configuration()
+    structlog = modules["structlog"]
+    config = structlog.get_config()
     if _made_for is None or _made_for[0] != config:
-        _note_what_capturing_leaves(config)
-        _made_for = config, _logger_of(config)
+        # the list of processors may change in place
+        config = {**config, "processors": [*config["processors"]]}
+        _made_for = config, _logger_of(structlog, config)
 
     return _made_for[1]
 
 
-def _note_what_capturing_leaves(config: dict[str, Any]) -> None:
-    """Note the defaults, which ``capture_logs`` leaves if nothing was configured before it."""
-    global _defaults
-    structlog, testing = modules["structlog"], modules.get("structlog.testing")
-    if _defaults or testing is None:
-        return
-    if any(isinstance(each, testing.LogCapture) for each in config["processors"]):
-        own = structlog.get_config()
-        structlog.reset_defaults()
-        _defaults = _configuration()
-        structlog.configure(**own)
-
-
-def _logger_of(config: dict[str, Any]) -> Any:
-    structlog = modules["structlog"]
-    adder = structlog.processors.CallsiteParameterAdder
-    processors = [
-        _with_callers_place(each) if isinstance(each, adder) else each
-        for each in config["processors"]
-    ]
-    logger = structlog.wrap_logger(
-        None,
-        # the list itself may change
-        processors=None if processors == config["processors"] else processors,
-        # an asynchronous logger would have to be awaited
-        wrapper_class=structlog.stdlib.BoundLogger
-        if _is_asynchronous(config["wrapper_class"])
-        else None,
-        logger_factory_args=(LOGGER_NAME,),
-    )
+def _logger_of(structlog: Any, config: dict[str, Any]) -> Any:
+    # an asynchronous logger would have to be awaited
+    is_asynchronous = _is_asynchronous(config["wrapper_class"])
+    wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
+    logger = structlog.wrap_logger(None, wrapper_class=wrapper, logger_factory_args=(LOGGER_NAME,))
     # assemble it for good only if the application lets structlog cache its own loggers, or if
     # `prism.runlog.configure` has set structlog up
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
 
     return logger
-
-
-def _with_callers_place(add: Any) -> Any:
-    """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
-    parameter = modules["structlog"].processors.CallsiteParameter
-    parameters = [parameter(name) for name in add(None, "info", {})]
-    return type(add)(parameters, additional_ignores=["prism.", "transitions."])

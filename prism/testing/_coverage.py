@@ -101,7 +101,6 @@ class TransitionUse:
         trigger: Its event.
         target: State that it leads to.
         guard: Name of its guard; None if it has none.
-        tried: How often it began; its action may have kept it from being made.
         made: How often it was made.
         passed: How often its guard passed.
         failed: How often its guard did not.
@@ -112,7 +111,6 @@ class TransitionUse:
     trigger: str
     target: str
     guard: str | None = None
-    tried: int = 0
     made: int = 0
     passed: int = 0
     failed: int = 0
@@ -132,7 +130,7 @@ class TransitionUse:
         """Return the states in which an agent was seen by it."""
         if self.made:
             return self.source, self.target
-        return (self.source,) if self.tried or self.asked() else ()
+        return (self.source,) if self.made or self.asked() else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ class ChartUse:
 
     def is_used(self) -> bool:
         """Return whether anything of it was exercised."""
-        return any(use.tried or use.asked() for use in self.transitions)
+        return any(use.made or use.asked() for use in self.transitions)
 
     def shares(self) -> dict[str, Share]:
         """Return the share of ``states``, ``transitions`` and outcomes of ``guards`` exercised."""
@@ -191,7 +189,7 @@ class ChartUse:
     def add(self, others: Iterable[Mapping[str, Any]]) -> None:
         """Add the counts of the same transitions, as plain data, from another process."""
         for use, other in zip(self.transitions, others, strict=True):
-            for count in ("tried", "made", "passed", "failed", "raised"):
+            for count in ("made", "passed", "failed", "raised"):
                 setattr(use, count, getattr(use, count) + other[count])
 
 
@@ -215,12 +213,6 @@ class Recorder(Instrument):
         """Count the outcome of a guard."""
         for use in self._uses_of(details):
             setattr(use, details.outcome, getattr(use, details.outcome) + 1)
-
-    def transition_began(self, details: TransitionDetails, /) -> None:
-        """Count a transition that its action may still prevent."""
-        for use in self._uses_of(details):
-            use.tried += 1
-        self._see(details)
 
     def transition(self, details: TransitionDetails, /) -> None:
         """Count a transition that was made."""

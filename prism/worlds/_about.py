@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from inspect import cleandoc, getdoc
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from prism.statechart import Statechart
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._fields import MISSING, Field, hints_of, options_of, shown_value, words_of_type
-from prism.worlds._kinds import chart_name, measures_of, parts_of
-from prism.worlds._parameters import Parameter, parameters_of
-from prism.worlds._world import RATE, World, kinds_of
+from prism.worlds._fields import (
+    MISSING,
+    Field,
+    hints_of,
+    parameters_of,
+    plain_value,
+    words_of_type,
+)
+from prism.worlds._kinds import chart_name, check_classes, measures_of
+from prism.worlds._world import MEASURE, RATE, STEP, TREATMENT, World, kinds_of, marked
 
 
 def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
@@ -26,7 +33,8 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     Raises:
         DefinitionError: If the class cannot work.
     """
-    parts = parts_of(cls)
+    kinds = [each for each in kinds_of(cls) if issubclass(each, Agent)]
+    check_classes(cls, kinds)
     hints = hints_of(cls)
     parameters = parameters_of(cls)
 
@@ -37,11 +45,13 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
         "rounds": cls.rounds,
         "ticks": cls.ticks,
         "order": cls.order,
-        "activation": cls.activation,
         "together": cls.together,
-        "parameters": list(map(_parameter, parameters.values())),
+        "independent": cls.independent,
+        "parameters": [
+            _parameter(name, each, hints.get(name)) for name, each in parameters.items()
+        ],
         "state": [
-            _field(each, hints.get(name))
+            _field(name, each, hints.get(name))
             for name, each in cls.fields.items()
             if name not in parameters
         ],
@@ -50,18 +60,18 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
             {
                 "step": name,
                 "states": [state_text(each) for each in states],
-                "rate": _rate(getattr(method, RATE)),
-                "doc": _summary(method),
+                "rate": _rate(getattr(getattr(cls, name), RATE)),
+                "doc": _summary(getattr(cls, name)),
             }
-            for name, method, states in parts.steps
+            for name, states in marked(cls, STEP).items()
         ],
         "until": _until(cls),
         "treatments": [
             {"treatment": name, "round": at or None, "doc": _summary(getattr(cls, name))}
-            for name, at in parts.treatments.items()
+            for name, at in marked(cls, TREATMENT).items()
         ],
         "measures": [
-            {"measure": name, "doc": _summary(getattr(cls, name))} for name in parts.measures
+            {"measure": name, "doc": _summary(getattr(cls, name))} for name in marked(cls, MEASURE)
         ],
     }
 
@@ -80,35 +90,35 @@ def _rate(rate: Any) -> str | None:
     return getattr(rate, "__name__", None) or (None if rate is None else str(rate))
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    field, hint = parameter.field, parameter.hint
-    declared = field.declared
-    bounds = {"least": declared.least, "most": declared.most, "options": options_of(hint) or None}
-
+def _parameter(name: str, field: Field, hint: Any) -> dict[str, Any]:
+    bounds = {"least": field.least, "most": field.most, "options": _options(hint) or None}
     return {
-        **_field(field, hint),
-        "required": declared.is_required,
-        **{name: bound for name, bound in bounds.items() if bound is not None},
-        "help": declared.help,
+        **_field(name, field, hint),
+        "required": field.is_required,
+        **{key: bound for key, bound in bounds.items() if bound is not None},
+        "help": field.help,
     }
 
 
-def _field(field: Field, hint: Any) -> dict[str, Any]:
+def _options(hint: Any) -> list[Any]:
+    """Return the values that a type allows, if it names them."""
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return [plain_value(each) for each in hint]
+    return [*get_args(hint)] if get_origin(hint) is Literal else []
+
+
+def _field(name: str, field: Field, hint: Any) -> dict[str, Any]:
     """Describe a field: its type, and where its value comes from if none is given."""
-    declared = field.declared
-    found: dict[str, Any] = {
-        "name": field.name,
-        "type": words_of_type(hint, field.annotation),
-    }
-    if declared.default is not MISSING:
-        default = shown_value(declared.default)
+    found: dict[str, Any] = {"name": name, "type": words_of_type(hint)}
+    if field.default is not MISSING:
+        default = plain_value(field.default)
         is_plain = isinstance(default, (str, int, float, bool, list, dict, type(None)))
         found["default"] = default if is_plain else repr(default)
-    elif declared.drawn:
-        found["drawn"] = declared.drawn
-    elif declared.make is not None:
-        made = declared.make
-        found["made"] = getattr(made, "__name__", "").replace("<lambda>", "") or "a function"
+    elif field.drawn:
+        found["drawn"] = field.drawn
+    elif field.make is not None:
+        made = getattr(field.make, "__name__", "").replace("<lambda>", "")
+        found["made"] = made or "a function"
 
     return found
 
@@ -124,7 +134,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
         "doc": _doc(kind),
         "chart": _chart(chart, chart_name(kind)) if isinstance(chart, Statechart) else None,
         "fields": [
-            _field(field, hints.get(name))
+            _field(name, field, hints.get(name))
             for name, field in fields.items()
             if name not in Agent.fields
         ],

@@ -8,7 +8,7 @@ from math import fsum
 from operator import attrgetter
 from typing import Any, SupportsIndex, TypeVar, overload
 
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, SimulationError, UnknownStateError
 from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
@@ -25,9 +25,7 @@ class AgentSet(tuple[AgentT, ...]):
 
     ``world.agents`` and ``agent.neighbours`` are such sets, and their methods return further sets:
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
-    do.
-
-    Draws use the random stream of the agent whose step is running, or else the world's.
+    do. Draws use the random stream of the agent whose step is running, or else the world's.
     """
 
     __slots__ = ()
@@ -64,48 +62,39 @@ class AgentSet(tuple[AgentT, ...]):
         Raises:
             UnknownStateError: If no agent's chart has such a state.
         """
-        found = self if state is None else self._in_state(state)
+        agents: AgentSet[Any] = self if state is None else AgentSet(in_state(self, state))
         if kind is not None:
-            found = AgentSet(agent for agent in found if isinstance(agent, kind))
-        if chosen is not None:
-            found = AgentSet(filter(chosen, found))
+            agents = AgentSet(agent for agent in agents if isinstance(agent, kind))
+        return agents if chosen is None else AgentSet(filter(chosen, agents))
 
-        return found
+    def count(self, state: Any) -> int:
+        """Return the number of agents in a state.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
+        """
+        return len(in_state(self, state))
 
     def sample(self, number: int) -> AgentSet[AgentT]:
         """Draw several agents without replacement.
 
         Raises:
             ValueError: If there are fewer.
-            SimulationError: If nothing may be drawn at the moment.
         """
         if number and not self:
-            raise ValueError(f"cannot draw {number} of 0 items")
-
+            raise ValueError(f"cannot draw {number} of 0 agents")
         return AgentSet(_stream_of(self).sample(self, number) if self else ())
 
     def shuffled(self) -> AgentSet[AgentT]:
-        """Return all agents in random order.
-
-        Raises:
-            SimulationError: If nothing may be drawn now.
-        """
+        """Return all agents in random order."""
         return AgentSet(_stream_of(self).shuffled(self) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
-        """Return a value of each agent.
-
-        Args:
-            of: Name of a field, or a function of an agent.
-        """
-        return list(map(_reader(of), self))
+        """Return a value of each agent: of a field by its name, or of a function."""
+        return [*map(attrgetter(of) if isinstance(of, str) else of, self)]
 
     def sum(self, of: str | Callable[[AgentT], float]) -> float:
-        """Return the sum of a number of each agent. It does not depend on their order.
-
-        Args:
-            of: Name of a field, or a function of an agent.
-        """
+        """Return the sum of a number of each agent. It does not depend on their order."""
         return fsum(self.values(of))
 
     @overload
@@ -130,7 +119,6 @@ class AgentSet(tuple[AgentT, ...]):
             raise FieldValueError(
                 f"mean({of!r}) of an empty set: give a default, mean({of!r}, default=0)"
             )
-
         return default
 
     def group(self, by: str | Callable[[AgentT], ValueT]) -> dict[Any, AgentSet[AgentT]]:
@@ -142,30 +130,7 @@ class AgentSet(tuple[AgentT, ...]):
         groups: dict[Any, list[AgentT]] = {}
         for agent, value in zip(self, self.values(by), strict=True):
             groups.setdefault(value, []).append(agent)
-
         return {value: AgentSet(agents) for value, agents in groups.items()}
-
-    def count(self, state: Any) -> int:
-        """Return the number of agents in a state.
-
-        Raises:
-            UnknownStateError: If no agent's chart has it.
-        """
-        return len(self._in_state(state))
-
-    def _in_state(self, state: Any) -> AgentSet[AgentT]:
-        return AgentSet(in_state(self, self._known(state)))
-
-    def _known(self, state: Any) -> Any:
-        """Return a state, or a tuple of several, after checking that the run's charts have them."""
-        is_one = isinstance(state, (Enum, str, Configuration))
-        states = (state,) if is_one else tuple(state)
-        host = getattr(self[0], "_host", None) if self else None
-        if host is not None:
-            for each in states:
-                host.require_state(each)
-
-        return state if is_one else states
 
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> AgentT: ...
@@ -173,8 +138,8 @@ class AgentSet(tuple[AgentT, ...]):
     def __getitem__(self, place: slice, /) -> AgentSet[AgentT]: ...
     def __getitem__(self, place: Any, /) -> Any:
         """Return an agent by its place, or the set of the agents in a slice."""
-        found = super().__getitem__(place)
-        return AgentSet(found) if isinstance(place, slice) else found
+        chosen = super().__getitem__(place)
+        return AgentSet(chosen) if isinstance(place, slice) else chosen
 
     @overload
     def __add__(self, others: tuple[AgentT, ...], /) -> AgentSet[AgentT]: ...
@@ -194,48 +159,45 @@ NOBODY: AgentSet[Any] = AgentSet()
 """The empty set."""
 
 
-def in_state(agents: Iterable[Any], state: Any) -> list[Any]:
-    """Return the agents in a state, in one of several, or in one nested inside."""
-    agents = tuple(agents)
-    # by identity, since states of two charts are equal if they have the same text
+def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
+    """Return the agents in a state, in one of several, or in one nested inside.
+
+    Raises:
+        UnknownStateError: If no chart of theirs has the state.
+    """
+    if isinstance(state, Enum):
+        # by identity, since states of two charts are equal if they have the same text
+        matching = [agent for agent in agents if agent.state is state]
+        if matching:
+            return matching
     if isinstance(state, Configuration):
         own = type(state.leaves[0])
         return [
-            agent
-            for agent in agents
-            if agent.state == state and agent._chart.definition.state_type is own
+            agent for agent in agents if agent.state == state and type(agent.state.leaves[0]) is own
         ]
-    if isinstance(state, Enum):
-        found = [agent for agent in agents if agent.state is state]
-        return found or _inside(agents, (state,))
 
-    return _inside(agents, tuple(state))
-
-
-def _inside(agents: Sequence[Any], states: Sequence[Any]) -> list[Any]:
-    """Return the agents in one of several states, or in one nested inside of these."""
-    charts = {id(agent._chart): agent._chart.definition for agent in agents}.values()
-    inside = (leaf for chart in charts for each in states for leaf in chart.leaves_of(each))
-    wanted = {*map(id, states), *map(id, inside)}
+    states = (state,) if isinstance(state, (Enum, str)) else tuple(state)
+    if not agents:
+        return []
+    charts = {type(agent): type(agent).chart.definition for agent in agents}.values()
+    inside = [[*chart.leaves_of(each)] for chart in charts for each in states]
+    for each in states:
+        if not any(chart.leaves_of(each) for chart in agents[0].world.charts):
+            raise UnknownStateError(f"no agent's chart has the state {each!r}")
+    wanted = {id(leaf) for leaves in inside for leaf in leaves}
 
     return [agent for agent in agents if not wanted.isdisjoint(map(id, leaves_in(agent.state)))]
 
 
-def leaves_in(state: Any) -> frozenset[Any]:
+def leaves_in(state: Any) -> tuple[Any, ...]:
     """Return the innermost states of a state, which may be a configuration."""
-    return frozenset(state.leaves if isinstance(state, Configuration) else (state,))
-
-
-def _reader(of: Any) -> Callable[[Any], Any]:
-    return attrgetter(of) if isinstance(of, str) else of
+    return tuple(state.leaves) if isinstance(state, Configuration) else (state,)
 
 
 def _stream_of(agents: AgentSet[Any]) -> Any:
     """Return the random stream of the agent whose step is running, or else the world's."""
-    host = getattr(agents[0], "_host", None) if agents else None
-    if host is None:
-        raise SimulationError(
-            "agents can be sampled only in a run: elsewhere, use the sample of a stream"
-        )
+    turns = getattr(agents[0].world, "turns", None)
+    if turns is None:
+        raise SimulationError("agents can be drawn only in a run, whose seed decides")
 
-    return host.world_stream() if host.acting is None else host.acting.random
+    return turns.world.random if turns.acting is None else turns.acting.random

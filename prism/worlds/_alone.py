@@ -1,29 +1,36 @@
-"""A world with a single agent, and runs of such a world."""
+"""Runs of a single agent, whose rounds are its turns or cycles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass, field, fields
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
+import orjson
+
+from prism._faults import note_place, shortened
 from prism.errors import InputError
+from prism.reasoner._router import costs_told, models_told
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
-from prism.runs._config import (
-    check_config,
-    digest,
-    naming,
-    read_reasoner,
-    require_unchanged,
-    require_writable,
-)
+from prism.runlog._reader import locate_log, read_blocks
+from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
+from prism.runs._lent import Lent
 from prism.runs._options import ReasonerOptions, ReplayOptions
-from prism.telemetry.loggers import EventLogger
-from prism.worlds._loop import Loop
+from prism.runs._running import run_to_end
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    ROUND_ENDED,
+    ROUND_STARTED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+)
+from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._run import Run, decider, require_seed
-from prism.worlds._world import World
 
 DEFAULT_AGENT_ID = "agent"
 
@@ -34,53 +41,157 @@ Event = Mapping[str, Any]
 ToldT = TypeVar("ToldT")
 
 
-class Alone(World[Any]):
-    """A world with a single agent, which is an object of another class.
+class AloneLoop:
+    """Runs a single agent, a turn or a cycle a round.
 
-    A round is one turn of the agent. The agent's ``last`` is the result of the round, and the log
-    contains what concerns a single agent.
+    The agent's ``act`` takes the turn, and its ``last`` is what came of it. A subclass says when
+    the run is over and what its results are.
+
+    Args:
+        agent: The agent.
+        writer: Answers its prompts.
+        rounds: Most rounds.
+        seed: The run's seed.
+        logger: Where events go.
+        clock: The run's clock.
 
     Attributes:
         agent: The agent.
+        world: The loop itself, as there is no other world.
+        agents: The agent alone.
+        rounds: Most rounds.
+        ticks_per_round: Ticks in a round.
+        finished: What came of each round so far.
+        reasoner: None, as nobody decides.
+        writer: Answers its prompts.
+        clock: The run's clock.
+        open_questions: Number of questions without an answer; None as it is unknown.
     """
 
-    __slots__ = ("agent",)
-    _prism_is_alone = True
+    ticks_per_round = 1
+    reasoner: ClassVar[None] = None
+    open_questions: ClassVar[None] = None
 
-    if TYPE_CHECKING:  # a slot, not a parameter
-        agent: Any
+    def __init__(
+        self,
+        agent: Any,
+        writer: BaseWriter,
+        rounds: int,
+        seed: int,
+        logger: EventLogger | None,
+        clock: SimulatedClock,
+    ) -> None:
+        self.agent, self.writer, self.rounds = agent, writer, rounds
+        self.clock, self.finished, self.has_run = clock, [], False
+        self.agents: Sequence[Any] = (agent,)
+        self.finished: list[Any] = []
+        self._seed, self._logger = seed, logger
+        self._transitions = 0
+        agent.join(Lent(writer, logger, self._seconds, seed=None))
 
-    @classmethod
-    def of(cls, **held: Any) -> Self:
-        """Make such a world, with values for the slots of its class."""
-        # type checkers take slots for parameters
-        world: Self = cast(Any, cls)()
-        for name, value in held.items():
-            object.__setattr__(world, name, value)
+    @property
+    def world(self) -> Any:
+        """The loop itself, as there is no other world."""
+        return self
 
-        return world
+    def is_over(self) -> bool:
+        """Return whether the agent has nothing left to do."""
+        raise NotImplementedError
 
-    def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Return what ``run.started`` says about any world, without parameters."""
-        return {name: told[name] for name in ("chart", "agents")}
+    def results(self) -> Any:
+        """Return the results of the run."""
+        raise NotImplementedError
 
-    def _prism_joined(self, agent: Any) -> Mapping[str, Any]:
-        """Return only the state, since there is nothing else to log."""
-        return {"state": agent._state.value}
+    def running(self) -> AbstractContextManager[object]:
+        """Return a context manager that lasts for the run."""
+        return nullcontext()
 
-    def _prism_summary(self, summary: Any) -> Any:  # noqa: ARG002 - the agent knows more
-        """Return the result of the agent's turn."""
+    def kept_in(self, folder: Path) -> None:
+        """Set the folder in which the run is kept."""
+
+    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds in an event loop of their own."""
+        try:
+            return run_to_end(self._run_and_close(on_round))
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds; the async twin of `run`."""
+        self.has_run = True
+        agent, clock = self.agent, self.clock
+        with clock.bound(), self.running():
+            self._emit(
+                RUN_STARTED,
+                schema=SCHEMA_VERSION,
+                chart=agent.chart.name,
+                agents=1,
+                rounds=self.rounds,
+                ticks_per_round=1,
+                seed=self._seed,
+                **models_told([agent], self.writer),
+            )
+            self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
+            for number in range(1, self.rounds + 1):
+                if self.is_over():
+                    break
+                with self.round():
+                    self.finished.append(await self._round(number))
+                    if on_round is not None:
+                        on_round(self.finished[-1])
+            results = self.results()
+            self._emit(RUN_ENDED, **results.totals.to_dict(), **costs_told(self.writer))
+        return results
+
+    def round(self) -> AbstractContextManager[object]:
+        """Return a context manager that lasts for a round."""
+        return nullcontext()
+
+    async def _round(self, number: int) -> Any:
+        self.clock.begin_round(number)
+        self._emit(ROUND_STARTED, round=number)
+        self.clock.advance()
+        self._transitions = 0
+        try:
+            await self.agent.act(self)
+        except Exception as error:
+            note_place(error, None, number, 1)
+            raise
+        self._emit(
+            ROUND_ENDED,
+            round=number,
+            states={self.agent.state.value: 1},
+            agent_ticks=1,
+            transitions=self._transitions,
+        )
         return self.agent.last
 
-    def _prism_ended(self, summary: Any) -> Mapping[str, Any]:
-        """Return what ``round.ended`` says."""
-        states = {self.agent.state.value: 1}
-        return {
-            "round": self.round,
-            "states": states,
-            "agent_ticks": 1,
-            "transitions": summary.transitions,
-        }
+    def _seconds(self) -> float:
+        # a chart asks for the time exactly once for each transition
+        self._transitions += 1
+        return self.clock.moment.seconds
+
+    def _emit(self, event: str, **keys: Any) -> None:
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(event, **keys)
+
+    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
+        try:
+            return await self.arun(on_round)
+        finally:
+            close = getattr(self.writer, "close", None)
+            if close is not None:
+                await close()
+
+
+def events_in(log: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log; a last line that is cut off is left out."""
+    for block in read_blocks(log):
+        for line in BytesIO(block.data):
+            if line.endswith(b"\n"):
+                yield orjson.loads(line)
 
 
 @dataclass(init=False, repr=False, kw_only=True)
@@ -117,6 +228,7 @@ class AloneRun(Run[Any]):
 
     # what every run has
     writer = _logger = _clock = None
+    writes_at_once = True
     treatments = ()
     _is_class, _agents = True, 1
 
@@ -130,7 +242,7 @@ class AloneRun(Run[Any]):
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
         self._given: dict[str, Any] = {"world": world, "model": model, **given}
-        self._loop: Loop | None = None
+        self._loop: Any = None
         self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
         self.reasoner = decider(model, self.reasoner)
         self._check()
@@ -176,27 +288,7 @@ class AloneRun(Run[Any]):
 
     def replaying(self, recorded: Path) -> Self:
         """Return the same run with the texts, and everything else, that an earlier one kept."""
-        return self.replace(reasoner=ReplayOptions(recorded))
-
-    def _loop_of(
-        self,
-        world: Alone,
-        writer: BaseWriter,
-        rounds: int,
-        logger: EventLogger | None,
-        clock: SimulatedClock,
-    ) -> Loop:
-        """Return the loop that carries out the run."""
-        return Loop(
-            world,
-            [world.agent],
-            rounds=rounds,
-            ticks=1,
-            seed=self.seed,
-            writer=writer,
-            logger=logger,
-            clock=clock,
-        )
+        return self.replace(model=None, reasoner=ReplayOptions(recorded, is_whole=True))
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
@@ -208,7 +300,7 @@ class AloneRun(Run[Any]):
         kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
         reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
 
-        return {**kept, **reasoner, "inputs": self._digests()}
+        return {**kept, **reasoner, "inputs": self.digests()}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
@@ -219,7 +311,7 @@ class AloneRun(Run[Any]):
             path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is not such data, or a file that the run reads has changed.
+            InputError: If it is not such data.
         """
         kind = next(iter(cls.names))
         if kind not in config:
@@ -228,14 +320,7 @@ class AloneRun(Run[Any]):
         check_config(config, path, cls.kinds)
         kept = {name: config[key] for key, name in cls._fields()}
         with naming(path):
-            run = cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
-
-        # compare the digests first: a file that has changed may not even load
-        inputs = config["inputs"]
-        require_unchanged(inputs, {name: run._digest(name) for name in inputs}, path)
-        require_unchanged(inputs, run._digests(), path)
-
-        return run
+            return cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
 
     @classmethod
     def _fields(cls) -> Iterator[tuple[str, str]]:
@@ -248,7 +333,7 @@ class AloneRun(Run[Any]):
         """Yield the files that the run only reads, except those of an earlier run."""
         yield self.file
 
-    def _digests(self) -> dict[str, str]:
+    def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is only read, by its name."""
         files = list(self._inputs())
         if isinstance(self.reasoner, ReplayOptions):

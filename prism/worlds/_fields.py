@@ -1,61 +1,43 @@
-"""The fields that agents, Things and worlds declare, and where their values come from."""
+"""The fields that agents and worlds declare: their defaults and draws, and a world's parameters."""
 
 from __future__ import annotations
 
-import re
-import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib import import_module
-from math import isfinite
-from types import FunctionType, MemberDescriptorType, NoneType, UnionType
+from operator import methodcaller
+from pathlib import Path
 from typing import (
+    Annotated,
     Any,
     ClassVar,
-    Literal,
     TypeVar,
-    Union,
     cast,
     dataclass_transform,
-    get_args,
-    get_origin,
     get_type_hints,
     overload,
 )
-from weakref import WeakKeyDictionary
 
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
-from prism.files import parse_json
 from prism.randomness import RandomStream
 
 ValueT = TypeVar("ValueT")
 
 MISSING: Any = object()
 
-Draw = Callable[[RandomStream], Any]
-
-_HINTS: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
-"""The types of classes whose types could all be resolved, which takes a millisecond per class."""
-
-_MUTABLE = (list, dict, set, frozenset, deque, bytearray)
-_CLASS_VARIABLE = re.compile(r"^(?:typing\.|t\.)?ClassVar\b")
-_SET = re.compile(r"\b(?:set|frozenset|Set|FrozenSet|MutableSet|AbstractSet)\b")
-
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """The declaration of one field: where its value comes from.
+class Field:
+    """A declared field.
 
     Args:
-        default: The value, if there is one.
-        make: Makes the value, such as ``list``.
-        draw: Draws the value.
-        drawn: A description of how it is drawn.
-        is_state: Whether it was declared with `state`, and may change.
-        is_measured: Whether its value is recorded for every agent and round.
+        default: Its value, if it has one.
+        make: Makes its value for each object, such as ``list``.
+        draw: Draws it from a stream when its agent joins a run.
+        drawn: How it is drawn, in words.
+        is_state: Whether it changes during a run. In a world, others are parameters.
+        is_measured: Whether it is measured for every agent at the end of every round.
         help: What it means.
         least: Smallest value.
         most: Largest value.
@@ -63,7 +45,7 @@ class Declared:
 
     default: Any = MISSING
     make: Callable[[], Any] | None = None
-    draw: Draw | None = None
+    draw: Callable[[RandomStream], Any] | None = None
     drawn: str = ""
     is_state: bool = False
     is_measured: bool = False
@@ -76,33 +58,6 @@ class Declared:
         """Whether a value must be given."""
         return self.default is MISSING and self.make is None and self.draw is None
 
-    def value(self, stream: Callable[[], RandomStream] | None = None) -> Any:
-        """Return the value of a field that was not given."""
-        if self.make is not None:
-            return self.make()
-        if self.draw is not None:
-            assert stream is not None
-            return self.draw(stream())
-
-        return self.default
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a class.
-
-    Args:
-        name: Its name.
-        owner: Name of the declaring class.
-        annotation: Its type as written in the class.
-        declared: Its declaration.
-    """
-
-    name: str
-    owner: str
-    annotation: Any
-    declared: Declared
-
 
 @overload
 def state(default: Callable[[], ValueT]) -> ValueT: ...
@@ -112,20 +67,19 @@ def state(default: Any = MISSING) -> Any:
     """Declare a field that changes during a run.
 
     Args:
-        default: The initial value. For a list, dict or deque, pass what makes it, ``state(list)``.
-            A field of an agent can also be drawn, ``state(uniform(0, 1))``.
+        default: Its first value. For a list, dict or deque, pass what makes it: ``state(list)``. A
+            field of an agent can also be drawn: ``state(uniform(0, 1))``.
 
     Raises:
         DefinitionError: If the default is a list, dict or set, which all objects would share.
     """
-    if isinstance(default, Declared):
+    if isinstance(default, Field):
         return replace(default, is_state=True)
     if callable(default) and not isinstance(default, Enum):
-        return Declared(make=default, is_state=True)
+        return Field(make=default, is_state=True)
 
     refuse_shared(default, f"state({type(default).__name__})")
-
-    return Declared(default, is_state=True)
+    return Field(default, is_state=True)
 
 
 def param(
@@ -135,7 +89,7 @@ def param(
     least: float | None = None,
     most: float | None = None,
 ) -> ValueT:
-    """Declare a parameter of a world, which only a treatment changes.
+    """Declare a parameter of a world with a description and bounds.
 
     Args:
         default: Its default value. Without one, the parameter is required.
@@ -147,492 +101,314 @@ def param(
         DefinitionError: If the default is a list, dict or set, or is drawn.
     """
     refuse_shared(default, "a tuple")
-    if isinstance(default, Declared):
+    if isinstance(default, Field):
         raise DefinitionError(
-            f"param({default.drawn or '...'}): a parameter has the same value in every run: give "
-            "it that, or declare  state(...)  and draw it in setup, with self.random"
+            "a parameter has one value: declare state(...), and draw it in setup with self.random"
         )
 
-    return cast(ValueT, Declared(default, help=help, least=least, most=most))
+    return cast(ValueT, Field(default, help=help, least=least, most=most))
+
+
+def refuse_shared(value: Any, instead: str) -> None:
+    """Refuse a default that all objects of a class would share.
+
+    Raises:
+        DefinitionError: If it is a list, dict or set.
+    """
+    if isinstance(value, (list, dict, set)):
+        raise DefinitionError(
+            f"the default {value!r} would be shared by all objects: use {instead}"
+        )
+
+
+# Fields that are drawn
+
+
+def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
+    """Declare a value that your own function draws once for each agent.
+
+    Args:
+        function: Takes the field's random stream: ``draw(lambda random: random.beta(2, 5))``.
+    """
+    if not callable(function) or isinstance(function, Field):
+        raise DefinitionError(f"draw({function!r}) needs a function of a stream")
+
+    return cast(ValueT, Field(draw=function, drawn="by a function"))
+
+
+def uniform(low: float, high: float) -> float:
+    """Declare a number that is drawn once for each agent, uniformly from ``low`` to ``high``."""
+    if not low <= high:
+        raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
+
+    return _drawn("between", low, high, drawn=f"uniform from {low} to {high}")
+
+
+def whole(least: int, most: int) -> int:
+    """Declare a whole number that is drawn once for each agent, including both ends."""
+    if not least <= most:
+        raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
+
+    drawn = f"whole from {least} to {most}"
+    draws: Any = Field(draw=lambda stream: least + stream.index(most - least + 1), drawn=drawn)
+    return cast(int, draws)
+
+
+def one_of(*options: ValueT) -> ValueT:
+    """Declare a value that is drawn once for each agent from several equally likely ones."""
+    if not options:
+        raise DefinitionError("one_of() needs something to draw from")
+    for option in options:
+        refuse_shared(option, "tuples")
+
+    return cast(ValueT, _drawn("choice", options, drawn=f"one of {', '.join(map(repr, options))}"))
+
+
+def normal(mean: float = 0.0, sd: float = 1.0) -> float:
+    """Declare a number that is drawn once for each agent from a normal distribution."""
+    return _drawn("normal", mean, sd)
+
+
+def lognormal(mean: float = 0.0, sd: float = 1.0) -> float:
+    """Declare a number that is drawn once for each agent from a lognormal distribution."""
+    return _drawn("lognormal", mean, sd)
+
+
+def exponential(mean: float = 1.0) -> float:
+    """Declare a number that is drawn once for each agent from an exponential distribution."""
+    return _drawn("exponential", mean)
+
+
+def gamma(shape: float, scale: float = 1.0) -> float:
+    """Declare a number that is drawn once for each agent from a gamma distribution."""
+    return _drawn("gamma", shape, scale)
+
+
+def beta(alpha: float, beta: float) -> float:
+    """Declare a number from 0 to 1 that is drawn once for each agent from a beta distribution."""
+    return _drawn("beta", alpha, beta)
+
+
+def poisson(mean: float) -> int:
+    """Declare a count that is drawn once for each agent from a Poisson distribution."""
+    return cast(int, _drawn("poisson", mean))
+
+
+def binomial(number: int, probability: float) -> int:
+    """Declare a count that is drawn once for each agent from a binomial distribution."""
+    return cast(int, _drawn("binomial", number, probability))
+
+
+def _drawn(method: str, *values: Any, drawn: str = "") -> Any:
+    draws = methodcaller(method, *values)
+    try:
+        # draw once, to refuse values out of range where they are written
+        draws(RandomStream(0))
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(str(error)) from None
+
+    return Field(draw=draws, drawn=drawn or f"{method}({', '.join(map(repr, values))})")
 
 
 # to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named
 @dataclass_transform(kw_only_default=True, eq_default=False)
-class Fields(type):
-    """The metaclass of classes whose objects have slots for exactly their declared fields."""
+class Declares:
+    """A base of classes whose annotated attributes are fields."""
 
-    fields: Mapping[str, Field]
+    fields: ClassVar[Mapping[str, Field]] = {}
 
-    def __new__(
-        metacls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
-    ) -> Any:
-        """Take the declarations from the class body, and make slots for them."""
-        own = _declared_in(name, namespace)
-        _refuse_hiding(name, bases, own)
-        for each in own:
-            namespace.pop(each, None)
-        if "__slots__" not in namespace:
-            inherited = {each for base in bases for each in getattr(base, "fields", ())}
-            namespace["__slots__"] = tuple(each for each in own if each not in inherited)
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take the fields of the class."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls) and cls.__module__.partition(".")[0] != "prism":
+            raise DefinitionError(
+                f"{cls.__name__}.__init__: declare fields with their types instead, and do the "
+                "rest in the world's setup or populate"
+            )
+        own: dict[str, Field] = {}
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            if name.startswith("_") or "ClassVar" in str(hint):
+                continue
+            value = vars(cls).get(name, MISSING)
+            if callable(value) and not isinstance(value, (Field, Enum, type)):
+                continue
+            refuse_shared(value, f"{name}: ... = state({type(value).__name__})")
+            own[name] = value if isinstance(value, Field) else Field(value)
+            if isinstance(value, Field):
+                delattr(cls, name)
+        cls.fields = {**cls.fields, **own}
 
-        made = super().__new__(metacls, name, bases, namespace, **options)
-        above = [getattr(base, "fields", {}) for base in reversed(bases)]
-        made.fields = {each: of for fields in above for each, of in fields.items()} | own
-        _refuse_open(made)
-
-        return made
-
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: Any, **_options: Any) -> None:
-        """Accept the options of the class, which `__new__` has used."""
-        super().__init__(name, bases, namespace)
-
-
-def type_problems(cls: Fields) -> list[str]:
-    """Return the fields of a class whose types cannot be kept, or do not fit their defaults."""
-    hints = hints_of(cls)
-    unkept = [
-        f"{field.owner}.{name}: {words_of_type(field.annotation)} cannot be kept: {mend}"
-        for name, field in cls.fields.items()
-        if (mend := _mend_of(hints.get(name, field.annotation)))
-    ]
-
-    wrong = [
-        f"{field.owner}.{name} must be {words_of_type(hints[name])}, got {field.declared.default!r}"
-        for name, field in cls.fields.items()
-        if name in hints and not _fits_its_default(field, hints[name])
-    ]
-
-    return unkept + wrong
+    def _fill(
+        self, arguments: Mapping[str, Any], stream: Callable[[str], RandomStream] | None
+    ) -> None:
+        """Set every field to its argument, or to what its declaration makes."""
+        cls, values = type(self), vars(self)
+        for name, field in cls.fields.items():
+            if name in arguments:
+                values[name] = arguments[name]
+            elif field.make is not None:
+                values[name] = field.make()
+            elif field.draw is not None:
+                if stream is None:
+                    raise DefinitionError(
+                        f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
+                        "draw it in setup, with self.random"
+                    )
+                values[name] = field.draw(stream(name))
+            elif field.default is MISSING:
+                raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
+            else:
+                values[name] = field.default
 
 
-def _fits_its_default(field: Field, hint: Any) -> bool:
-    """Return whether the default of a field has its type; None stands for nothing yet."""
-    default = field.declared.default
-    return default is MISSING or default is None or is_a(hint, default)
+def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
+    """Refuse arguments that are no fields.
+
+    Raises:
+        TypeError: If one is not; the message names the one that may be meant.
+    """
+    for name in names:
+        if name not in cls.fields:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, cls.fields, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise TypeError(
+                f"{cls.__name__} has no field {name!r}{guess}: declare it with its type"
+            )
 
 
 def hints_of(cls: type) -> dict[str, Any]:
     """Return the types of a class's fields, as far as they can be resolved."""
-    if (known := _HINTS.get(cls)) is not None:
-        return known
-
     try:
-        hints = get_type_hints(cls)
+        return get_type_hints(cls)
     except Exception:  # a type that is imported for type checkers only, or defined in a function
-        # not kept: a name may be defined by the time of the next call
-        found = (_hints_alone(base) for base in reversed(cls.__mro__))
-        return {name: hint for hints in found for name, hint in hints.items()}
-
-    _HINTS[cls] = hints
-
-    return hints
-
-
-def _hints_alone(cls: type) -> dict[str, Any]:
-    """Return the types of a class's own fields, each resolved independently."""
-    found = {}
-    for name, field in getattr(cls, "fields", {}).items():
-        alone = type(cls.__name__, (), {"__annotations__": {name: field.annotation}})
-        names = vars(sys.modules[cls.__module__])
-        with suppress(Exception):
-            found[name] = get_type_hints(alone, globalns=dict(names))[name]
-
-    return found
-
-
-def check_value(field: Field, hint: Any, value: Any) -> None:
-    """Refuse a value of the wrong type or out of range.
-
-    Raises:
-        FieldTypeError: If it has the wrong type.
-        FieldValueError: If it is too small or too large.
-    """
-    where = f"{field.owner}.{field.name}"
-    if not is_a(hint, value):
-        raise FieldTypeError(f"{where} must be {words_of_type(hint)}, got {value!r}")
-
-    # None, where it is allowed, is not checked against the range
-    if value is None:
-        return
-
-    least, most = field.declared.least, field.declared.most
-    below, above = least is not None and value < least, most is not None and value > most
-    if below or above or (isinstance(value, float) and value != value):
-        ends = [f"at least {least}"] * (least is not None) + [f"at most {most}"] * (
-            most is not None
-        )
-        raise FieldValueError(f"{where} must be {' and '.join(ends) or 'a number'}, got {value!r}")
-
-
-def missing_attribute(cls: Fields, name: str) -> str:
-    """Return the error for an attribute that a class does not declare, which says what to do."""
-    if isinstance(getattr(cls, name, None), MemberDescriptorType):
-        name = name.removeprefix("_")
-        return f"{cls.__name__}.{name} has no value yet: it gets one when the agent joins a run"
-    if name in _CHANGES_POPULATION:
-        return (
-            f"{cls.__name__} has no {name!r}, as the population is fixed when a run begins: give "
-            "those who come later, or leave, a state for that"
-        )
-
-    # loaded only for a message
-    from difflib import get_close_matches
-
-    public = [each for each in dir(cls) if not each.startswith("_")]
-    near = get_close_matches(name, [*cls.fields, *public], n=1)
-    guess = f" (did you mean {near[0]!r}?)" if near else ""
-
-    return (
-        f"{cls.__name__} has no field {name!r}{guess}; a field is declared with its type:  "
-        f"{name}: int = state(...)"
-    )
-
-
-_CHANGES_POPULATION = ("add", "add_agent", "add_agents", "kill", "remove", "remove_agent", "spawn")
-"""Names that other libraries use and that users try first."""
-
-
-def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
-    annotations = _annotations_of(namespace)
-    found = {}
-    for name, annotation in annotations.items():
-        if name.startswith("__") or _is_class_variable(annotation):
-            continue
-
-        given = namespace.get(name, MISSING)
-        if not isinstance(given, Declared):
-            refuse_shared(given, f"state({type(given).__name__})", f"{owner}.{name}: ")
-            given = Declared(given)
-
-        found[name] = Field(name, owner, annotation, given)
-
-    for name, value in namespace.items():
-        if isinstance(value, Declared) and name not in annotations:
-            raise DefinitionError(f"{owner}.{name} needs its type: {name}: float = ...")
-
-    return found
-
-
-def _refuse_hiding(owner: str, bases: Iterable[type], own: Iterable[str]) -> None:
-    """Refuse fields with the names of attributes that every agent or world has."""
-    lines = [base for each in bases for base in each.__mro__]
-    refuse_all([problem for name in own if (problem := _hiding(owner, name, lines))])
-
-
-def _hiding(owner: str, name: str, lines: Sequence[type]) -> str:
-    """Return the problem if a field has the name of another attribute, or else nothing."""
-    above = [base for base in lines if _has(base, name)]
-    if not above or any(name in getattr(base, "fields", {}) for base in above):
-        return ""
-
-    first, value = above[-1], vars(above[-1]).get(name)
-    public = [*filter(_is_public, (base for base in lines if issubclass(base, first)))]
-    is_setting = not callable(value) and not hasattr(value, "__get__")
-    mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
-
-    return f"the field {owner}.{name} would hide {public[-1].__name__}.{name}: {mend}"
-
-
-def _is_public(cls: type) -> bool:
-    return not cls.__name__.startswith("_")
-
-
-def refuse_all(problems: Sequence[str]) -> None:
-    """Refuse a class, with all of its problems in one message.
-
-    Raises:
-        DefinitionError: If there are any problems.
-    """
-    if problems:
-        raise DefinitionError("; ".join(problems))
-
-
-def _has(cls: type, name: str) -> bool:
-    """Return whether a class defines an attribute, or declares that its subclasses do."""
-    said = vars(cls).get("__annotations__", {}).get(name)
-    return name in vars(cls) or _is_class_variable(said)
-
-
-def _annotations_of(namespace: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "__annotations__" in namespace or sys.version_info < (3, 14):
-        return cast(Mapping[str, Any], namespace.get("__annotations__", {}))
-
-    # since Python 3.14, annotations are evaluated on access
-    library: Any = import_module("annotationlib")
-    annotate = library.get_annotate_from_class_namespace(namespace)
-    if annotate is None:
         return {}
 
-    found = library.call_annotate_function(annotate, library.Format.FORWARDREF)
-    return cast(Mapping[str, Any], found)
+
+# Parameters of worlds
 
 
-def _is_class_variable(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        return _CLASS_VARIABLE.match(annotation) is not None
-
-    return annotation is ClassVar or get_origin(annotation) is ClassVar
+def parameters_of(cls: type[Declares]) -> dict[str, Field]:
+    """Return the parameters of a world's class by name."""
+    return {name: field for name, field in cls.fields.items() if not field.is_state}
 
 
-def _refuse_open(cls: Any) -> None:
-    """Refuse a class whose objects accept any attribute because a base has no slots."""
-    if cls.__dictoffset__ == 0:
-        return
-
-    open_bases = [base.__name__ for base in cls.__mro__[1:] if "__dict__" in vars(base)]
-    raise DefinitionError(
-        f"{cls.__name__} would accept undeclared attributes, since "
-        f"{', '.join(open_bases) or 'one of its bases'} has no slots: write  __slots__ = ()  "
-        "there"
-    )
+def parameter_values(world: Any) -> dict[str, Any]:
+    """Return the current values of a world's parameters by name."""
+    return {name: getattr(world, name) for name in parameters_of(type(world))}
 
 
-def refuse_shared(value: Any, mend: str, where: str = "") -> None:
-    """Refuse a mutable value that all objects of a class would share.
+def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, converted from texts and checked by their types and bounds.
 
     Raises:
-        DefinitionError: If it is mutable.
+        TypeError: If there is no such parameter.
+        FieldTypeError: If a value has the wrong type.
+        FieldValueError: If a value is out of its range.
     """
-    if isinstance(value, _MUTABLE):
-        kind = type(value).__name__
-        raise DefinitionError(f"{where}the {kind} {value!r} would be shared by all: use {mend}")
+    known = parameters_of(cls)
+    hints = hints_of(cls) if values else {}
+    for name in values:
+        if name in cls.fields and name not in known:
+            raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
+        if name not in known:
+            raise TypeError(_unknown(cls, name, list(known)))
+
+    return {
+        name: read_value(f"{cls.__name__}.{name}", known[name], hints.get(name, Any), value)
+        for name, value in values.items()
+    }
 
 
-def _mend_of(hint: Any) -> str | None:
-    """Return what to use instead of a type that cannot be kept, or None if it can."""
-    if isinstance(hint, str):
-        return _NOT_A_SET if _SET.search(hint) else None
-    if (get_origin(hint) or hint) in _SETS:
-        item = ", ".join(map(words_of_type, get_args(hint))) or "..."
-        return f"use dict[{item}, None], which has an order"
-    if isinstance(hint, type):
-        return "use a number, a text, or a Thing" if hint in _UNKEPT else None
+def _unknown(cls: type, name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
 
-    return next((mend for each in get_args(hint) if (mend := _mend_of(each))), None)
+    near = get_close_matches(name, known, n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    listed = f"the parameters {', '.join(known)}" if known else "no parameters"
+    return f"{cls.__name__} has no parameter {name!r}: it has {listed}{guess}"
 
 
-_NOT_A_SET = "use a dict[..., None], which has an order"
-_SETS = (set, frozenset)
-_UNKEPT = (bytes, bytearray, complex, object, RandomStream, FunctionType)
-
-
-def is_a(hint: Any, value: Any) -> bool:
-    """Return whether a value has a type, as far as this can be checked."""
-    origin = get_origin(hint)
-    if origin is Literal:
-        return value in get_args(hint)
-    if origin in (Union, UnionType):
-        return any(is_a(each, value) for each in get_args(hint))
-    if isinstance(origin, type):
-        return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
-
-    # `Any` is a class since Python 3.11
-    is_class = isinstance(hint, type) and hint is not Any
-    return _is_instance(hint, value) if is_class else True
-
-
-def _is_instance(cls: type, value: Any) -> bool:
-    # True is an int, but not a number here
-    if cls in (int, float) and isinstance(value, bool):
-        return False
-
-    return isinstance(value, (int, float) if cls is float else cls)
-
-
-def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:
-    """Return whether the items of a tuple, list or deque have its types."""
-    if kind not in (tuple, list, deque) or not items:
-        return True
-    if kind is tuple and items and items[-1] is not ...:
-        return len(value) == len(items) and all(map(is_a, items, value))
-
-    return all(is_a(items[0], item) for item in value)
-
-
-def slot_of(cls: type, name: str) -> MemberDescriptorType:
-    """Return the descriptor that reads and writes a field without checks."""
-    found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
-    return cast(MemberDescriptorType, found)
-
-
-def derived(cls: type, **attributes: Any) -> Any:
-    """Return a class that differs from another one only in some of its attributes."""
-    same = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return Fields(cls.__name__, (cls,), {**same, **attributes})
-
-
-_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-_NOTHING = ("none", "null")
-_ARRAYS = (list, tuple, deque)
-
-
-def read_value(hint: Any, value: Any) -> Any:
-    """Return the value that a text or a JSON value represents.
-
-    A text is a number, true or false, the value or name of an enum member, one of a `Literal`,
-    ``none`` if None is allowed, or a JSON array. If the type cannot be resolved, the value is
-    returned unchanged.
-
-    Raises:
-        ValueError: If it represents no value of the type.
-    """
-    if hint is Any:
-        return value
-
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return _of_several(get_args(hint), value)
-    if origin is Literal:
-        return _among(get_args(hint), value)
-    if _is_enum(hint):
-        return _among(tuple(hint), value)
-
-    kind = origin or hint
-    if isinstance(value, str) and kind not in _ARRAYS:
-        return _of_text(kind, value)
-
-    given = parse_json(value) if isinstance(value, str) else value
-    # a JSON string may represent a text itself
-    if isinstance(given, str):
-        return _of_text(kind, given)
-
-    return _of_json(kind, get_args(hint), given)
-
-
-def _of_text(kind: Any, text: str) -> Any:
-    if kind is bool:
-        if text.lower() not in _TRUTH:
-            raise ValueError(text)
-        return _TRUTH[text.lower()]
-    if kind is int:
-        return int(text)
-    if kind is float:
-        number = float(text)
-        if not isfinite(number):
-            raise ValueError(text)
-        return number
-    if isinstance(kind, type) and not is_a(kind, text):
-        raise ValueError(text)
-
-    return text
-
-
-def _of_json(kind: Any, items: Sequence[Any], value: Any) -> Any:
-    """Return the tuple or deque that a JSON array represents."""
-    if not (isinstance(value, list) and kind in _ARRAYS):
-        return value
-
-    if kind is tuple and items and items[-1] is not ...:
-        if len(value) != len(items):
-            raise ValueError(value)
-        return tuple(map(read_value, items, value))
-
-    hint = items[0] if items else Any
-
-    return kind(read_value(hint, item) for item in value)
-
-
-def _of_several(members: Sequence[Any], value: Any) -> Any:
-    is_nothing = value is None or (isinstance(value, str) and value.lower() in _NOTHING)
-    if is_nothing and NoneType in members:
-        return None
-
-    # a text stays a text only if no other type fits
-    for member in sorted(members, key=lambda each: each is str):
-        try:
-            found = read_value(member, value)
-        except ValueError:
-            continue
-        if is_a(member, found):
-            return found
-
-    raise ValueError(value)
-
-
-def _among(options: Sequence[Any], value: Any) -> Any:
-    """Return the option that a value equals, or that a text names."""
-    plain = [(option, getattr(option, "value", option)) for option in options]
-    for option, own in plain:
-        if option is value or (type(own) is type(value) and own == value):
-            return option
-    for option, own in plain:
-        if isinstance(value, str) and value in (str(own), getattr(option, "name", None)):
-            return option
-
-    raise ValueError(value)
-
-
-def read_field(owner: str, field: Field, hint: Any, value: Any) -> Any:
-    """Return the value of a field that a text or a JSON value represents.
-
-    Raises:
-        FieldTypeError: If it represents no value of the type; the message names the class of the
-            field.
-    """
-    try:
-        return read_value(hint, value)
-    except ValueError:
-        wanted = words_of_type(hint, field.annotation)
-        if hint is float and str(value).strip("+- ").lower() in ("inf", "infinity", "nan"):
-            wanted = "a finite number"
-        raise FieldTypeError(f"{owner}.{field.name} must be {wanted}, got {value!r}") from None
-
-
-def words_of_type(hint: Any, annotation: Any = None) -> str:
-    """Return a type in words for messages, with the values of an enum or a `Literal`.
+def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
+    """Return a value of a field's type, converted from a text if it is one.
 
     Args:
-        hint: The type, or its text if it could not be resolved.
-        annotation: The type as written in its class. Defaults to the type.
+        where: The field's class and name, for messages.
+        field: Its declaration.
+        hint: Its type.
+        value: The value.
     """
-    if options := options_of(hint):
-        return f"one of {', '.join(map(str, options))}"
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(map(words_of_type, get_args(hint)))
-    if hint is NoneType:
-        return "none"
+    # pydantic takes a tenth of a second to load, which few runs need
+    from pydantic import Field as Bounds
+    from pydantic import TypeAdapter, ValidationError
 
-    is_simple = hint in (bool, int, float, str)
-    named = hint if annotation is None or is_simple else annotation
+    has_bounds = field.least is not None or field.most is not None
+    bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)] if has_bounds else hint
+    try:
+        adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
+    except Exception:  # a type that pydantic cannot check
+        return value
+    for each in _readings(value):
+        try:
+            return adapter.validate_python(each)
+        except ValidationError as error:
+            problem = error.errors()[0]
 
-    return named if isinstance(named, str) else _name_of(named)
-
-
-def options_of(hint: Any) -> list[Any]:
-    """Return the values of an enum, as they are written, or of a `Literal`; else none."""
-    if _is_enum(hint):
-        return list(map(_shown, hint))
-    return [*get_args(hint)] if get_origin(hint) is Literal else []
-
-
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Enum)
+    kind = FieldValueError if "than" in problem["type"] else FieldTypeError
+    raise kind(f"{where}: {problem['msg']}, got {value!r}")
 
 
-def _shown(option: Enum) -> str:
-    return option.value if isinstance(option.value, str) else option.name
+def _readings(value: Any) -> list[Any]:
+    """Return what a text may stand for: itself, a value in JSON, or the items of a tuple."""
+    if not isinstance(value, str):
+        return [value]
+    readings: list[Any] = [value]
+    if value.strip().lower() == "none":
+        readings.append(None)
+    try:
+        readings.append(json.loads(value))
+    except ValueError:
+        readings.append([each.strip() for each in value.split(",")])
+    return readings
 
 
-def shown_value(value: Any) -> Any:
-    """Return a value as `plain_value` does, but enum members by names that can be read again."""
-    return _shown(value) if isinstance(value, Enum) else plain_value(value)
+def read_parameter_file(path: Path, cls: type[Declares]) -> Mapping[str, Any]:
+    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
 
+    Raises:
+        InputError: If it cannot be read or is invalid; the message lists all problems by line.
+    """
+    # most runs have no such file
+    from prism.errors import PrismError
+    from prism.files._source import Problems, Source
 
-def _name_of(annotation: Any) -> str:
-    if isinstance(annotation, type) and not get_args(annotation):
-        return annotation.__name__
+    is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
+    source = Source.read(path, None if is_other else "toml")
+    values, problems = source.value, Problems(source)
+    if not isinstance(values, dict):
+        raise source.error("must map names of parameters to values")
+    for name, value in values.items():
+        try:
+            read_parameters(cls, {name: value})
+        except (TypeError, PrismError) as error:
+            problems.add((name,), str(error))
+    problems.raise_if_any()
 
-    # without the modules of what it is made of
-    return re.sub(r"\b[\w.]+\.(?=\w)", "", str(annotation))
+    return values
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON: an enum member by its value, a tuple or deque as a list."""
+    """Return a value as JSON represents it: an enum by its value, a tuple as a list."""
     if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, (list, tuple, deque)):
+        return plain_value(value.value)
+    if isinstance(value, (list, tuple)):
         return [plain_value(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(plain_value(key)): plain_value(each) for key, each in value.items()}
-
+    if isinstance(value, Path):
+        return str(value)
     return value
+
+
+def words_of_type(hint: Any) -> str:
+    """Return a type as it is written."""
+    return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")

@@ -7,9 +7,9 @@ from math import ceil, isqrt
 from operator import index
 from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, cast
 
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.worlds._agent_set import AgentSet
+from prism.worlds._agent_set import NOBODY, AgentSet
 
 AgentT = TypeVar("AgentT")
 AgentT_co = TypeVar("AgentT_co", covariant=True)
@@ -39,7 +39,7 @@ class Network(Generic[AgentT]):
 
     Attributes:
         directed: Whether a connection leads one way only.
-        has_changed: Whether connections were added or removed since it was made.
+        has_changed: Whether agents or connections were added or removed since it was made.
         width: Agents per row, on a grid or lattice.
     """
 
@@ -49,45 +49,65 @@ class Network(Generic[AgentT]):
         self.directed: bool = directed
         self.has_changed: bool = False
         self.width: int | None = None
-        self._agents = agents
         # a dict serves as a set that keeps its order
-        self._links: list[dict[int, None]] = [{} for _ in agents]
+        self._links: dict[AgentT, dict[AgentT, None]] = {agent: {} for agent in agents}
+        everybody = tuple(agents)
         for one, other in pairs:
-            self._link(one, other)
+            self._link(everybody[one], everybody[other])
 
     def neighbours(self, agent: AgentT) -> AgentSet[AgentT]:
         """Return the agents connected to an agent."""
-        return cast(AgentSet[AgentT], cast(Any, agent).neighbours)
+        return AgentSet(self._links[agent])
 
     def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
         """Yield every connection once."""
-        for one, other in self.pairs():
-            yield self._agents[one], self._agents[other]
+        numbers = {agent: number for number, agent in enumerate(self._links)}
+        for one, others in self._links.items():
+            for other in others:
+                if self.directed or numbers[one] < numbers[other]:
+                    yield one, other
 
     def pairs(self) -> list[Pair]:
-        """Return every connection once, as a pair of places."""
-        return [
-            (one, other)
-            for one, others in enumerate(self._links)
-            for other in others
-            if self.directed or one < other
-        ]
+        """Return every connection once, as a pair of places among the agents."""
+        numbers = {agent: number for number, agent in enumerate(self._links)}
+        return [(numbers[one], numbers[other]) for one, other in self.edges()]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
         """Connect two agents, unless they are connected."""
-        _require_early(one)
-        self._link(_place(one), _place(other))
+        self._link(one, other)
         self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
         """Remove the connection of two agents, if there is one."""
-        _require_early(one)
-        first, second = _place(one), _place(other)
-        self._links[first].pop(second, None)
+        self._links[one].pop(other, None)
         if not self.directed:
-            self._links[second].pop(first, None)
-
+            self._links[other].pop(one, None)
         self._changed(one, other)
+
+    def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:
+        """Add an agent that has joined the run, connected to some others.
+
+        Args:
+            agent: The newcomer.
+            neighbours: Those others, such as the neighbours of its parent.
+        """
+        self._links.setdefault(agent, {})
+        others = [each for each in neighbours if each in self._links and each is not agent]
+        for other in others:
+            self._link(agent, other)
+        self._changed(agent, *others)
+
+    def leave(self, agent: AgentT) -> None:
+        """Remove an agent with all its connections."""
+        own = self._links.pop(agent, None)
+        if own is None:
+            return
+        others = self._links if self.directed else own
+        beside = [each for each in others if agent in self._links[each]]
+        for other in beside:
+            del self._links[other][agent]
+        cast(Any, agent).neighbours = NOBODY
+        self._changed(*beside)
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
         """Return the places on a grid, or the connections, for the log.
@@ -107,30 +127,16 @@ class Network(Generic[AgentT]):
 
     def wire(self) -> None:
         """Set the neighbours of every agent."""
-        for agent, others in zip(self._agents, self._links, strict=True):
-            self._tell(agent, others)
-
-    def snapshot(self) -> dict[str, Any] | None:
-        """Return the network as plain data, or None if its connections never changed."""
-        if not self.has_changed:
-            return None
-
-        links = [list(others) for others in self._links]
-        return {"directed": self.directed, "width": self.width, "links": links}
-
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Restore the network of a snapshot, which may have been of another sort than this one."""
-        self.directed, self.width = snapshot["directed"], snapshot["width"]
-        self._links = [dict.fromkeys(others) for others in snapshot["links"]]
-        self.has_changed = True
-        self.wire()
+        for agent, others in self._links.items():
+            cast(Any, agent).neighbours = AgentSet(others)
 
     def __len__(self) -> int:
         """Return the number of connections."""
-        return len(self.pairs())
+        links = sum(map(len, self._links.values()))
+        return links if self.directed else links // 2
 
-    def _link(self, one: int, other: int) -> None:
-        if one == other:
+    def _link(self, one: AgentT, other: AgentT) -> None:
+        if one is other:
             raise FieldValueError(
                 "an agent cannot be connected to itself: leave such pairs out, in networkx with "
                 "graph.remove_edges_from(networkx.selfloop_edges(graph))"
@@ -143,16 +149,7 @@ class Network(Generic[AgentT]):
     def _changed(self, *agents: AgentT) -> None:
         self.has_changed = True
         for agent in agents:
-            self._tell(agent, self._links[_place(agent)])
-
-    def _tell(self, agent: AgentT, others: Iterable[int]) -> None:
-        cast(Any, agent).neighbours = AgentSet(map(self._agents.__getitem__, others))
-
-
-def _require_early(agent: Any) -> None:
-    late = getattr(getattr(agent, "_host", None), "late", None)
-    if late is not None:
-        raise SimulationError(f"the network cannot be changed: {late}")
+            cast(Any, agent).neighbours = AgentSet(self._links[agent])
 
 
 def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
@@ -366,12 +363,9 @@ def _require_share(name: str, value: float) -> None:
 
 
 def _stream(world: Any) -> RandomStream:
-    stream: RandomStream = world._hosted("network").network_stream()
+    """Return the random numbers of the next network."""
+    stream: RandomStream = world._running("network").network_stream()
     return stream
-
-
-def _place(agent: Any) -> int:
-    return cast(int, agent._place)
 
 
 # Pairs of places, from which every network is made

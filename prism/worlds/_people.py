@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,13 @@ from prism.agents.tables import (
     attributes_of,
     columns_of,
     ids_of,
-    note_left_out,
     read_table,
 )
 from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._fields import check_value, hints_of, read_field
+from prism.worlds._fields import hints_of, read_value
 from prism.worlds._world import World, kinds_of
 
 _KIND, _STATE = "kind", "state"
@@ -29,33 +28,30 @@ class AgentTable:
     """A table of agents, one per row: CSV, JSON Lines, or a JSON array of objects.
 
     The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
-    names. If the world has several kinds of agents, ``kind`` names the class of each.
+    names. If the world has several kinds of agents, ``kind`` names the class of each. ``state`` is
+    the state in which the agent begins. A column with the name of a field sets the field, converted
+    to its type, and an empty cell leaves the default. All others become `Agent.attributes`, and
+    ``persona`` is what `Agent.persona` says.
 
     Args:
         path: The file, which ends in ``.csv``, ``.jsonl`` or ``.json``.
-        keep: Columns to keep. A column with the name of a field sets the field, converted to its
-            type, and an empty cell leaves the default. ``state`` is the state in which the agent
-            begins. All other columns become `Agent.attributes`.
 
     Attributes:
         path: The file.
-        keep: Columns that are kept.
 
     Raises:
         InputError: If the file cannot be read, a column is missing, or two agents have the same id;
             the message names file, line and column.
     """
 
-    def __init__(self, path: Path | str, keep: Iterable[str] = ()) -> None:
+    def __init__(self, path: Path | str) -> None:
         self.path: Path = Path(path)
-        self.keep: tuple[str, ...] = tuple(dict.fromkeys(keep))
         with reading(self.path):
-            self._records = read_table(self.path, self.keep)
+            self._records = read_table(self.path, ())
 
         self._columns = columns_of(self._records)
         has_ids = any(name in self._columns for name in _IDS)
         self._ids = ids_of(self._records) if has_ids else [""] * len(self._records)
-        note_left_out(self._records, (*_IDS, *_NAMES, _KIND, *self.keep))
 
     def __len__(self) -> int:
         """Return the number of agents."""
@@ -72,16 +68,23 @@ class AgentTable:
                 world makes a different number of agents.
         """
         made = self._made(world)
-        known = {name for agent in made for name in type(agent).fields}
-        beyond = attributes_of(self._records, [name for name in self.keep if name not in known])
+        own = {name for agent in made for name in type(agent).fields}
+        taken = {*own, *_IDS, *_NAMES, _KIND, _STATE}
+        others = [name for name in self._columns if name not in taken]
+        beyond = attributes_of(self._records, others)
         for agent, record, agent_id, attributes in zip(
             made, self._records, self._ids, beyond, strict=True
         ):
-            if _STATE in self.keep:
-                attributes.pop(_STATE, None)
-                _begin(agent, record)
-            given = _fields_of(record, type(agent), self.keep)
-            agent._take({**given, **_called(record, agent_id)}, attributes)
+            _begin(agent, record)
+            row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
+            agent._arguments = {**agent._arguments, **row}
+            vars(agent).update(row)
+            for name, value in attributes.items():
+                # past the names that every agent has
+                if not hasattr(type(agent), name):
+                    vars(agent)[name] = value
+            if attributes:
+                vars(agent)["attributes"] = attributes
 
         return made
 
@@ -90,7 +93,7 @@ class AgentTable:
         if len(kinds) > 1 and _KIND in self._columns:
             return [_kind_of(record, kinds)() for record in self._records]
 
-        made = list(world._prism_populated(len(self)))
+        made = list(world.populate(len(self)))
         if others := [agent for agent in made if not isinstance(agent, Agent)]:
             raise InputError(
                 f"is for the agents of a world; {type(others[0]).__name__} cannot use it",
@@ -122,21 +125,18 @@ def _called(record: Record, agent_id: str) -> dict[str, str]:
     return {key: text for key, text in called.items() if text}
 
 
-def _fields_of(record: Record, cls: type[Agent], keep: Iterable[str]) -> dict[str, Any]:
+def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
     hints = hints_of(cls)
     found = {}
-    for name in keep:
+    for name, field in cls.fields.items():
         cell = record.fields.get(name)
-        if name not in cls.fields or name in Agent.fields or cell is None:
+        if name in Agent.fields or cell is None:
             continue
         if isinstance(cell, str) and not cell.strip():
             continue
 
-        field = cls.fields[name]
-        hint = hints.get(name, Any)
         with record.at(name):
-            found[name] = read_field(cls.__name__, field, hint, cell)
-            check_value(field, hint, found[name])
+            found[name] = read_value(f"{cls.__name__}.{name}", field, hints.get(name, Any), cell)
 
     return found
 

@@ -3,121 +3,139 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from itertools import accumulate
 from math import isfinite, log1p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at
 from prism.randomness._stream import total_of
+from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._host import RunHost
-from prism.worlds._kinds import Channel, Step
-from prism.worlds._turns import Activation, Roster
+from prism.worlds._agent_set import leaves_in
+from prism.worlds._kinds import Channel
+
+if TYPE_CHECKING:
+    from prism.worlds._turns import Turns
 
 
-class ByRate(Activation):
-    """One event after another, each at its own time (Gillespie 1977, the direct method).
+async def events_at_rates(turns: Turns) -> None:
+    """Let events of one tick happen, one after another, each at its own time.
 
-    Waiting times are exponential with the sum of all rates, and each event is chosen with a
-    probability proportional to its rate. Such times have no memory, so it does not matter that a
-    tick ends before the next event. Rates that are functions are evaluated after every event, so
-    they are exact whatever they depend on.
+    This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
+    rates, and each event is chosen with a probability proportional to its rate. Such times have no
+    memory, so it does not matter that a tick ends before the next event. Rates that are functions
+    are evaluated after every event, so they are exact whatever they depend on.
+    """
+    moment = turns.clock.moment
+    await _at(turns, moment, 0.0, None, None)
+    members = turns.members
+    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{moment.tick}")
+    part, ticks = 0.0, turns.ticks_per_round
+    while turns.stopped is None:
+        channels = [each for kind in turns.kinds.values() for each in kind.channels]
+        sums: dict[int, list[float]] = {}
+        weights = [
+            _weight(turns, channel, members.of(channel), sums, number)
+            for number, channel in enumerate(channels)
+        ]
+        total = total_of(weights)
+        if not total:
+            return
+        part -= log1p(-stream.random()) / total * ticks
+        if part >= 1:
+            return
+
+        number = index_at(stream.random(), weights)
+        channel = channels[number]
+        agents = members.of(channel)
+        if number in sums:
+            place = bisect_right(sums[number], stream.random() * sums[number][-1])
+            agent = agents[min(place, len(agents) - 1)]
+        else:
+            agent = agents[stream.index(len(agents))]
+        await _at(turns, moment, part, channel, agent)
+        if turns.stopped is None and turns.world.until():
+            turns.stop("until")
+
+
+async def _at(
+    turns: Turns, moment: Moment, part: float, channel: Channel | None, agent: Any
+) -> None:
+    """Let an event happen at a time within a tick; without one, the time-outs that are due."""
+    left = turns.clock.seconds_per_tick * (1 - part)
+    time = Moment(moment.time - timedelta(seconds=left), moment.round, moment.tick)
+    turns.part_of_tick = part
+    with turns.clock.at(time):
+        if channel is None:
+            await turns.give()
+        else:
+            await turns.happen(agent, channel.step)
+    turns.part_of_tick = None
+
+
+class Members:
+    """The agents of each kind in each state, in an order that the list of agents does not decide.
 
     Args:
-        roster: The states of the agents.
-        time_out: The turn of an agent whose time-out is due.
-        host: The run.
+        agents: The population, in such an order.
     """
 
-    def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
-        super().__init__(roster, time_out)
-        self._host = host
-        # the order of kinds must not depend on the list, either
-        kinds = dict.fromkeys(agent._kind for agent in host.canonical())
-        self._channels = [channel for kind in kinds for channel in kind.channels]
-        self._step: Step | None = None
-        # if each agent has its own rate: the cumulative sums of the rates
-        self._sums: dict[int, list[float]] = {}
+    def __init__(self, agents: Iterable[Any]) -> None:
+        self._lists: dict[tuple[type, Any], list[Any]] = {}
+        self._places: dict[tuple[Any, Any], int] = {}
+        for agent in agents:
+            self.add(agent, agent.state)
 
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield the agents that time out, then those to which events happen, one by one."""
-        host, roster = self._host, self._roster
-        roster.end_turns()
-        if host.tick == 1:
-            # so a run that is resumed between two rounds finds them in the same order
-            roster.list_members(host.canonical())
+    def of(self, channel: Channel) -> Sequence[Any]:
+        """Return the agents to which an event can happen."""
+        return self._lists.get((channel.kind.cls, channel.state), ())
 
-        due = [agent for _, agent in roster.timing_out()]
-        if due:
-            self._step = self._time_out
-            with host.within_tick(0):
-                yield due
+    def add(self, agent: Any, state: Any) -> None:
+        """Add an agent that enters a state."""
+        for leaf in leaves_in(state):
+            agents = self._lists.setdefault((type(agent), leaf), [])
+            self._places[agent, leaf] = len(agents)
+            agents.append(agent)
 
-        stream = host.turn_stream()
-        for part in self._times(stream):
-            with host.within_tick(part):
-                yield (self._draw(stream),)
+    def remove(self, agent: Any, state: Any) -> None:
+        """Remove an agent that leaves a state, and put the last one in its place."""
+        for leaf in leaves_in(state):
+            agents = self._lists[type(agent), leaf]
+            place, last = self._places.pop((agent, leaf)), agents.pop()
+            if last is not agent:
+                agents[place] = last
+                self._places[last, leaf] = place
 
-    def step_of(self, _agent: Any) -> Step | None:
-        """Return the current event."""
-        return self._step
 
-    def own_step_of(self, _agent: Any) -> None:
-        """Return None, since other events are drawn."""
+def _weight(
+    turns: Turns,
+    channel: Channel,
+    agents: Sequence[Any],
+    sums: dict[int, list[float]],
+    number: int,
+) -> float:
+    """Return the total rate of an event for all agents to which it can happen."""
+    rate = channel.rate
+    if isinstance(rate, str):
+        rate = getattr(turns.world, rate)
+    if not callable(rate):
+        return _checked(turns, channel, rate) * len(agents)
+    world = turns.world
+    rates = [_checked(turns, channel, rate(world, agent), agent) for agent in agents]
+    sums[number] = [*accumulate(rates)]
+    return sums[number][-1] if rates else 0.0
 
-    def _times(self, stream: RandomStream) -> Iterator[float]:
-        """Yield the time of each event in the tick, from 0 to 1."""
-        part, ticks = 0.0, self._host.ticks_per_round
-        while True:
-            self._weights = [self._weight(place) for place in range(len(self._channels))]
-            total = total_of(self._weights)
-            if not total:
-                return
 
-            part -= log1p(-stream.random()) / total * ticks
-            if part >= 1:
-                return
+def _checked(turns: Turns, channel: Channel, rate: Any, agent: Any = None) -> float:
+    if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
+        return rate
 
-            yield part
-
-    def _weight(self, place: int) -> float:
-        """Return the total rate of an event for all agents to which it can happen."""
-        channel = self._channels[place]
-        members = channel.kind.members[channel.state]
-        if not callable(channel.rate):
-            return self._checked(channel, self._constant(channel)) * len(members)
-
-        world, rate = self._host.world, channel.rate
-        rates = (self._checked(channel, rate(world, agent), agent) for agent in members)
-        sums = self._sums[place] = list(accumulate(rates))
-
-        return sums[-1] if sums else 0.0
-
-    def _constant(self, channel: Channel) -> Any:
-        rate = channel.rate
-        return getattr(self._host.world, rate) if isinstance(rate, str) else rate
-
-    def _draw(self, stream: RandomStream) -> Any:
-        """Draw the event and its agent."""
-        place = index_at(stream.random(), self._weights)
-        channel = self._channels[place]
-        self._step = channel.step
-        members = channel.kind.members[channel.state]
-        if not callable(channel.rate):
-            return members[stream.index(len(members))]
-
-        sums = self._sums[place]
-        found = bisect_right(sums, stream.random() * sums[-1])
-        return members[min(found, len(members) - 1)]
-
-    def _checked(self, channel: Channel, rate: Any, agent: Any = None) -> float:
-        if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
-            return rate
-
-        whose = f" of {agent.agent_id!r}" if agent is not None else ""
-        raise SimulationError(
-            f"{type(self._host.world).__name__}.{channel.step.__name__}: the rate{whose} in "
-            f"{state_text(channel.state)!r} must be a number, 0 or more, got {rate!r}"
-        )
+    whose = f" of {agent.agent_id!r}" if agent is not None else ""
+    name = getattr(channel.step, "__name__", "an event of the chart")
+    raise SimulationError(
+        f"{type(turns.world).__name__}.{name}: the rate{whose} in {state_text(channel.state)!r} "
+        f"must be a number, 0 or more, got {rate!r}"
+    )

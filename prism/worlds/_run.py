@@ -39,12 +39,10 @@ from prism.runs._config import (
     read_decider,
     read_writer,
     require_model_of,
-    require_unchanged,
     require_writable,
 )
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
-    DeciderOptions,
     PolicyOptions,
     asks_a_model,
     deadline_of,
@@ -56,22 +54,15 @@ from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Wording
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
-from prism.worlds._asking import Decider
-from prism.worlds._fields import plain_value
+from prism.worlds._fields import parameter_values, plain_value, read_parameters
 from prism.worlds._loop import Loop
-from prism.worlds._parameters import (
-    parameter_values,
-    parsed_parameters,
-    require_read_back,
-)
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import (
     Treatment,
     later_models,
     read_treatments,
-    require_models,
-    set_by_text,
     tables_of,
+    treatment_in,
 )
 from prism.worlds._world import DEFAULT_AGENTS, World, outlines_of
 
@@ -79,7 +70,7 @@ WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
-Askers = tuple[Decider | None, BaseWriter | None]
+Askers = tuple[Any, BaseWriter | None]
 """The reasoner and the writer."""
 
 POLICY = "policy"
@@ -108,11 +99,10 @@ class Arguments(TypedDict, total=False):
     ticks: int | None
     seed: int
     model: Any
-    reasoner: Decider | DeciderOptions
+    reasoner: Any
     writer: Any
     treatments: Sequence[str | Treatment]
     parameters: Any
-    keep: Sequence[str]
     wording: Wording | None
     logger: EventLogger | None
     clock: SimulatedClock | None
@@ -164,7 +154,6 @@ class Run(Generic[WorldT_co]):
             ``["warning@12", SetParameters(20, {"tiring": 0.1})]``. Each is applied when its round
             begins.
         parameters: Parameters of a world's class by name. Texts are converted to their types.
-        keep: Columns of a file of agents to keep, as fields or attributes of the agents.
         wording: Length and language of the texts of your own writer.
         logger: Where to write the events of a run that is not kept, or None for structlog's own
             logger, once it is configured.
@@ -236,11 +225,10 @@ class Run(Generic[WorldT_co]):
         ticks: int | None = None,
         seed: int = 0,
         model: Any = None,
-        reasoner: Decider | DeciderOptions = None,
+        reasoner: Any = None,
         writer: Any = None,
         treatments: Sequence[str | Treatment] = (),
         parameters: Any = None,
-        keep: Sequence[str] = (),
         wording: Wording | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
@@ -260,8 +248,6 @@ class Run(Generic[WorldT_co]):
         self._world: World[Any] | None = made or _made(self._class, self._parameters)
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
-        self.world_with_parameters: World[Any] = self._world
-        self._arguments = self._world._prism_told()
         self._loop: Loop | None = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording
@@ -269,7 +255,7 @@ class Run(Generic[WorldT_co]):
         self.ticks: int = require_count("ticks", self._class.ticks if ticks is None else ticks)
         self.seed: int = require_seed(seed)
 
-        self._agents = _population(self._class, agents, keep)
+        self._agents = _population(agents)
         self.treatments: tuple[str | Treatment, ...] = _listed(treatments)
         self.reasoner: Any = decider(model, reasoner)
         self.writer: Any = _writer(self.reasoner, writer)
@@ -307,7 +293,6 @@ class Run(Generic[WorldT_co]):
         folder: Path | str,
         *,
         on_round: Callable[[Any], object] | None = None,
-        checkpoint_every: float | None = None,
         observer: Observer | None = None,
     ) -> Outcome[ResultsT]:
         """Carry out the run, and keep its log, its arguments and its results in a folder.
@@ -315,8 +300,6 @@ class Run(Generic[WorldT_co]):
         Args:
             folder: The folder, which may not hold another run.
             on_round: Called with every round when it ends, after it was kept.
-            checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0
-                means every round, and 10 is the default.
             observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
         Returns:
@@ -330,9 +313,7 @@ class Run(Generic[WorldT_co]):
             OSError: If it cannot be written. The run can be resumed.
         """
         kept = RunFolder.for_new(Path(folder))
-        return carry_out(
-            self, kept, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
-        )
+        return carry_out(self, kept, on_round=on_round, observer=observer)
 
     # Looking at it
 
@@ -396,7 +377,8 @@ class Run(Generic[WorldT_co]):
 
     def replaying(self, recorded: Path) -> Self:
         """Return the same run with its decisions and texts taken from an earlier one."""
-        return self.replace(reasoner=ReplayOptions(recorded), writer=replayed_writer(self.writer))
+        replayed = ReplayOptions(recorded, is_whole=True)
+        return self.replace(model=None, reasoner=replayed, writer=replayed_writer(self.writer))
 
     def prepare(self, logger: EventLogger | None) -> Loop:
         """Make everything that the run needs, before anything is written.
@@ -424,8 +406,6 @@ class Run(Generic[WorldT_co]):
             raise InputError(problem, field=field)
 
         agents = self._agents
-        columns = agents.keep if isinstance(agents, AgentTable) else ()
-
         return {
             "world": self._where(),
             "agents": str(agents.path) if isinstance(agents, AgentTable) else agents,
@@ -436,11 +416,9 @@ class Run(Generic[WorldT_co]):
             "treatments": tables_of(self.treatments),
             **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
-            # written only if given, so other runs are described as before
-            **({"keep": list(columns)} if columns else {}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
             **({} if self.log == "plain" else {"log": self.log}),
-            "inputs": self._digests(),
+            "inputs": self.digests(),
         }
 
     @property
@@ -465,30 +443,24 @@ class Run(Generic[WorldT_co]):
             path: The file that it comes from, for messages.
 
         Raises:
-            InputError: If it is not such data, or a file that the run reads, such as the world's
-                code, has changed.
+            InputError: If it is not such data.
         """
-        optional = {"keep": list, "writer": dict, "log_agents": int, "log": str}
+        optional = {"writer": dict, "log_agents": int, "log": str}
         check_config(config, path, _KINDS, optional)
         with naming(path):
-            world = load_world(config["world"])
-            run = cls(
+            return cls(
                 config["world"],
                 config["agents"],
                 rounds=config["rounds"],
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=read_treatments(config["treatments"], world, path),
+                treatments=read_treatments(config["treatments"], path),
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
-                keep=tuple(config.get("keep", ())),
                 log_agents=config.get("log_agents"),
                 log=config.get("log", "plain"),
             )
-
-        require_unchanged(config["inputs"], run._digests(), path)
-        return run
 
     @property
     def world_class(self) -> type[World[Any]]:
@@ -526,18 +498,9 @@ class Run(Generic[WorldT_co]):
         found = {name: _plain(self._class, name, value) for name, value in self._values.items()}
         for name, value in found.items():
             require_writable(name, value)
-            require_read_back(self._class, name, value, self._values[name])
-        for name, value in self._arguments.items():
-            if not isinstance(value, (str, bool, Path)):
-                problem = (
-                    "is not plain data, so a folder cannot keep it: set it in a class of the world"
-                )
-                raise InputError(problem, field=name)
-            found[name] = str(value) if isinstance(value, Path) else value
-
         return found
 
-    def _digests(self) -> dict[str, str]:
+    def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
         files = {self.place: Path(file_of(self._class))}
         if isinstance(self._agents, AgentTable):
@@ -545,10 +508,10 @@ class Run(Generic[WorldT_co]):
         if self.reasoner is not None:
             files |= files_of(self.reasoner)
 
-        return {
-            name: digest(path)
-            for name, path in (files | self.world_with_parameters._prism_files()).items()
-        }
+        for name in self._class.input_files:
+            if (value := self._values.get(name)) is not None:
+                files[str(value)] = Path(str(value))
+        return {name: digest(path) for name, path in files.items()}
 
     # Making it
 
@@ -565,8 +528,6 @@ class Run(Generic[WorldT_co]):
         if self._world is None:
             self._world = _made(self._class, self._parameters)
         world = self._world
-        if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
-            world._prism_take({"writer_prompt": self.writer.prompt})
         if self._is_described:
             # the next run makes a new one
             self._world = None
@@ -605,9 +566,8 @@ class Run(Generic[WorldT_co]):
         # the code that asks a model is loaded only by runs that have one
         from prism.runs._makers import make_askers
 
-        fallback, chart = world._prism_fallback()
         decides, writes = make_askers(
-            options, writer, self.seed, fallback, chart=chart, later=later
+            options, writer, self.seed, world.fallback, chart=world.chart_name, later=later
         )
 
         return own_reasoner or decides, own_writer or writes
@@ -624,10 +584,6 @@ class Run(Generic[WorldT_co]):
                 f"model=...; got {brief(self.reasoner)}",
                 field="reasoner",
             )
-        if self.treatments:
-            require_models(self.reasoner, self.treatments)
-        if isinstance(self.writer, WriterOptions) and self.writer.prompt is not None:
-            self._class._prism_check_prompt(self.writer.prompt)
         named = (each for each in (self.reasoner, self.writer) if each is not None)
         if any(not _is_own(each) for each in named):
             require_model_of(self.reasoner, self.writer)
@@ -640,13 +596,13 @@ def resume(
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any] | None:
-    """Continue a stopped run from its last checkpoint to its end, however it was stopped.
+    """Continue a stopped run to its end, however it was stopped.
 
-    Unless a model decides, its log is the same, to the byte, as that of a run that was never
-    stopped.
+    The run is carried out again with the answers in its journal, and asks only where they end. Its
+    log is the same, to the byte, as that of a run that was never stopped. Code that has changed is
+    reported; the run goes on while it asks and logs the same.
 
     Args:
         folder: The folder of the run.
@@ -656,8 +612,6 @@ def resume(
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
-            every round, and 10 is the default.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Returns:
@@ -665,7 +619,8 @@ def resume(
 
     Raises:
         InputError: If the folder holds no run, another version of prism began it, another process
-            is writing it, a file that it reads has changed, or a host's password is missing.
+            is writing it, or a host's password is missing.
+        ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """
     path = Path(folder)
@@ -676,7 +631,6 @@ def resume(
         model=model,
         application=application,
         on_round=on_round,
-        checkpoint_every=checkpoint_every,
         observer=observer,
     )
 
@@ -687,23 +641,20 @@ def replay(
     *,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any]:
-    """Repeat an earlier run with the decisions in its log, and write the same log.
+    """Repeat an earlier run with the answers in its journal, and write the same log.
 
     Args:
         recorded: The folder of the earlier run.
         folder: Where to keep the new run. Without one, nothing is written.
         application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: Seconds between checkpoints, which are written when a round ends. 0 means
-            every round, and 10 is the default.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
     Raises:
-        InputError: If there is no run in the folder, or a file that it reads has changed.
-        ReplayError: If the log does not hold a decision that is needed.
+        InputError: If there is no run in the folder.
+        ReplayError: If an answer is missing, or something else is asked or logged.
         OSError: If the new run cannot be written. It can be resumed.
     """
     # the path of a log means its folder
@@ -715,7 +666,6 @@ def replay(
         folder,
         application=application,
         on_round=on_round,
-        checkpoint_every=checkpoint_every,
         observer=observer,
     )
 
@@ -785,10 +735,8 @@ def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None)
         problem = f"must be by name, got a {type(given).__name__}"
         raise InputError(problem, field="parameters")
 
-    own = {name: value for name, value in given.items() if name in cls._prism_arguments}
-    others = {name: value for name, value in given.items() if name not in own}
     with _naming_parameters():
-        return {**own, **parsed_parameters(cls, others)}
+        return read_parameters(cls, given)
 
 
 def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:
@@ -807,20 +755,14 @@ def _naming_parameters() -> Iterator[None]:
         raise InputError(str(error), field="parameters") from None
 
 
-def _population(cls: type[World[Any]], agents: Any, keep: Sequence[str]) -> Any:
+def _population(agents: Any) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
     if agents is None:
-        agents = DEFAULT_AGENTS
+        return DEFAULT_AGENTS
     if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
-        found = agents
-    else:
-        found = number_or_file(agents)
-        if isinstance(found, str):
-            return (cls._prism_table or AgentTable)(found, keep)
-    if keep:
-        raise InputError("needs a file of agents: generated ones have none", field="keep")
-
-    return found
+        return agents
+    number = number_or_file(agents)
+    return AgentTable(number) if isinstance(number, str) else number
 
 
 def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
@@ -839,7 +781,7 @@ def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
             field="treatments",
         )
 
-    return tuple(set_by_text(each) if isinstance(each, str) else each for each in found)
+    return tuple(treatment_in(each) if isinstance(each, str) else each for each in found)
 
 
 def decider(model: Any, reasoner: Any) -> Any:

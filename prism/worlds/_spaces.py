@@ -1,30 +1,27 @@
-"""Spaces: cells in rows, and a plane with arbitrary positions."""
+"""Spaces: cells in rows, layers of numbers, and a plane with arbitrary positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from math import ceil, hypot, inf
+from math import ceil, fsum, hypot, inf
 from operator import attrgetter
-from sys import float_info
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
-from prism.worlds._agent import Thing
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._fields import state
 
 AgentT = TypeVar("AgentT")
 
 Cell = tuple[int, int]
 
-_PLACE = attrgetter("_place")
+_BY_ID, _BY_PLACE = attrgetter("agent_id"), attrgetter("place")
 _ROUNDING = 1e-9
 _DIGITS = 4
 
 
-class Space(Thing, Generic[AgentT]):
-    """Cells in rows, numbered from 0, each with room for one agent.
+class Space(Generic[AgentT]):
+    """Cells in rows, numbered from 0, each with room for one agent, several or any number.
 
     Make it in `World.setup`, and keep it in a field: ``town: Space[Resident] = state(Space)``.
 
@@ -32,61 +29,107 @@ class Space(Thing, Generic[AgentT]):
         width: Cells in a row.
         height: Rows.
         wraps: Whether the first row and column are beside the last.
+        capacity: Agents for which a cell has room; None for any number.
 
     Attributes:
         width: Cells in a row.
         height: Rows.
         wraps: Whether the first row and column are beside the last.
-        taken: The agent in each occupied cell.
-        cells: The cell of each agent.
+        capacity: Agents for which a cell has room; None for any number.
+        cells: The cell of each agent. Change it with `put`.
     """
 
-    width: int = 0
-    height: int = 0
-    wraps: bool = False
-    taken: dict[int, AgentT] = state(dict)
-    cells: dict[AgentT, int] = state(dict)
+    def __init__(
+        self,
+        width: int = 0,
+        height: int = 0,
+        *,
+        wraps: bool = False,
+        capacity: int | None = 1,
+    ) -> None:
+        self.width, self.height, self.wraps, self.capacity = width, height, wraps, capacity
+        self.cells: dict[AgentT, int] = {}
+        self._inside: dict[int, dict[AgentT, None]] = {}
+        self._near: dict[int, list[int]] = {}
+
+    def at(self, cell: int) -> AgentSet[AgentT]:
+        """Return the agents in a cell, in the order in which they came."""
+        return AgentSet(self._inside.get(cell, ()))
 
     def free(self) -> list[int]:
         """Return the empty cells."""
-        return [cell for cell in range(self.width * self.height) if cell not in self.taken]
+        return [cell for cell in range(self.width * self.height) if not self._inside.get(cell)]
+
+    def near(self, cell: int) -> list[int]:
+        """Return the cells around a cell, including corners, row by row."""
+        found = self._near.get(cell)
+        if found is None:
+            row, column = divmod(cell, self.width)
+            places = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+            if self.wraps:
+                places = [(down % self.height, right % self.width) for down, right in places]
+            inside = (
+                down * self.width + right
+                for down, right in places
+                if 0 <= down < self.height and 0 <= right < self.width
+            )
+            # in a small space that wraps, some of these cells are the same
+            found = self._near[cell] = [each for each in dict.fromkeys(inside) if each != cell]
+        return found
 
     def put(self, agent: AgentT, cell: int) -> None:
-        """Put an agent into a free cell. It leaves its previous cell.
+        """Put an agent into a cell that has room. It leaves its previous cell.
 
         Raises:
-            FieldValueError: If the cell does not exist, or is occupied.
+            FieldValueError: If the cell does not exist, or is full.
         """
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(
                 f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
             )
-        if self.taken.get(cell, agent) is not agent:
-            raise FieldValueError(f"cell {cell} is taken by {self.taken[cell]!r}")
+        inside = self._inside.setdefault(cell, {})
+        if self.capacity is not None and len(inside) >= self.capacity and agent not in inside:
+            raise FieldValueError(f"cell {cell} is full: {AgentSet(inside)!r}")
 
         self.remove(agent)
-        self.taken[cell], self.cells[agent] = agent, cell
+        inside[agent] = None
+        self.cells[agent] = cell
+        note_space(agent, self)
 
     def remove(self, agent: AgentT) -> None:
         """Remove an agent from its cell, if it is in one."""
-        if agent in self.cells:
-            del self.taken[self.cells.pop(agent)]
+        cell = self.cells.pop(agent, None)
+        if cell is not None:
+            del self._inside[cell][agent]
 
     def beside(self, agent: AgentT) -> AgentSet[AgentT]:
-        """Return the agents in the cells around an agent, including corners, row by row.
+        """Return the other agents in its cell, and those in the cells around it, row by row.
 
         Raises:
             FieldValueError: If the agent is in no cell.
         """
-        if agent not in self.cells:
-            raise FieldValueError(f"{agent!r} is in no cell: put it into one first")
+        cell = self._cell_of(agent)
+        cells = [*self.near(cell), cell] if self.capacity != 1 else self.near(cell)
+        inside = self._inside
+        return AgentSet(
+            other
+            for each in cells
+            if (there := inside.get(each))
+            for other in there
+            if other is not agent
+        )
 
-        row, column = divmod(self.cells[agent], self.width)
-        around = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
-        found: list[Any] = [self._at(*place) for place in around]
+    def bring(self, newcomer: AgentT, parent: AgentT) -> None:
+        """Put a newcomer into the cell of its parent, or, if that is full, into one around it.
 
-        # in a small space that wraps, some of these cells are the same
-        return AgentSet(other for other in dict.fromkeys(found) if other not in (None, agent))
+        Raises:
+            FieldValueError: If all of these are full.
+        """
+        cell = self._cell_of(parent)
+        for each in (cell, *self.near(cell)):
+            if self.capacity is None or len(self._inside.get(each, ())) < self.capacity:
+                return self.put(newcomer, each)
+        raise FieldValueError(f"there is no room for {newcomer!r} beside {parent!r}")
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
         """Return where some agents are, for the log; ``first`` is for networks."""
@@ -94,20 +137,82 @@ class Space(Thing, Generic[AgentT]):
         size = {"width": self.width, "height": self.height}
         return {"space": "grid", **size, "places": [*map(self.cells.get, agents)]}
 
-    def _at(self, row: int, column: int) -> AgentT | None:
-        if self.wraps:
-            row, column = row % self.height, column % self.width
-        elif not (0 <= row < self.height and 0 <= column < self.width):
-            return None
-
-        return self.taken.get(row * self.width + column)
+    def _cell_of(self, agent: AgentT) -> int:
+        if agent not in self.cells:
+            raise FieldValueError(f"{agent!r} is in no cell: put it into one first")
+        return self.cells[agent]
 
 
-_MOST = {"width": float_info.max, "height": float_info.max, "reach": inf}
-"""Sizes of a plane, and how large each may be."""
+def note_space(agent: Any, space: Any) -> None:
+    """Let an agent know that it is in a space, which it leaves when it leaves the run."""
+    if space not in agent._spaces:
+        vars(agent)["_spaces"] = {**agent._spaces, space: None}
 
 
-class Plane(Thing, Generic[AgentT]):
+class Layer:
+    """A number for each cell of a `Space`, such as grass or a scent.
+
+    ``layer[cell]`` reads and sets one.
+
+    Args:
+        width: Cells in a row.
+        height: Rows.
+        value: The first value of each cell.
+        wraps: Whether the first row and column are beside the last, for `spread`.
+
+    Attributes:
+        values: The numbers by cell, row by row.
+    """
+
+    def __init__(
+        self, width: int = 0, height: int = 0, value: float = 0.0, *, wraps: bool = False
+    ) -> None:
+        self.width, self.height, self.wraps = width, height, wraps
+        self.values: list[float] = [value] * (width * height)
+
+    def __getitem__(self, cell: int) -> float:
+        """Return the number of a cell."""
+        return self.values[cell]
+
+    def __setitem__(self, cell: int, value: float) -> None:
+        """Set the number of a cell."""
+        self.values[cell] = value
+
+    def total(self) -> float:
+        """Return the sum of all numbers."""
+        return fsum(self.values)
+
+    def change(self, function: Callable[[float], float]) -> None:
+        """Set each number to what a function makes of it."""
+        self.values = [*map(function, self.values)]
+
+    def spread(self, share: float) -> None:
+        """Let a share of each number flow in equal parts to the four cells beside it.
+
+        At an edge that does not wrap, the parts that would flow out stay.
+
+        Args:
+            share: From 0 to 1.
+        """
+        part, values = share / 4, self.values
+        result = list(values)
+        width, height = self.width, self.height
+        for cell, value in enumerate(values):
+            if not value:
+                continue
+            row, column = divmod(cell, width)
+            flow = value * part
+            for down, right in ((-1, 0), (0, -1), (0, 1), (1, 0)):
+                y, x = row + down, column + right
+                if self.wraps:
+                    y, x = y % height, x % width
+                if 0 <= y < height and 0 <= x < width:
+                    result[cell] -= flow
+                    result[y * width + x] += flow
+        self.values = result
+
+
+class Plane(Generic[AgentT]):
     """A flat space with arbitrary positions, and neighbours within a distance.
 
     Make it in `World.setup`, and keep it in a field: ``sky: Plane[Bird] = state(Plane)``. Positions
@@ -126,25 +231,25 @@ class Plane(Thing, Generic[AgentT]):
         reach: The usual distance within which you look for neighbours.
         wraps: Whether one side is beside the opposite one.
         positions: The position of each agent. Change it with `put`.
+
+    Raises:
+        FieldValueError: If a size is not above 0.
     """
 
-    __slots__ = ("_cells", "height", "positions", "reach", "width", "wraps")
-
-    if TYPE_CHECKING:
-        _cells: dict[Cell, dict[AgentT, None]]
-
-    width: float = 1.0
-    height: float = 1.0
-    reach: float = 0.1
-    wraps: bool = False
-    positions: dict[AgentT, tuple[float, float]] = state(dict)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse a plane without an area, or without cells."""
-        if name in _MOST and not (value > 0 and value <= _MOST[name]):
-            finite = "" if _MOST[name] == inf else " and finite"
-            raise FieldValueError(f"the {name} of a plane must be above 0{finite}, got {value!r}")
-        super().__setattr__(name, value)
+    def __init__(
+        self,
+        width: float = 1.0,
+        height: float = 1.0,
+        reach: float = 0.1,
+        *,
+        wraps: bool = False,
+    ) -> None:
+        for name, value in (("width", width), ("height", height), ("reach", reach)):
+            if not (value > 0 and (name == "reach" or value < inf)):
+                raise FieldValueError(f"the {name} of a plane must be above 0, got {value!r}")
+        self.width, self.height, self.reach, self.wraps = width, height, reach, wraps
+        self.positions: dict[AgentT, tuple[float, float]] = {}
+        self._inside: dict[Cell, dict[AgentT, None]] = {}
 
     def put(self, agent: AgentT, x: float, y: float) -> None:
         """Put an agent at a position. It leaves its previous one.
@@ -163,13 +268,17 @@ class Plane(Thing, Generic[AgentT]):
 
         self.remove(agent)
         self.positions[agent] = x, y
-        self._grid().setdefault(self._cell(x, y), {})[agent] = None
+        self._inside.setdefault(self._cell(x, y), {})[agent] = None
+        note_space(agent, self)
 
     def remove(self, agent: AgentT) -> None:
         """Remove an agent from the plane, if it is there."""
         if agent in self.positions:
-            cells = self._grid()
-            del cells[self._cell(*self.positions.pop(agent))][agent]
+            del self._inside[self._cell(*self.positions.pop(agent))][agent]
+
+    def bring(self, newcomer: AgentT, parent: AgentT) -> None:
+        """Put a newcomer where its parent is."""
+        self.put(newcomer, *self._position_of(parent))
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
         """Return the other agents within a distance.
@@ -201,14 +310,15 @@ class Plane(Thing, Generic[AgentT]):
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
 
         square, positions, away = distance**2, self.positions, self._away
-        near = [
+        near: list[Any] = [
             agent
             for cell in self._cells_around(x, y, distance)
             for agent in cell
             if _square(*away((x, y), positions[agent])) <= square
         ]
 
-        return AgentSet(sorted(near, key=_PLACE))
+        is_listed = bool(near) and near[0].world.order == "listed"
+        return AgentSet(sorted(near, key=_BY_PLACE if is_listed else _BY_ID))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
         """Return the shortest distance between two agents.
@@ -253,17 +363,6 @@ class Plane(Thing, Generic[AgentT]):
 
         return right, down
 
-    def _grid(self) -> dict[Cell, dict[AgentT, None]]:
-        """Return the agents in each cell, recomputed from the positions when a run is resumed."""
-        found: dict[Cell, dict[AgentT, None]] | None = getattr(self, "_cells", None)
-        if found is None:
-            found = {}
-            self._cells = found
-            for agent, position in self.positions.items():
-                found.setdefault(self._cell(*position), {})[agent] = None
-
-        return found
-
     def _cell(self, x: float, y: float) -> Cell:
         columns, rows = self._size()
         # the far edge belongs to the last cell
@@ -277,7 +376,7 @@ class Plane(Thing, Generic[AgentT]):
         return max(1, ceil(self.width / self.reach) - 1), max(1, ceil(self.height / self.reach) - 1)
 
     def _cells_around(self, x: float, y: float, distance: float) -> Iterator[Iterable[AgentT]]:
-        cells = self._grid()
+        cells = self._inside
         columns, rows = self._size()
         column, row = self._cell(x, y)
         across = self._span(column, columns, distance / self.width)

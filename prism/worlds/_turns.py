@@ -1,389 +1,1018 @@
-"""Turns: which agents have something to do in a tick, in which order, and when they last moved.
+"""A tick: who has a turn, in which order, and how decisions, texts and messages are settled.
 
-`Roster` knows the state of every agent, so that agents without a step or a time-out are not
-visited. The classes below it are the kinds of activation (`World.activation`).
+Agents without a step or a time-out are never visited. Steps run up to their first ``await``. Then
+all questions are asked at once, their answers are applied in the order of the turns, and the steps
+go on, in waves until none waits. So a run never depends on which answer came first.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
+from itertools import takewhile
 from typing import Any
 
+from prism.errors import (
+    AgentError,
+    FieldTypeError,
+    FieldValueError,
+    SimulationError,
+    UnknownStateError,
+    UnknownTriggerError,
+)
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, all_mixed, mixed
-from prism.statechart import Configuration
-from prism.worlds._agent import begin_streams
-from prism.worlds._guest import Proxy
-from prism.worlds._host import RunHost
-from prism.worlds._kinds import NEVER, Kind, Step
+from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
+from prism.reasoner._recollection import stay_in_words, transition_in_words
+from prism.runlog import SimulatedClock
+from prism.statechart import Configuration, Question, Written
+from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._engine.checks import unknown_trigger_problem
+from prism.statechart._identity import SCALARS, identify
+from prism.statechart.states import state_text
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    AGENT_LEFT,
+    ANSWER_DISCARDED,
+    MESSAGE_SENT,
+    TREATMENT_ASSIGNED,
+)
+from prism.telemetry.loggers import EventLogger, active_logger
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Receiving, Waits, Writing
+from prism.worlds._agent_set import AgentSet, leaves_in
+from prism.worlds._ahead import UNDER_WAY
+from prism.worlds._answers import Answers
+from prism.worlds._assignments import Assignments
+from prism.worlds._guests import Guest, as_agent, lend
+from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
+from prism.worlds._rates import Members
+from prism.worlds._world import World, kinds_of
 
-ALWAYS = -1
-"""When an agent with a ticked chart is due."""
+MOST_WAVES = 10_000
+"""Most waves in one tick, since a step that keeps asking would never end."""
 
-_BEFORE, _AFTER = -1, 2**64
-"""Places before the first turn of a tick, and after the last."""
+_MOST_CONTENT = 2_000
+"""Most characters of a message that are logged."""
+
+_EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
+_RESERVED = ("event", "timestamp", "round", "tick")
+
+Waiting = tuple[Agent, Any, Any]
+"""An agent, its step, and what the step waits for."""
 
 
-class Roster:
-    """The states of all agents: how many are in each, since when, and who has something to do.
-
-    In a tick every agent has a place: a number of its own, keyed by seed, tick and id, or its place
-    in the list. Places are computed only for agents that have a turn. An agent that gets something
-    to do has its turn in the same tick if its place is still to come.
+class Turns:
+    """Gives turns to the agents of a run.
 
     Args:
-        agents: The population.
-        is_listed: Whether agents act in the order of the list.
+        world: The world.
+        seed: Seed of every random number.
+        answers: Decides and writes.
+        logger: Where events go.
+        clock: The run's clock.
+        ticks_per_round: Ticks in a round.
 
     Attributes:
-        now: The tick, counted from the beginning of the run.
-        at: The place of the current turn.
-        newcomers: The agents that got a turn during this tick, with their places.
-        kinds: The kinds of agents.
+        acting: The agent whose step is running.
+        counts: Agents in each state.
+        transitions: Transitions in this round.
+        timeouts: Time-outs in this round, by the state that was left.
+        has_begun: Whether the first round has begun.
+        stopped: When and why the run was stopped, or None.
+        unawaited: A decision that was requested but not yet awaited.
     """
 
-    def __init__(self, agents: Sequence[Any], *, is_listed: bool = False) -> None:
-        self.now: int = 0
-        self.at: int = _AFTER
-        self.newcomers: list[tuple[int, str, Any]] = []
-        self._is_listed = is_listed
-        self._salt = 0
-        self._agents = agents
-        self.kinds: list[Kind] = list({id(each._kind): each._kind for each in agents}.values())
-        self._visited: dict[int, Any] = {}
-        self._due: dict[int, list[Any]] = {}
-        self._ticked: list[Any] = []
-        self.rebuild(0)
+    def __init__(
+        self,
+        world: World[Any],
+        seed: int,
+        answers: Answers,
+        logger: EventLogger | None,
+        clock: SimulatedClock,
+        ticks_per_round: int,
+    ) -> None:
+        self.world, self.seed, self.answers = world, seed, answers
+        self.logger, self.clock, self.ticks_per_round = logger, clock, ticks_per_round
+        self.acting: Any = None
+        self.counts: Counter[Any] = Counter()
+        self.transitions = 0
+        self.timeouts: Counter[str] = Counter()
+        self.agent_ticks = 0
+        self.has_begun = False
+        self.has_guests = False
+        self.stopped: dict[str, Any] | None = None
+        self.unawaited: Asked | None = None
+        self.part_of_tick: float | None = None
+        self.kinds: dict[type, Kind] = {}
+        self.by_rate = is_by_rate(type(world))
+        self.members = Members(())
+        self.flat: set[type] = set()
+        self.assignments = Assignments(seed)
+        self._everybody: dict[Agent, None] = {}
+        self._set: AgentSet[Any] | None = None
+        self._ids: set[str] = set()
+        self._numbers: Counter[Any] = Counter()
+        self._networks = 0
+        self._keys_of = maker_of_keys(3, seed, "agent")
+        self._now, self._at = 0, _EVERYBODY_IS_OVER
+        self._newcomers: list[tuple[int, str, Any]] = []
+        self._due: dict[int, list[Agent]] = {}
+        self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
+        self._active: dict[Agent, None] = {}
+        self._is_listed = world.order == "listed"
+        self._has_ticked = False
+        self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
-    def rebuild(self, now: int) -> None:
-        """Recount all agents, after states were set without `moved` between two ticks.
+    # The population
 
-        Args:
-            now: The last tick, counted from the beginning of the run.
+    def populate(self, agents: Iterable[Any]) -> None:
+        """Take in the population, before `World.setup`.
+
+        Raises:
+            AgentError: If one of them is not an agent, or is already in a run.
+            FieldValueError: If there are no agents, or two have the same id.
+            DefinitionError: If the class of the world or of an agent cannot work.
         """
-        self.now, self.at = now, _AFTER
-        self._visited.clear()
-        self._due.clear()
-        for kind in self.kinds:
-            kind.begin_counting()
+        if not isinstance(agents, Iterable):
+            owner = type(self.world).__name__
+            raise AgentError(f"{owner}.populate must return the agents, got {agents!r}")
+        where = f"{type(self.world).__name__}.populate"
+        population = [as_agent(each, where) for each in agents]
+        if not population:
+            raise FieldValueError("a run needs agents, got none")
+        check_classes(type(self.world), [*dict.fromkeys(map(type, population))])
+        for agent in population:
+            self._take_in(agent, "")
 
-        self._ticked = [agent for agent in self._agents if agent._kind.is_ticked]
-        for agent in self._agents:
-            kind = agent._kind
-            agent._due = ALWAYS if kind.is_ticked else NEVER
-            # an object of another class may change its state unnoticed
-            if isinstance(agent, Proxy):
-                self._visited[agent._place] = agent
-                continue
+    def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
+        """Let a newcomer join, now or at the end of the tick if all act together."""
+        if "_steps" in vars(agent):
+            raise AgentError(f"{agent!r} has joined a run already: make another one")
+        source = parent or self.acting
+        before = "" if source is None else f"{source.agent_id}."
+        self._name(agent, before)
 
-            kind.counts[agent._state] += 1
-            if agent._state in kind.visited:
-                self._visited[agent._place] = agent
-            if kind.has_limits:
-                self._set_due(agent, agent._state)
+        def join() -> None:
+            self._join(agent, parent, source, neighbours)
 
-    def count(self, state: Any) -> int:
-        """Return how many agents are in a state."""
-        # states of two charts are equal if they have the same text
-        cls = type(state.leaves[0] if isinstance(state, Configuration) else state)
-        return sum(kind.count(state) for kind in self.kinds if kind.state_type is cls)
+        if self._deferred is None:
+            join()
+        else:
+            self._defer(join, self.acting or agent)
 
-    def list_members(self, agents: Iterable[Any]) -> None:
-        """List the agents in each state, in the given order."""
-        for kind in self.kinds:
-            kind.begin_listing()
-        for agent in agents:
-            self._list(agent, agent._state)
+    def _name(self, agent: Agent, before: str) -> None:
+        """Give an agent its id, made of its parent's, or of its kind and number."""
+        kind = type(agent)
+        if before and not agent.agent_id:
+            self._numbers[before] += 1
+            agent.agent_id = f"{before}{self._numbers[before]}"
+        elif not agent.agent_id:
+            self._numbers[kind] += 1
+            own = getattr(vars(agent).get("object"), "agent_id", "")
+            agent.agent_id = own or f"{kind.__name__.lower()}_{self._numbers[kind]}"
+        agent.name = agent.name or agent.agent_id
+        if agent.agent_id in self._ids:
+            raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
+        self._ids.add(agent.agent_id)
 
-    def place_of(self, agent: Any) -> int:
-        """Return an agent's place in this tick."""
-        if self._is_listed:
-            place: int = agent._place
-            return place
+    def _join(
+        self, agent: Agent, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+    ) -> None:
+        self._take_in(agent, None)
+        self.counts[agent.state] += 1
+        self._look_at(agent)
+        if self.by_rate:
+            self.members.add(agent, agent.state)
+        vars(agent)["acts_from"] = self.now + 1
+        for space in () if parent is None else [*parent._spaces]:
+            space.bring(agent, parent)
+        if self.world._network is not None:
+            self.world._network.join(agent, neighbours)
+        self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
+        if (tree := self.kinds[type(agent)].chart.definition.tree) is not None and tree:
+            self.kinds[type(agent)].chart._begin_where_it_is(agent)
 
-        return mixed((agent._keys or agent._host.keys_of(agent))[0] + self._salt)
-
-    def begin_tick(self, now: int, order: int) -> None:
-        """Begin a tick.
-
-        Args:
-            now: The tick, counted from the beginning of the run.
-            order: The number of the order; each number gives a different one.
-        """
-        self.now, self.at, self._salt = now, _BEFORE, order * GOLDEN
-        self.newcomers.clear()
-
-    @contextmanager
-    def in_tick(self, now: int) -> Iterator[None]:
-        """Make the block belong to an earlier tick, after all of its turns."""
-        before = self.now, self.at
-        self.now, self.at = now, _AFTER
+    def _take_in(self, agent: Agent, before: str | None) -> None:
+        """Give an agent its place, streams, state and fields."""
+        if "_steps" in vars(agent):
+            raise AgentError(
+                f"agent {agent.agent_id!r} is in the population twice, or in another run: "
+                "make new agents"
+            )
+        if before is not None:
+            self._name(agent, before)
+        kind = self.kinds.get(type(agent)) or self._add_kind(type(agent))
+        agent._join(self.world, len(self._ids), self._keys_of(agent.agent_id))
+        given = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
         try:
-            yield
-        finally:
-            self.now, self.at = before
+            agent._fill(given, lambda name: RandomStream(self.seed, "field", agent.agent_id, name))
+        except TypeError as error:
+            raise AgentError(f"{error}, or give it a default in the class") from None
+        if isinstance(agent, Guest):
+            self.has_guests = True
+            lend(agent, self.logger, self.seconds, self.seed)
+        elif kind.chart.definition.needs:
+            from prism.statechart.inspection import require_fit
 
-    def end_turns(self) -> None:
-        """Note that all turns are over."""
-        self.at = _AFTER
+            require_fit([agent], kind.chart.definition)
+        self._everybody[agent] = None
+        self._set = None
 
-    def acting(self, besides: Iterable[Any] = ()) -> Iterable[tuple[int, Any]]:
-        """Return the places and agents that have something to do in this tick, in their order.
+    def _add_kind(self, cls: type[Agent]) -> Kind:
+        if self.kinds and self.has_begun:
+            check_classes(type(self.world), [cls])
+        kind = make_kind(cls, type(self.world), self.logger, self.seconds, by_rate=self.by_rate)
+        self.kinds[cls] = kind
+        self._has_ticked |= kind.is_ticked
+        if not issubclass(cls, Guest) and kind.chart.definition.tree is None:
+            self.flat.update(map(type, kind.chart.definition.states))
+        vars(self).pop("definitions", None)
+        vars(self).pop("_triggers", None)
+        return kind
 
-        Args:
-            besides: Other agents that have a turn.
+    def leave(self, agent: Agent) -> None:
+        """Take an agent out of the run, now or at the end of the tick if all act together."""
+        if self._deferred is None:
+            self._leave(agent)
+        else:
+            self._defer(lambda: self._leave(agent), self.acting or agent)
+
+    def _leave(self, agent: Agent) -> None:
+        if agent.has_left:
+            return
+        vars(agent)["has_left"] = True
+        self._everybody.pop(agent, None)
+        self._active.pop(agent, None)
+        self._set = None
+        self.counts[agent.state] -= 1
+        if self.by_rate:
+            self.members.remove(agent, agent.state)
+        for space in agent._spaces:
+            space.remove(agent)
+        if self.world._network is not None:
+            self.world._network.leave(agent)
+        self.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
+
+    def everybody(self) -> AgentSet[Any]:
+        """Return all agents that are there."""
+        if self._set is None:
+            self._set = AgentSet(self._everybody)
+        return self._set
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart contains a state.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
         """
-        return self._in_order([*self._visited.values(), *self._popped(), *besides])
+        if not any(chart.leaves_of(state) for chart in self.definitions):
+            raise UnknownStateError(f"no agent's chart has the state {state!r}")
+        able = {cls for cls in self.kinds if cls.chart.definition.leaves_of(state)}
+        if len(able) == len(self.kinds):
+            return len(self._everybody)
+        return sum(type(agent) in able for agent in self._everybody)
 
-    def timing_out(self) -> Iterable[tuple[int, Any]]:
-        """Return the places and agents whose time-out is due in this tick, in their order."""
-        return self._in_order(self._popped())
+    @cached_property
+    def definitions(self) -> list[Definition[Any]]:
+        """The charts of all kinds, of the population and of the world's class."""
+        return definitions_of([*self.kinds, *kinds_of(type(self.world))])
 
-    def _popped(self) -> Iterable[Any]:
-        """Return each agent whose time-out is due now, once."""
-        noted = self._due.pop(self.now, ())
-        due = {each._place: each for each in noted if each._due == self.now}
-        return (*self._ticked, *due.values()) if self._ticked else due.values()
+    @cached_property
+    def _triggers(self) -> frozenset[str]:
+        """The events that some chart has."""
+        return frozenset(
+            trigger
+            for chart in self.definitions
+            for trigger in (
+                *(each.trigger for each in chart.transitions),
+                *chart.hierarchy.triggers,
+            )
+        )
 
-    def _in_order(self, agents: Iterable[Any]) -> Iterable[tuple[int, Any]]:
-        """Return the places and agents, each agent once, in the order of their places."""
-        found = list(agents)
-        by_place = dict(zip(self._places_of(found), found, strict=True))
-        if len(by_place) < len(found):
-            # an agent is listed twice, or two drew one place and act in the order of their ids
-            ids = {agent.agent_id: agent for agent in found}
-            in_order = sorted((self.place_of(agent), each) for each, agent in ids.items())
-            return [(place, ids[each]) for place, each in in_order]
+    def begin(self) -> None:
+        """Count the states, after `World.setup`, and announce the agents."""
+        for agent in self._everybody:
+            self.counts[agent.state] += 1
+            self._look_at(agent)
+        if self.by_rate:
+            # in an order that the list does not decide, also of kinds
+            by_key = sorted(self._everybody, key=lambda each: (each.key, each.agent_id))
+            self.members = Members(by_key)
+            kinds = dict.fromkeys(map(type, by_key))
+            self.kinds = {cls: self.kinds[cls] for cls in kinds}
 
-        order = sorted(by_place)
-        return zip(order, map(by_place.__getitem__, order), strict=True)
+    def announce(self) -> None:
+        """Log every agent, and what `World.setup` logged."""
+        if active_logger(self.logger) is not None:
+            for agent in self._everybody:
+                self._log_joined(agent, {})
+        buffered, self._buffer = self._buffer or [], None
+        for event, keys in buffered:
+            self.emit(event, **keys)
 
-    def _places_of(self, agents: Sequence[Any]) -> Sequence[int]:
-        """Return the places of agents, and begin the streams of their steps."""
-        if self._is_listed:
-            return [agent._place for agent in agents]
+    def enter(self) -> None:
+        """Run the entry actions of the agents' first states, if their charts have any."""
+        self.has_begun = True
+        nested = {
+            cls
+            for cls, kind in self.kinds.items()
+            if kind.chart.definition.tree is not None and not issubclass(cls, Guest)
+        }
+        entering = [agent for agent in self._everybody if type(agent) in nested]
+        for _, _, agent in self.in_order(entering):
+            self.acting = agent
+            self.kinds[type(agent)].chart._begin_where_it_is(agent)
+        self.acting = None
 
-        # `place_of`, for all at once
-        keys = [(agent._keys or agent._host.keys_of(agent))[0] for agent in agents]
-        begin_streams([agent._random for agent in agents])
-        return all_mixed(keys, self._salt)
+    def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
+        values = vars(agent)
+        own = {name: values[name] for name in self.kinds[type(agent)].attributes} | {
+            **agent.attributes
+        }
+        if not all(type(value) in SCALARS for value in own.values()):
+            own = identify(own) or {}
+        self.emit(
+            AGENT_JOINED,
+            agent_id=agent.agent_id,
+            chart=self.kinds[type(agent)].chart.name,
+            display_name=agent.name,
+            state=state_text(agent.state),
+            **({"attributes": own} if own else {}),
+            **more,
+        )
+
+    # Time
+
+    @property
+    def now(self) -> int:
+        """The tick, counted from the beginning of the run."""
+        return self._now if (turn := UNDER_WAY.get()) is None else turn.tick
+
+    @property
+    def tick_of_round(self) -> int:
+        """The tick of the round."""
+        return self.clock.tick
+
+    def seconds(self) -> float:
+        """Return the simulated time in seconds, as the clock of charts."""
+        turn = UNDER_WAY.get()
+        return self.clock.moment.seconds if turn is None else turn.moment.seconds
+
+    def time(self) -> float:
+        """Return the time since the beginning, in rounds; within a tick, that of the event."""
+        part = 1.0 if self.part_of_tick is None else self.part_of_tick
+        ticks = self.clock.tick - 1 + part if self.clock.tick else 0.0
+        return max(self.world.round - 1, 0) + ticks / self.ticks_per_round
+
+    def stop(self, reason: str) -> None:
+        """End the run after this tick or event."""
+        if not isinstance(reason, str):
+            raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
+        if self.world.round == 0:
+            raise SimulationError("the run cannot be stopped: it has not begun")
+        if self.stopped is None:
+            time = round(self.time(), 9)
+            self.stopped = {"tick": self.clock.tick, "time": time, "reason": reason}
+
+    def set_ticks(self, agent: Agent, ticks: int) -> None:
+        """Set the number of ticks that an agent has been in its state."""
+        if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
+            raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
+        agent.since = self.now - ticks
+        self._look_at(agent)
+
+    def network_stream(self) -> RandomStream:
+        """Return the random numbers of the next network."""
+        self._networks += 1
+        return RandomStream(self.seed, "network", f"{self.world.round}.{self._networks}")
+
+    # What agents call
+
+    def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
+        """Fire an event now, or at the end of the tick if all act together."""
+        if self._deferred is not None:
+            self._defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
+            return None
+        return self._fire(agent, trigger, context)
+
+    def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
+        if agent.has_left:
+            return None
+        if not self.has_begun:
+            raise SimulationError(
+                f"agent {agent.agent_id!r} cannot fire {trigger!r}: setup prepares agents by "
+                "begin_in, before the first round"
+            )
+        made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
+        if made is None and trigger not in self._triggers:
+            triggers = {each.trigger: None for one in self.definitions for each in one.transitions}
+            raise UnknownTriggerError(unknown_trigger_problem(trigger, triggers))
+        return made
+
+    def send(self, message: Message, to: Agent) -> None:
+        """Deliver a message now, or at the end of the tick.
+
+        Raises:
+            AgentError: If the recipient is not an agent of the run.
+        """
+        if getattr(to, "world", None) is not self.world:
+            raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
+        if self._deferred is None:
+            self._deliver(message, to)
+        else:
+            self._defer(lambda: self._deliver(message, to), message.sender)
+
+    def _deliver(self, message: Message, to: Agent) -> None:
+        if to.has_left:
+            return
+        to.inbox.append(message)
+        if active_logger(self.logger) is not None:
+            (content,) = (identify({"content": message.content}) or {}).values()
+            if isinstance(content, str):
+                content = content[:_MOST_CONTENT]
+            self.emit(
+                MESSAGE_SENT,
+                agent_id=message.sender.agent_id,
+                receiver=to.agent_id,
+                content=content,
+            )
+
+    def settle(self, asked: Asked) -> Any:
+        """Carry out what leaves nothing to decide; return the new state, or the question itself."""
+        agent = asked.agent
+        asked.options = options = self._options(agent, asked.trigger, asked.context)
+        if len(options) < 2:
+            return self.fire(agent, asked.trigger, asked.context)
+        if asked.weights is not None:
+            asked.weights = _weights_of(asked, options, self.kinds[type(agent)])
+        asked.state = agent.state
+        history = agent.state_history
+        asked.since = history[-1] if history else None
+        return asked
+
+    def _options(self, agent: Agent, trigger: str, context: Any) -> tuple[Any, ...]:
+        """Return the targets among which an agent decides; none where the chart decides."""
+        kind, state = self.kinds[type(agent)], agent.state
+        known = kind.open.get((state, trigger))
+        if known is not None and not agent.has_left:
+            return known
+        if agent.has_left:
+            return ()
+        chart = kind.chart
+        if state in chart.decision_states or (
+            isinstance(state, Configuration) and chart._decides(state)
+        ):
+            return tuple(chart.enabled_targets(agent, trigger, context))
+        return ()
+
+    def remember(self, agent: Agent, text: str) -> None:
+        """Store a note for a model, in order with the agent's transitions."""
+        if not isinstance(text, str):
+            raise FieldTypeError(f"a note must be text, got {text!r}")
+        notes: deque[Any] = vars(agent).setdefault("notes", deque(maxlen=HISTORY_DEPTH))
+        # the number of earlier transitions at the same instant puts both in one order
+        time = self.seconds()
+        same = takewhile(lambda record: _time_of(record) == time, reversed(agent.state_history))
+        notes.append((time, sum(1 for _ in same), " ".join(text.split())))
+
+    def memory_in_words(self, agent: Agent) -> str:
+        """Return what an agent remembers, for the prompt of a text."""
+        memory = self.answers.memory
+        words = "" if memory is None else str(memory.tell(_things_of(agent)))
+        return f"{words}\n\n" if words else ""
+
+    def log(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Log one of the world's own events.
+
+        Raises:
+            FieldValueError: If a key is one that every line has.
+        """
+        if not isinstance(event, str) or not event:
+            raise FieldValueError(f"an event needs a name, got {event!r}")
+        for name in keys:
+            if name in _RESERVED:
+                raise FieldValueError(f"world.{event}: every line has {name!r} already: rename it")
+        told = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
+        if self._buffer is not None:
+            # events of setup follow those that begin the run
+            self._buffer.append((f"world.{event}", identify(told) or {}))
+        elif active_logger(self.logger) is not None:
+            self.emit(f"world.{event}", **(identify(told) or {}))
+
+    def emit(self, event: str, **keys: Any) -> None:
+        """Log one of the run's events."""
+        logger = active_logger(self.logger)
+        if logger is not None:
+            logger.info(event, **keys)
+
+    def log_assigned(self) -> None:
+        """Log the assignments since the last call."""
+        for keys in self.assignments.drain():
+            self.emit(TREATMENT_ASSIGNED, **keys)
+
+    # What the engine calls
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Record that an agent leaves a state, and return its ticks in it."""
-        kind = agent._kind
-        kind.counts[left] -= 1
-        kind.counts[entered] += 1
-        turns = self.now - (not self._has_had_turn(agent))
-        dwell: int = turns - agent._since
-        agent._since = turns
-        if entered in kind.visited:
-            self._visited[agent._place] = agent
-        else:
-            self._visited.pop(agent._place, None)
-
-        if kind.has_limits:
-            self._set_due(agent, entered)
-        if kind.members:
-            self._move_member(agent, left, entered)
-        if self.at != _AFTER:
-            self._give_turn(agent, entered)
-
+        """Note a transition that the engine has made; return the ticks in the earlier state."""
+        counts = self.counts
+        counts[left] -= 1
+        counts[entered] += 1
+        self.transitions += 1
+        now = self.now
+        dwell: int = now - agent.since
+        agent.state, agent.since = entered, now
+        if self.by_rate:
+            self.members.remove(agent, left)
+            self.members.add(agent, entered)
+        if (
+            self._look_at(agent)
+            and self._at != _EVERYBODY_IS_OVER
+            and (place := self.place_of(agent)) > self._at
+            and vars(agent).get("acts_from", 0) <= now
+        ):
+            heappush(self._newcomers, (place, agent.agent_id, agent))
         return dwell
 
-    def ticks_of(self, agent: Any) -> int:
-        """Return the number of turns that an agent has had, or could have had, in its state."""
-        return self.now - (not self._has_had_turn(agent)) - int(agent._since)
-
-    def set_ticks(self, agent: Any, ticks: int) -> None:
-        """Set the number of ticks that an agent has been in its state."""
-        agent._since += self.ticks_of(agent) - ticks
-        if agent._kind.has_limits:
-            self._set_due(agent, agent._state)
-            self._give_turn(agent, agent._state)
-
-    def put_off(self, agent: Any) -> None:
-        """Retry in the next tick a due time-out that led to no other state."""
-        if ALWAYS < agent._due <= self.now:
-            self._note_due(agent, self.now + 1)
-
-    def _set_due(self, agent: Any, state: Any) -> None:
-        """Record the tick in which an agent times out, if it is still to come."""
-        after = agent._kind.due_after.get(state, NEVER)
-        if after == NEVER:
-            agent._due = NEVER
+    def _look_at(self, agent: Agent) -> bool:
+        """Note when an agent times out; return whether it has something to do in its state."""
+        kind = self.kinds[type(agent)]
+        if kind.limits:
+            agent.due = agent.since + kind.limits.get(agent.state, _NEVER)
+            self._due.setdefault(max(agent.due, self._now + 1), []).append(agent)
+        is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
+        if is_active and not agent.has_left:
+            self._active[agent] = None
         else:
-            self._note_due(agent, max(agent._since + after, self.now + self._has_had_turn(agent)))
+            self._active.pop(agent, None)
+        return is_active
 
-    def _note_due(self, agent: Any, tick: int) -> None:
-        agent._due = tick
-        # in the current tick, it is among the newcomers
-        if tick > self.now or self.at == _BEFORE:
-            self._due.setdefault(tick, []).append(agent)
+    # Turns
 
-    def _has_had_turn(self, agent: Any) -> bool:
-        return self.at == _AFTER or self.place_of(agent) <= self.at
+    def place_of(self, agent: Agent) -> int:
+        """Return an agent's place in the order of this tick."""
+        return agent.place if self._is_listed else mixed(agent.key + self.now * GOLDEN)
 
-    def _give_turn(self, agent: Any, state: Any) -> None:
-        """Give an agent a turn in this tick, if it has something to do and its place is to come."""
-        if not (agent._due <= self.now or state in agent._kind.visited):
-            return
+    def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
+        """Return agents with their places, in this tick's order."""
+        chosen = list(agents)
+        if self._is_listed:
+            places = [each.place for each in chosen]
+        else:
+            places = all_mixed([each.key for each in chosen], self.now * GOLDEN)
+        return sorted(zip(places, [each.agent_id for each in chosen], chosen, strict=True))
 
-        place = self.place_of(agent)
-        if place > self.at:
-            heappush(self.newcomers, (place, agent.agent_id, agent))
+    def begin_tick(self) -> None:
+        """Begin a tick."""
+        self._now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
+        self._deferred = [] if self.world.together else None
+        self.agent_ticks += len(self._everybody)
 
-    def _move_member(self, agent: Any, left: Any, entered: Any) -> None:
-        """Update the lists of agents by state, from which rates draw."""
-        kind = agent._kind
-        if kind.has_regions:
-            for each in kind.listings_in(left):
-                each.remove(agent)
-            self._list(agent, entered)
-            return
+    def end_tick(self) -> None:
+        """End a tick: carry out what was deferred."""
+        self.acting = None
+        if self._deferred is not None:
+            deferred, self._deferred = self._deferred, None
+            for _, _, action in sorted(deferred, key=lambda each: each[:2]):
+                action()
 
-        members = kind.members[left]
-        last = members.pop()
-        if last is not agent:
-            members[agent._member] = last
-            last._member = agent._member
+    def _defer(self, action: Callable[[], object], whose: Agent) -> None:
+        assert self._deferred is not None
+        self._deferred.append((self.place_of(whose), whose.agent_id, action))
 
-        self._list(agent, entered)
+    async def give(self, agents: Iterable[Agent] | None = None) -> None:
+        """Give turns to agents that have something to do, then settle what their steps wait for."""
+        due = [each for each in self._due.pop(self._now, ()) if each.due <= self._now]
+        own = None if agents is None else list(agents)
+        if own is None:
+            chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
+            turns: Iterable[Agent] = self._turns_of(chosen)
+        else:
+            turns = self._given_turns(own, due)
 
-    def _list(self, agent: Any, state: Any) -> None:
-        kind = agent._kind
-        if kind.has_regions:
-            for each in kind.listings_in(state):
-                each.append(agent)
-            return
+        waiting: list[Waiting] = []
+        is_plain = not due and not self._has_ticked and not self.has_guests
+        kinds, world = self.kinds, self.world
+        for agent in turns:
+            if is_plain:
+                # the usual turn, without three calls
+                self.acting = agent
+                step = kinds[type(agent)].steps.get(agent.state)
+                running = None if step is None else step(world, agent)
+                if running is not None:
+                    waits = self._advance(agent, running, None)
+                elif self.unawaited is None:
+                    continue
+                else:
+                    raise _unawaited(self.unawaited)
+            else:
+                waits = await self._outside(self._take(agent))
+            if waits is not None:
+                waiting.append(waits)
 
-        members = kind.members[state]
-        agent._member = len(members)
-        members.append(agent)
+        await self._settle(waiting)
 
+    async def happen(self, agent: Agent, step: Any) -> None:
+        """Let an event happen to an agent, and wait until its step has ended."""
+        self.acting = agent
+        running = step(self.world, agent)
+        if running is not None and (waits := self._advance(agent, running, None)) is not None:
+            await self._settle([waits])
+        elif self.unawaited is not None:
+            raise _unawaited(self.unawaited)
+        self.acting = None
 
-class Activation(ABC):
-    """Gives turns in a tick, in which an agent takes the step of its state unless it is due.
+    async def _settle(self, waiting: list[Waiting]) -> None:
+        """Ask and continue in waves, until no step waits."""
+        try:
+            for _ in range(MOST_WAVES):
+                if not waiting:
+                    break
+                waiting = await self._wave(waiting)
+            else:
+                raise SimulationError(
+                    f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
+                    "tick: let it end"
+                )
+        finally:
+            for _, running, _ in waiting:
+                running.close()
+        self.acting = None
 
-    Args:
-        roster: The states of the agents.
-        time_out: The turn of an agent whose time-out is due.
-    """
+    def _given_turns(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Iterator[Agent]:
+        """Yield the agents that a world activates, after those whose time is up."""
+        others = dict.fromkeys(agents)
+        for _, _, agent in self.in_order([each for each in due if each not in others]):
+            yield agent
+        for agent in others:
+            if not agent.has_left and vars(agent).get("acts_from", 0) <= self.now:
+                yield agent
 
-    def __init__(self, roster: Roster, time_out: Step) -> None:
-        self._roster = roster
-        self._time_out = time_out
-
-    @abstractmethod
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield batches of agents; their questions are answered before the next batch."""
-
-    def step_of(self, agent: Any) -> Step | None:
-        """Return the time-out if one is due, or else the agent's own step; None for nothing."""
-        return self._time_out if agent._due <= self._roster.now else self.own_step_of(agent)
-
-    def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step that an agent takes if no time-out is due, or it was refused."""
-        step: Step | None = agent._kind.steps.get(agent._state)
-        return step
-
-
-class InTurn(Activation):
-    """All agents that have something to do, in the order of their places."""
-
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield all agents in one batch, since they ask together."""
-        yield self.agents()
-
-    def agents(self, besides: Iterable[Any] = ()) -> Iterator[Any]:
-        """Yield agents in their order, including those that get something to do meanwhile.
-
-        Args:
-            besides: Other agents that have a turn.
-        """
-        roster, last = self._roster, None
-        newcomers = roster.newcomers
-        for place, agent in roster.acting(besides):
-            while newcomers and newcomers[0] < (place, agent.agent_id):
-                roster.at, _, newcomer = heappop(newcomers)
-                if newcomer is not last:
-                    yield newcomer
-                last = newcomer
-
-            roster.at = place
-            # an agent that left a state and came back has one place
-            if agent is not last:
+    def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
+        """Yield agents in their order, and those that get something to do while it is to come."""
+        newcomers, last = self._newcomers, None
+        for place in self.in_order(agents):
+            while newcomers and newcomers[0] < place:
+                self._at, _, agent = heappop(newcomers)
+                if agent is not last and not agent.has_left:
+                    yield agent
+                last = agent
+            self._at, _, agent = place
+            if agent is not last and not agent.has_left:
                 yield agent
             last = agent
-
         while newcomers:
-            roster.at, _, agent = heappop(newcomers)
-            if agent is not last:
+            self._at, _, agent = heappop(newcomers)
+            if agent is not last and not agent.has_left:
                 yield agent
             last = agent
+        self._at = _EVERYBODY_IS_OVER
 
-        roster.end_turns()
-
-
-class Drawn(Activation):
-    """The agents that time out, and one agent that is drawn.
-
-    Args:
-        roster: The states of the agents.
-        time_out: The turn of an agent whose time-out is due.
-        host: The run.
-    """
-
-    def __init__(self, roster: Roster, time_out: Step, host: RunHost) -> None:
-        super().__init__(roster, time_out)
-        self._host = host
-        # the order must not depend on the list
-        self._agents = host.canonical()
-        self._drawn: Any = None
-
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield the agents that time out, then the drawn one unless its turn is over."""
-        roster = self._roster
-        roster.end_turns()
-        drawn = self._drawn = self._draw(self._host.turn_stream())
-        due = [agent for _, agent in roster.timing_out()]
-        if due:
-            yield due
-        if drawn is not None and drawn not in due:
-            yield (drawn,)
-
-    def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step of the drawn agent; no other agent has one."""
-        return super().own_step_of(agent) if agent is self._drawn else None
-
-    def _draw(self, stream: RandomStream) -> Any:
-        return self._agents[stream.index(len(self._agents))]
-
-
-class DrawnPair(Drawn):
-    """The agents that time out, and a drawn pair, the first of which has a turn."""
-
-    _other: Any = None
-
-    def own_step_of(self, agent: Any) -> Step | None:
-        """Return the step of the first agent with the second."""
-        meet, other = super().own_step_of(agent), self._other
-        if meet is None:
+    def _take(self, agent: Agent) -> Waiting | None:
+        """Let an agent take its turn; return what its step waits for."""
+        self.acting = agent
+        kind = self.kinds[type(agent)]
+        if kind.limits and agent.due <= self.now and self._time_out(agent):
             return None
+        # the step is that of the state in which the turn begins
+        step = self.step_of(agent)
+        if kind.is_ticked and kind.chart._schedule is not None:
+            self._let_pass(agent, kind)
+        running = None if step is None else step(self.world, agent)
+        if running is not None:
+            return self._advance(agent, running, None)
+        if self.unawaited is not None:
+            raise _unawaited(self.unawaited)
+        return None
 
-        return lambda world, agent: meet(world, agent, other)
+    def step_of(self, agent: Agent) -> Any:
+        """Return the step of an agent's state; with regions, that of each active one in turn."""
+        steps, state = self.kinds[type(agent)].steps, agent.state
+        if type(state) is not Configuration or isinstance(agent, Guest):
+            return steps.get(state)
+        own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
+        if not own:
+            return None
+        return lambda world, agent: _several(world, agent, [*own.items()][::-1])
 
-    def _draw(self, stream: RandomStream) -> Any:
-        agents = self._agents
-        place = stream.index(len(agents))
-        one = agents[place]
-        if self._host.has_network:
-            self._other = stream.choice(one.neighbours) if one.neighbours else None
-        else:
-            # one of the others, all equally likely
-            others = len(agents) - 1
-            self._other = agents[place - 1 - stream.index(others)] if others else None
+    def _time_out(self, agent: Agent) -> bool:
+        """Fire the time-out that is due; return whether it takes the turn."""
+        state = agent.state
+        if self._deferred is not None:
+            kind = self.kinds[type(agent)]
+            self._put_off(agent)
 
-        return None if self._other is None else one
+            def fire() -> None:
+                if kind.chart.fire(agent, TIMEOUT) is not None:
+                    self.timeouts[state_text(state)] += 1
+
+            self._defer(fire, agent)
+            return True
+        if self.fire(agent, TIMEOUT) is None:
+            # a guard may let it pass later
+            self._put_off(agent)
+            return False
+        self.timeouts[state_text(state)] += 1
+        if agent.due <= self.now:
+            self._put_off(agent)
+        return True
+
+    def _put_off(self, agent: Agent) -> None:
+        agent.due = self.now + 1
+        self._due.setdefault(agent.due, []).append(agent)
+
+    def _let_pass(self, agent: Any, kind: Kind) -> None:
+        """Let a tick pass for a chart that has timers, rates or eventless transitions."""
+        chart, before = kind.chart, agent.state_history[-1:]
+        chart._schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self.by_rate)
+        last = before[0] if before else None
+        for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
+            if record.trigger == TIMEOUT:
+                self.timeouts[state_text(record.from_state)] += 1
+
+    def _advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
+        """Continue a step; return what it waits for, or None if it has ended."""
+        self.acting = agent
+        try:
+            waits = running.send(value)
+        except StopIteration:
+            if self.unawaited is not None:
+                raise _unawaited(self.unawaited) from None
+            return None
+        except AttributeError as error:
+            if not hasattr(running, "send"):
+                raise SimulationError(
+                    f"the step of {agent!r} returned {running!r}: a step returns nothing"
+                ) from error
+            raise
+        return agent, running, waits
+
+    async def _outside(self, waiting: Waiting | None) -> Waiting | None:
+        """Wait for what belongs to the event loop, such as a process that a guest has started."""
+        while waiting is not None and not isinstance(waiting[2], Waits):
+            agent, running, future = waiting
+            if not isinstance(agent, Guest):
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} awaits {future!r}: await decide, write and receive of "
+                    "agents, whose answers come in the order of turns"
+                )
+            if future is None:
+                await asyncio.sleep(0)
+            else:
+                future._asyncio_future_blocking = False
+                await asyncio.wait([future])
+            waiting = self._advance(agent, running, None)
+        return waiting
+
+    # Waves
+
+    async def _wave(self, waiting: Sequence[Waiting]) -> list[Waiting]:
+        """Ask everything at once, then continue the steps in the order of the turns."""
+        first: dict[Agent, Asked] = {}
+        late: set[int] = set()
+        for _, _, waits in waiting:
+            # a second question to an agent waits for the first one's answer
+            if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
+                late.add(id(waits))
+        writing = [waits for _, _, waits in waiting if type(waits) is Writing]
+        await self._ask([*first.values()], writing)
+
+        # agents that wait for a message that nobody will send get None
+        is_quiet = all(
+            type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting
+        )
+        following: list[Waiting] = []
+        try:
+            for each in waiting:
+                then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
+                if then is not None and self.has_guests:
+                    then = await self._outside(then)
+                if then is not None:
+                    following.append(then)
+        except BaseException:
+            for _, running, _ in (*waiting, *following):
+                running.close()
+            raise
+        return following
+
+    def _go_on(self, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Waiting | None:
+        """Continue a step with what it has waited for, unless it must wait longer."""
+        agent, running, waits = waiting
+        if agent.has_left:
+            self._discard(agent, waits)
+            running.close()
+            return None
+        if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
+            return waiting
+        if not is_late:
+            return self._advance(agent, running, self._value_of(waits))
+        settled = None if self._is_stale(waits) else self.settle(waits)
+        return waiting if settled is waits else self._advance(agent, running, settled)
+
+    async def _ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+        self.acting = None
+        policy = self.answers.policy
+        if policy is not None and asked:
+            for each, chosen in zip(asked, policy.choose(asked, self.logger), strict=True):
+                each.answer = chosen
+            self.answers.count_drawn(len(asked))
+            if not writing:
+                return
+            asked = ()
+        if asked or writing:
+            questions = [self.question(each) for each in asked]
+            decisions, texts = await self.answers.ask(
+                questions, [each.call for each in writing], self.logger
+            )
+            for each, decision in zip(asked, decisions, strict=True):
+                each.answer = decision.chosen
+            for text, written in zip(writing, texts, strict=True):
+                text.answer = written
+
+    def question(self, asked: Asked) -> Question:
+        """Return a decision as a reasoner is asked."""
+        agent = asked.agent
+        things = None if self.answers.memory is None else _things_of(agent)
+        return Question(
+            agent,
+            asked.state,
+            asked.trigger,
+            asked.options,
+            asked.context,
+            asked.weights,
+            asked.prompt,
+            self.kinds[type(agent)].chart.definition,
+            self.answers.parameters,
+            None if things is None else lambda most: things[-most:],
+        )
+
+    def _value_of(self, waits: Any) -> Any:
+        """Carry out a decision; return the value with which its step continues."""
+        if type(waits) is Receiving:
+            return None
+        if type(waits) is not Asked:
+            written: Written = waits.answer
+            if self.answers.memory is not None and isinstance(written.value, str):
+                self.remember(waits.agent, f'You wrote: "{written.value}"')
+            return written
+        agent, answer = waits.agent, waits.answer
+        if self._deferred is not None:
+            self._defer(lambda: self._apply(waits), agent)
+            return answer
+        return self._apply(waits)
+
+    def _apply(self, asked: Asked) -> Any:
+        """Make a decided transition, unless the agent has moved or left."""
+        agent, chosen = asked.agent, asked.answer
+        if agent.has_left or self._is_stale(asked):
+            self._discard(agent, asked)
+            return None
+        if self.answers.memory is not None and chosen == asked.state:
+            self.remember(agent, stay_in_words(asked.state, asked.trigger, asked.context))
+        return self.kinds[type(agent)].chart.fire_to(
+            agent, asked.trigger, chosen, asked.context, asked_in=asked.state
+        )
+
+    def _is_stale(self, asked: Asked) -> bool:
+        """Return whether an agent has moved since it was asked, even if it has returned."""
+        history = asked.agent.state_history
+        if (history[-1] if history else None) is asked.since:
+            return False
+        chart = self.kinds[type(asked.agent)].chart
+        return bool(chart._has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
+
+    def _discard(self, agent: Agent, waits: Any) -> None:
+        """Log an answer that comes too late."""
+        logger = active_logger(self.logger)
+        if logger is not None and type(waits) is Asked:
+            logger.warning(
+                ANSWER_DISCARDED,
+                chart=self.kinds[type(agent)].chart.name,
+                agent_id=waits.agent.agent_id,
+                trigger=waits.trigger,
+                asked_in=state_text(waits.state),
+                now_in=state_text(waits.agent.state),
+                chosen=state_text(waits.answer),
+                reason="left" if waits.agent.has_left else "moved",
+            )
+
+    async def take_alone(self, agent: Agent) -> None:
+        """Take a whole turn by itself, for agents that are ahead of each other.
+
+        Raises:
+            SimulationError: If its step waits for another agent.
+        """
+        waiting = await self._outside(self._take(agent))
+        while waiting is not None:
+            _, running, waits = waiting
+            if type(waits) is Receiving or waits.agent is not agent:
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} waits for another agent, in an independent world"
+                )
+            if type(waits) is Asked:
+                await self._ask([waits], ())
+            else:
+                await self._ask((), [waits])
+            waiting = await self._outside(self._advance(agent, running, self._value_of(waits)))
+
+    # Counts
+
+    def states(self) -> dict[str, int]:
+        """Return the number of agents in each state, by its text."""
+        if self.has_guests:
+            texts = Counter(state_text(agent.state) for agent in self._everybody)
+            return dict(sorted(texts.items()))
+        numbers: dict[str, int] = {}
+        for kind in self.kinds.values():
+            definition = kind.chart.definition
+            if not kind.has_regions:
+                numbers.update({state_text(each): 0 for each in definition.states})
+        for state, number in self.counts.items():
+            if number:
+                text = state_text(state)
+                numbers[text] = numbers.get(text, 0) + number
+        return numbers
+
+    def begin_round(self) -> None:
+        """Begin the counts of a round."""
+        self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
+        self.answers.begin_round()
+
+
+def _triggers_of(chart: Definition[Any]) -> Iterable[str]:
+    return (each.trigger for each in chart.transitions)
+
+
+def _unawaited(asked: Asked) -> SimulationError:
+    return SimulationError(
+        f"the decision of {asked.agent!r} on {asked.trigger!r} was not awaited, so it was never "
+        f"made: write  await agent.decide({asked.trigger!r})  in an async step"
+    )
+
+
+async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> None:
+    """Take the step of each region, unless the region has moved meanwhile."""
+    for step, leaf in steps:
+        if leaf in leaves_in(agent.state):
+            running = step(world, agent)
+            if running is not None:
+                await running
+
+
+def _weights_of(asked: Asked, options: Sequence[Any], kind: Kind) -> Mapping[Any, float]:
+    """Return the weights of the targets. A configuration gets that of its distinctive leaves.
+
+    Raises:
+        FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
+            are 0.
+    """
+    weights, owner = asked.weights or {}, f"the weights of {asked.agent.agent_id!r}"
+    for state, weight in weights.items():
+        is_number = isinstance(weight, (int, float)) and 0 <= weight < float("inf")
+        if not is_number:
+            raise FieldValueError(
+                f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
+                f"got {weight!r}"
+            )
+        if state not in options and not kind.chart.definition.leaves_of(state):
+            raise FieldValueError(
+                f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
+                "the chart"
+            )
+    if kind.has_regions:
+        common = frozenset.intersection(*(frozenset(leaves_in(each)) for each in options))
+        weights = {option: _of_leaves(option, weights, common) for option in options}
+    if not any(weights.get(each) for each in options):
+        listed = ", ".join(map(state_text, options))
+        raise FieldValueError(f"{owner} for {asked.trigger!r} must be above 0 for one of {listed}")
+    return weights
+
+
+def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]) -> float:
+    if option in weights:
+        return weights[option]
+    own = [leaf for leaf in leaves_in(option) if leaf not in common]
+    product = 1.0
+    for leaf in own or leaves_in(option):
+        product *= weights.get(leaf, 0.0)
+    return product
+
+
+def _things_of(agent: Agent) -> list[str]:
+    """Return an agent's notes and transitions in words, oldest first."""
+    things: list[tuple[float, int, int, str]] = []
+    place, last = 0, None
+    for record in agent.state_history:
+        time = _time_of(record)
+        place, last = (place + 1 if time == last else 1), time
+        things.append((time, place, 0, transition_in_words(record)))
+    for number, (time, before, text) in enumerate(vars(agent).get("notes", ())):
+        things.append((time, before, number + 1, text))
+    return [text for *_, text in sorted(things)]
+
+
+def _time_of(record: Any) -> float:
+    return float(record.timestamp.timestamp())

@@ -65,7 +65,7 @@ def test_json_lines_set_every_field_of_an_agent(write: Write) -> None:
 
 
 def test_a_null_field_is_an_absent_one(write: Write) -> None:
-    """A field that is null counts as absent; only id and interests are required."""
+    """A field that is null counts as absent; only the id is required."""
     nothing = dict.fromkeys(set(PRISM_FIELDS) - {"agent_id", "interests"})
     bare = {"agent_id": "a", "interests": ["tea"]}
     with_nulls = load_population(write("a.jsonl", json.dumps(bare | nothing))).agents[0]
@@ -107,8 +107,8 @@ def test_a_byte_order_mark_is_ignored(write: Write, content: tuple[str, str]) ->
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.yaml", "x", "must end in one of .jsonl, .json, .csv, got '.yaml'"),
-        ("people", "x", "must end in one of .jsonl, .json, .csv, got ''"),
+        ("a.txt", "x", "must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'"),
+        ("people", "x", "must end in one of .jsonl, .json, .csv, .yaml, .yml, got ''"),
         ("a.jsonl", "", "is empty"),
         ("a.json", "", "is empty"),
         ("a.csv", "", "is empty"),
@@ -152,8 +152,6 @@ def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
             "unknown field; known are agent_id, name",
         ),
         (line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
-        (line() + '{"agent_id": "b"}', 2, "interests", "is missing"),
-        (line(interests=[]), 1, "interests", "must have at least 1 entry, got an empty list"),
         (line(interests="tea"), 1, "interests", "must be a list of non-empty texts, got 'tea'"),
         (line(interests=["\ud83d"]), 1, "interests", "contains a NUL or half a surrogate pair"),
         (line(agent_id=5), 1, "agent_id", "must be text, got 5"),

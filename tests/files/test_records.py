@@ -153,7 +153,7 @@ def test_texts_are_read_as_they_are() -> None:
         "calm",
         "",
     )
-    assert (ann.texts("topics", least=2), ann.texts("likes"), ann.texts("absent")) == (
+    assert (ann.texts("topics"), ann.texts("likes"), ann.texts("absent")) == (
         ["tea", "a b"],
         [],
         [],

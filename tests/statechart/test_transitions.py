@@ -15,7 +15,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import State, Statechart, other_than
+from prism.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import (
     StateTransition,
@@ -353,38 +353,13 @@ def arrows(chart: Statechart[Door]) -> list[str]:
 
 
 def test_a_transition_may_have_several_sources() -> None:
-    """A list of sources, and all states but some, stand for one transition from each."""
-    given = [
-        Transition("kicked", [Door.SHUT, Door.LOCKED], Door.OPEN),
-        Transition("falls", other_than(Door.LOCKED), Door.GONE),
-    ]
+    """A list of sources stands for one transition from each."""
+    given = [Transition("kicked", [Door.SHUT, Door.LOCKED], Door.OPEN)]
     chart = Statechart(Door, given, Door.OPEN, final_states=[Door.GONE])
-    assert arrows(chart) == [
-        *("shut --kicked--> open", "locked --kicked--> open"),
-        *("open --falls--> gone", "shut --falls--> gone"),
-    ]
+    assert arrows(chart) == ["shut --kicked--> open", "locked --kicked--> open"]
     assert str(given[0]) == "shut, locked --kicked--> open"
-    assert str(given[1]) == "other_than(locked) --falls--> gone"
     assert Statechart.from_dict(chart.to_dict()).transitions == chart.transitions
     assert pickle.loads(pickle.dumps(chart)) == chart
-
-
-def test_other_states_are_the_outermost_ones() -> None:
-    """In a nested chart all outermost states but some are left, with whatever is inside."""
-    chart = Statechart(
-        [State(Door.SHUT, [Door.LOCKED, Door.OPEN]), Door.GONE],
-        [Transition("falls", other_than(Door.GONE), Door.GONE)],
-        Door.SHUT,
-    )
-    assert arrows(chart) == ["locked --falls--> gone", "open --falls--> gone"]
-    with pytest.raises(
-        DefinitionError, match=r"other_than names open: name top-level states of the chart"
-    ):
-        Statechart(
-            [State(Door.SHUT, [Door.LOCKED, Door.OPEN]), Door.GONE],
-            [Transition("falls", other_than(Door.OPEN), Door.GONE)],
-            Door.SHUT,
-        )
 
 
 def test_a_message_lists_only_the_first_of_thousands_of_targets() -> None:

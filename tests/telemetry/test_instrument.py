@@ -54,10 +54,6 @@ class Everything(Instrument):
         transition = details.chart.transitions[details.number]
         self.seen.append(("guard", str(transition), details.outcome, details.error))
 
-    def transition_began(self, details: TransitionDetails, /) -> None:
-        """Note which transition begins, and for whom."""
-        self.seen.append(("began", details.number, details.agent.state, details.context))
-
     def transition(self, details: TransitionDetails, /) -> None:
         """Note which transition was made, and for whom."""
         self.seen.append(("made", details.number, details.agent.state, details.context))
@@ -82,7 +78,6 @@ def test_a_fire_is_observed_from_guard_to_transition(everything: Everything) -> 
     assert everything.seen == [
         ("built", "small"),
         ("guard", "idle --go--> scrolling", "passed", None),
-        ("began", 3, IDLE, True),
         ("event", "statechart.transition"),
         ("made", 3, SCROLLING, True),
     ]
@@ -91,7 +86,7 @@ def test_a_fire_is_observed_from_guard_to_transition(everything: Everything) -> 
 def test_a_guard_without_a_transition_is_not_observed(everything: Everything) -> None:
     """A transition without a guard evaluates none; a self-transition is made, and logs nothing."""
     make_chart().fire(SimpleNamespace(state=IDLE), "again")
-    assert everything.seen[1:] == [("began", 5, IDLE, None), ("made", 5, IDLE, None)]
+    assert everything.seen[1:] == [("made", 5, IDLE, None)]
 
 
 def test_a_guard_that_raises_is_observed_with_its_error(everything: Everything) -> None:
@@ -112,16 +107,15 @@ async def test_decisions_are_observed(everything: Everything) -> None:
         SimpleNamespace(state=IDLE), "go", True, reasoner=ScriptedReasoner(["resting"])
     )
     assert chosen is RESTING
-    assert [seen[:2] for seen in everything.seen][-4:] == [
+    assert [seen[:2] for seen in everything.seen][-3:] == [
         ("event", "reasoner.decision"),
-        ("began", 4),
         ("event", "statechart.transition"),
         ("made", 4),
     ]
 
 
-def test_a_transition_that_its_action_prevents_is_begun_only(everything: Everything) -> None:
-    """In a strict chart an action that raises leaves a transition that began and was not made."""
+def test_a_transition_that_its_action_prevents_is_not_observed(everything: Everything) -> None:
+    """In a strict chart an action that raises leaves no transition."""
 
     def fails(agent: Any, context: Any) -> None:
         raise LookupError("no such post")
@@ -131,7 +125,7 @@ def test_a_transition_that_its_action_prevents_is_begun_only(everything: Everyth
     )
     with pytest.raises(LookupError):
         chart.fire(SimpleNamespace(state=IDLE), "go")
-    assert [seen[0] for seen in everything.seen] == ["built", "began"]
+    assert [seen[0] for seen in everything.seen] == ["built"]
 
 
 def test_several_instruments_observe_until_they_are_removed() -> None:

@@ -80,17 +80,8 @@ def failure() -> LookupError:
     raise AssertionError
 
 
-CAPTURED = """
-from structlog.testing import capture_logs
-with capture_logs() as events:
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
-    chart.fire(SimpleNamespace(state=S.IDLE, agent_id="ada"), "go")
-assert [each["event"] for each in events] == ["statechart.transition"]
-"""
-
-
 @pytest.mark.parametrize(
-    "setup", ["", "import structlog", "import structlog; structlog.get_logger()", CAPTURED]
+    "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
 )
 @pytest.mark.sampled(4)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
@@ -289,17 +280,6 @@ async def test_a_logger_of_coroutines_is_refused() -> None:
             resting(logger)
 
 
-def test_the_place_of_an_event_is_that_of_the_programs_code() -> None:
-    """structlog would name a line of prism, which says nothing to who searches a log."""
-    heard = LogCapture()
-    add = structlog.processors.CallsiteParameterAdder()
-    structlog.configure(processors=[add, heard])
-    resting()
-    (event,) = heard.entries
-    assert (event["func_name"], event["pathname"]) == ("resting", __file__)
-    assert event["lineno"] == resting.__code__.co_firstlineno + 7
-
-
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("reconfigure", [to_processor, to_factory, to_wrapper])
 def test_a_new_configuration_is_noticed(
@@ -360,7 +340,7 @@ def test_warning_reaches_whoever_listens(
 
 
 def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:
-    """The agent moves, its action runs, and the processor's line is told once, faults included."""
+    """The agent moves, its action runs, and each event that was lost is named."""
 
     def broken(logger: Any, method: str, event: Any) -> Any:
         raise ValueError("no such key")
@@ -384,9 +364,9 @@ def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureF
         ]
     finally:
         structlog.reset_defaults()
-    (told,) = caplog.messages
-    assert told.startswith("a processor of structlog lost statechart.transition: ValueError: no")
-    assert "test_loggers.py:" in told
+    lost = "a processor of structlog lost statechart.{}: ValueError: no such key"
+    names = ("transition", "action_failed", "transition", "transition")
+    assert caplog.messages == [lost.format(name) for name in names]
 
 
 def test_a_log_that_cannot_be_written_is_raised() -> None:

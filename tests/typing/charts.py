@@ -103,14 +103,6 @@ assert_type(social.adopt(Walker()), Walker)
 assert_type(social.to_json(), str)
 
 
-def asks_target(walker: Walker, force: int, target: Mood) -> bool:
-    return target is Mood.ANGRY and force > walker.patience
-
-
-def asks_all(walker: Walker, force: int, *, trigger: str, source: Mood, target: Mood) -> None:
-    walker.patience -= 1
-
-
 # A chart over an enum of one's own; guards and actions of every kind.
 moods = Statechart(
     Mood,
@@ -124,7 +116,6 @@ moods = Statechart(
             "bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker, force: force > walker.patience
         ),
         Transition("sees", Mood.CALM, Mood.ANGRY, guard=Walker.wants),
-        Transition("sees", Mood.CALM, Mood.ANGRY, guard=asks_target, action=asks_all),
         Transition("sees", Mood.CALM, Mood.ANGRY, action=lambda walker, _: walker.patience),
         Transition("calms", "*", Mood.CALM),
     ],

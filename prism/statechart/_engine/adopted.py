@@ -1,14 +1,10 @@
-"""An application's own Machine as a chart: its models keep records, ticks and a log.
-
-Two methods of the Machine are replaced in this instance: the one that runs an event, and
-``set_state``, which then also writes what a transition leaves behind.
-"""
+"""An application's own Machine as a chart: its models keep records, ticks and a log."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from inspect import ismethod
@@ -19,18 +15,14 @@ from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
     ChartMachine,
+    EventData,
     Machine,
-    MachineError,
-    arcs_of,
-    callback_name,
     context_of,
-    definition_of,
     is_async,
     is_hierarchical,
-    snapshot_of,
-    value_text,
 )
 from prism.statechart._engine.pending import Choice
+from prism.statechart._engine.reading import arcs_of, definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     DEFAULT_MAX_HISTORY_DEPTH,
@@ -43,21 +35,12 @@ from prism.statechart._engine.writing import (
     records_for,
     restart_time,
 )
-from prism.statechart.transitions import Edge
-from prism.telemetry.instruments import (
-    ChartBuilt,
-    GuardEvaluated,
-    TransitionDetails,
-    engine_hooks,
-    observe,
-)
+from prism.telemetry.instruments import ChartBuilt, GuardEvaluated, engine_hooks, observe
 from prism.telemetry.loggers import EventLogger, somebody_listens
 
 
 class AdoptedEngine(Deciding[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
-
-    _machine: Any
 
     def __init__(
         self,
@@ -74,30 +57,27 @@ class AdoptedEngine(Deciding[Any]):
             raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
         if isinstance(machine, ChartMachine) or ismethod(vars(machine).get("set_state")):
             raise DefinitionError("the Machine belongs to a chart already: use that one")
+        try:
+            names = {machine.get_state(each).name: ticks for each, ticks in timeouts.items()}
+        except ValueError as error:
+            raise DefinitionError(f"timeouts: {error}") from None
         self._title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._machine = machine
         self._is_async = is_async(type(machine))
         self._is_hierarchical = is_hierarchical(type(machine))
-        self._attribute: str = machine.model_attribute
-        self._state_limits = {
-            _state_named(machine, each): ticks for each, ticks in timeouts.items()
-        }
+        self._attribute = machine.model_attribute
+        self._state_limits: dict[str, int] = names
         self._timeout_trigger = timeout_trigger
         self._reporter = Reporter(self._title, logger, strict=False)
         self._has_logger = logger is not None
         self._clock = clock
-        self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._built: list[Any] = []
+        self._events, self._edges, self._warned_of = {}, {}, set()
+        self._built = []
         self._described: Definition[Any] | None = None
-        # the events under way, by the address of the model
-        self._events: dict[int, list[Any]] = {}
-        self._nested = self._steps = None
-        self._warned_of = set()
-        self._made = 0
-
-        self._run_name = "process_context" if self._is_async else "_process"
-        machine.set_state = self._write_state  # type: ignore[method-assign]
-        setattr(machine, self._run_name, self._await_event if self._is_async else self._call_event)
+        if self._is_async:
+            self._observe_machine("process_context", self._process_later)
+        else:
+            self._observe_machine("_process", self._process)
         for model in machine.models:
             self.adopt(model)
         if engine_hooks and not self._is_hierarchical:
@@ -124,7 +104,8 @@ class AdoptedEngine(Deciding[Any]):
     @property
     def _definition(self) -> Definition[Any]:  # type: ignore[override]
         """The Machine as it is now, as a definition."""
-        self._require_flat("definition")
+        if self._is_hierarchical:
+            raise self._has_no("definition")
         built = snapshot_of(self._machine)
         if self._described is None or built != self._built:
             # a definition has limits for the trigger of that name alone
@@ -135,7 +116,7 @@ class AdoptedEngine(Deciding[Any]):
 
     def release(self) -> None:
         """Give the Machine its own methods back."""
-        for name in ("set_state", self._run_name):
+        for name in ("set_state", "_process", "process_context"):
             vars(self._machine).pop(name, None)
 
     def adopt(self, agent: Any) -> Any:
@@ -146,7 +127,7 @@ class AdoptedEngine(Deciding[Any]):
             if getattr(agent, field, None) is None:
                 with suppress(Exception):
                     setattr(agent, field, value)
-        self._reporter.met(agent, value_text(self._value(agent)))
+        self._reporter.met(agent, value_text(self._require_known_state(agent)))
         return agent
 
     def _ticks_of(self, agent: Any) -> int | None:
@@ -159,48 +140,23 @@ class AdoptedEngine(Deciding[Any]):
             ticks = count_of(self.adopt(agent), "ticks_in_state")
         return ticks
 
-    # What the Machine does
+    # What is observed of the Machine
 
-    def _call_event(self, trigger: Any) -> Any:
-        """Run an event, in place of the Machine's ``_process``."""
+    def _process(self, run: Any) -> Any:
+        # the Machine reads the event from there if it drops those of a model
+        observed = partial(self._run_event, run.args[0], run)
+        return type(self._machine)._process(self._machine, observed)
 
-        def run() -> Any:
-            with self._under_way(trigger.args[0]):
-                return trigger()
+    async def _process_later(self, run: Any, model: Any) -> Any:
+        async def run_event(event: EventData) -> Any:
+            with self._under_way(event):
+                return await run()
 
-        # the Machine takes the event from there if it drops those of a model
-        queued = partial(_call, trigger.args[0], run)
-        return type(self._machine)._process(self._machine, queued)
+        observed = partial(run_event, run.args[0])
+        return await type(self._machine).process_context(self._machine, observed, model)
 
-    async def _await_event(self, trigger: Any, model: Any) -> Any:
-        """Run an event, in place of an AsyncMachine's ``process_context``."""
-
-        async def run() -> Any:
-            with self._under_way(trigger.args[0]):
-                return await trigger()
-
-        queued = partial(_call, trigger.args[0], run)
-        return await type(self._machine).process_context(self._machine, queued, model)
-
-    @contextmanager
-    def _under_way(self, event: Any) -> Iterator[None]:
-        """Keep an event in mind while it runs, and tell what became of it."""
-        events = self._events.setdefault(id(event.model), [])
-        events.append(event)
-        try:
-            yield
-        finally:
-            events.remove(event)
-            if not events:
-                del self._events[id(event.model)]
-            if event.result:
-                self._made += 1
-                self._observe_made(event)
-            elif event.error is None or isinstance(event.error, MachineError):
-                self._refuse_event(event)
-
-    def _write_state(self, state: Any, model: Any = None) -> None:
-        """Change the state of a model, in place of the Machine's ``set_state``, and record it."""
+    def _change_state(self, state: Any, model: Any = None) -> None:
+        """Change the state of a model as the Machine does, and record it."""
         machine, events = self._machine, self._events.get(id(model), ())
         before, dwell = (self._value(model), self._ticks_of(model)) if events else (None, None)
         type(machine).set_state(machine, state, model)
@@ -214,48 +170,35 @@ class AdoptedEngine(Deciding[Any]):
         # that of an AsyncMachine may wait while another one goes on
         going = [each for each in events if each.transition and each.transition.dest == state]
         event = (going or events)[-1]
-        edge = self._edge(_recorded(before), _recorded(now), _name_of(event))
+        context = context_of(event)
+        edge = self._edge(_recorded(before), _recorded(now), getattr(event.event, "name", "?"))
         # the package calls a state by its name, whatever its value is
         edge.from_text, edge.to_text = value_text(before), value_text(now)
-        record = make_record(edge, self._clock(), context_of(event))
         if dwell is not None:
             model.ticks_in_state = 0
+        record = make_record(edge, self._clock(), context)
         append_record(records_for(model), record, depth_of(model))
         if self._has_logger or somebody_listens():
-            self._reporter.moved(model, edge, dwell, context_of(event))
+            self._reporter.moved(model, edge, dwell, context)
 
-    def _refuse_event(self, event: Any) -> None:
-        arcs = _arcs_of(event, getattr(event.state, "name", None))
-        self._observe_guards(event, arcs, "failed")
-        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
-        state = value_text(self._value(event.model))
-        self._reporter.refused(event.model, state, _name_of(event), guards, context_of(event))
+    def _tell(self, data: EventData) -> None:
+        if engine_hooks and data.error is None and not self._is_hierarchical:
+            made: Any = data.transition if data.result else None
+            source = getattr(data.state, "name", None) if made is None else made.source
+            for arc in data.event.transitions.get(source or "", ()):
+                outcome: Any = "passed" if arc is made else "failed"
+                number = self._number_of(arc)
+                if arc.conditions and number is not None:
+                    details = self._definition, number, data.model, context_of(data), outcome
+                    observe("guard", GuardEvaluated, *details)
+                if arc is made:
+                    break
+        super()._tell(data)
 
-    def _observe_made(self, event: Any) -> None:
-        arcs = _arcs_of(event, event.transition.source)
-        if not engine_hooks or self._is_hierarchical or event.transition not in arcs:
-            return
-        at = arcs.index(event.transition)
-        self._observe_guards(event, arcs[:at], "failed")
-        self._observe_guards(event, arcs[at : at + 1], "passed")
-        number = self._number_of(event.transition)
+    def _number_of(self, arc: Any) -> int | None:
         # no definition has the transitions to any state that a Machine adds by itself
-        if number is not None:
-            details = self._definition, number, event.model, context_of(event)
-            observe("transition_began", TransitionDetails, *details)
-            observe("transition", TransitionDetails, *details)
-
-    def _observe_guards(self, event: Any, arcs: list[Any], outcome: Any) -> None:
-        for arc in arcs if engine_hooks and not self._is_hierarchical else ():
-            number = self._number_of(arc)
-            if arc.conditions and number is not None:
-                details = self._definition, number, event.model, context_of(event), outcome
-                observe("guard", GuardEvaluated, *details)
-
-    def _number_of(self, wanted: Any) -> int | None:
-        """Return the place of a transition in the definition."""
-        every = enumerate(arc for _, arc in arcs_of(self._machine))
-        return next((number for number, arc in every if arc is wanted), None)
+        every = enumerate(() if self._is_hierarchical else arcs_of(self._machine))
+        return next((number for number, (_, each) in every if each is arc), None)
 
     # Firing
 
@@ -285,27 +228,14 @@ class AdoptedEngine(Deciding[Any]):
         await self._trigger(agent, trigger, *args, **kwargs)
         return self._moved(agent, before, made)
 
-    @property
-    def _trigger(self) -> Callable[..., Any]:
-        machine = self._machine
-        run: Callable[..., Any] = (
-            machine.trigger_event if self._is_hierarchical else machine._get_trigger
-        )
-        return run
+    def _trigger(self, *arguments: Any, **named: Any) -> Any:
+        name = "trigger_event" if self._is_hierarchical else "_get_trigger"
+        return getattr(self._machine, name)(*arguments, **named)
 
     def _moved(self, agent: Any, before: Any, made: int) -> Any:
         """Return an agent's state if a transition was made since, which a queue does not tell."""
         now = self._value(agent)
         return now if now != before or self._made != made else None
-
-    def _value(self, agent: Any) -> Any:
-        try:
-            return getattr(agent, self._attribute)
-        except AttributeError:
-            raise AgentError(
-                f"chart {self._title!r} cannot drive {type(agent).__name__!r}: it has no "
-                f"{self._attribute!r}"
-            ) from None
 
     def tick(self, agent: Any, context: Any = None) -> Any:
         """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
@@ -333,7 +263,8 @@ class AdoptedEngine(Deciding[Any]):
     def _enabled(
         self, agent: Any, trigger: str, context: Any, target: Any = None
     ) -> Iterator[Choice]:
-        self._require_flat("enabled transitions", also_async=True)
+        if self._is_hierarchical or self._is_async:
+            raise self._has_no("enabled transitions")
         return super()._enabled(agent, trigger, context, target)
 
     def is_in(self, agent: Any, state: Any) -> bool:
@@ -346,10 +277,10 @@ class AdoptedEngine(Deciding[Any]):
 
     def state_of(self, text: str) -> Any:
         """Return the member of the chart's states that a text stands for."""
-        states = {value_text(state): state for state in self._definition.states}
-        if text not in states:
-            raise self._unknown_state(f"state {text!r}")
-        return states[text]
+        for state in self._definition.states:
+            if value_text(state) == text:
+                return state
+        raise self._unknown_state(f"state {text!r}")
 
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
@@ -358,40 +289,16 @@ class AdoptedEngine(Deciding[Any]):
             "fire_to are for charts that are written as a Statechart"
         )
 
-    begin: Any = _is_not_for_it
-    bound: Any = _is_not_for_it
-    extended: Any = _is_not_for_it
-    fire_to: Any = _is_not_for_it
+    begin = bound = extended = fire_to = _is_not_for_it
 
-    def _require_flat(self, what: str, *, also_async: bool = False) -> None:
-        if self._is_hierarchical or (also_async and self._is_async):
-            kind = type(self._machine).__name__
-            raise DefinitionError(
-                f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
-                "log work; for the rest, write it as a Statechart"
-            )
-
-
-def _call(_event: Any, run: Callable[[], Any]) -> Any:
-    return run()
-
-
-def _state_named(machine: Machine, state: Any) -> str:
-    try:
-        return str(machine.get_state(state).name)
-    except ValueError as error:
-        raise DefinitionError(f"timeouts: {error}") from None
+    def _has_no(self, what: str) -> DefinitionError:
+        kind = type(self._machine).__name__
+        return DefinitionError(
+            f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
+            "log work; for the rest, write it as a Statechart"
+        )
 
 
 def _recorded(value: Any) -> Any:
     """Return a state's value as records have it: that of parallel states as text."""
     return value_text(value) if isinstance(value, (list, tuple)) else value
-
-
-def _name_of(event: Any) -> str:
-    return getattr(event.event, "name", None) or "?"
-
-
-def _arcs_of(event: Any, source: str | None) -> list[Any]:
-    """Return the transitions that an event has from a state."""
-    return list(getattr(event.event, "transitions", {}).get(source, ()))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
-from typing import Any, cast
+from itertools import takewhile
+from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import ChartMachine, arcs_from, event_of
-from prism.statechart._engine.pending import Choice, Decider, ask, has_moved
-from prism.statechart._engine.reporting import Discarded
-from prism.statechart._nesting import Configuration, leaf_texts
+from prism.statechart._engine.pending import Choice, Decider, Options
+from prism.statechart._engine.reading import arcs_from, event_of
+from prism.statechart._engine.reporting import Asked, Discarded, announce
+from prism.statechart._engine.writing import history_of
+from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.instruments import engine_hooks
@@ -52,7 +54,7 @@ class Deciding(Engine[StateT]):
             yield from self._steps.enabled(agent, trigger, context)
             return
 
-        machine = cast(ChartMachine, self._machine)
+        machine = self._machine
         for arc, source, end in arcs_from(machine, agent, trigger):
             if target is not None and end != target:
                 continue
@@ -63,10 +65,7 @@ class Deciding(Engine[StateT]):
 
     def _decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
-        deciding = self._definition.decision_states
-        return state in deciding or (
-            isinstance(state, Configuration) and not deciding.isdisjoint(state.leaves)
-        )
+        return not self._definition.decision_states.isdisjoint(leaf_texts(state))
 
     async def afire(
         self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider
@@ -107,17 +106,15 @@ class Deciding(Engine[StateT]):
         if len(options) == 1:
             return self._take(agent, choices[0], context)
 
-        chosen, has_left = await ask(
-            reasoner,
-            agent,
-            trigger,
-            options,
-            context,
-            about=self._leaves_asked(state, trigger),
-            chart=self._definition,
-            reporter=self._reporter,
-        )
-        if has_left:
+        record = next(reversed(history_of(agent)), None)
+        offered = Options(options, self._definition)
+        chosen = await reasoner.decide(agent, state, trigger, offered, context)
+        # an answer outside the options is no decision, and an error of its own
+        if not offered.are_announced and chosen in options:
+            asked = Asked(agent, state, trigger, options, context)
+            how = {"reason": None, "probabilities": None}
+            announce(self._reporter.logger, asked, chosen, "policy", how, {})
+        if self._has_moved(agent, state, trigger, history_of(agent), record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
         if chosen not in options:
@@ -191,10 +188,10 @@ class Deciding(Engine[StateT]):
         """Make a transition whose guard has passed."""
         _, arc, edge = choice
         if self._steps is not None:
-            return cast("StateT | None", self._steps.run(agent, arc, context))
+            made: StateT | None = self._steps.run(agent, arc, context)
+            return made
 
-        machine = cast(ChartMachine, self._machine)
-        source, target = machine.values[edge.from_state], machine.values[edge.to_state]
+        source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
         is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
         if is_plain and not (engine_hooks or self._is_slow):
             return self._act(agent, arc, edge, context, agent.state)
@@ -203,9 +200,21 @@ class Deciding(Engine[StateT]):
     def _has_moved(
         self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
     ) -> bool:
-        """Return whether an agent has moved since it was asked: see `has_moved`."""
+        """Return whether an agent has moved since it was asked, even if it has come back.
+
+        Args:
+            agent: Who was asked.
+            asked_in: Its state when it was asked.
+            trigger: The event that it was asked about.
+            history: Its history now.
+            record: The last entry of its history when it was asked; None if there was none.
+        """
         about = self._leaves_asked(asked_in, trigger)
-        return has_moved(agent, history, record, about)
+        later = takewhile(lambda entry: entry is not record, reversed(history))
+        return not about <= {*leaf_texts(agent.state)} or any(
+            not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
+            for each in later
+        )
 
     def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""

@@ -7,32 +7,32 @@ member it would cost every fire one more call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import TIMEOUT, Definition, arguments_of
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
-    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
     MachineError,
+    State,
     Verdict,
+    arcs_of_event,
     build_machine,
-    callback_name,
     context_of,
-    is_usual,
     refuse_coroutine,
-    snapshot_of,
 )
 from prism.statechart._engine.memory import Schedule
 from prism.statechart._engine.pending import Run, drain
+from prism.statechart._engine.reading import callback_name, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     MovedError,
@@ -73,21 +73,18 @@ class Engine(Checks[StateT]):
         definition: What to run.
         reporter: Where to report.
         clock: Returns the current time in seconds since the epoch.
-        machine_class: The class of Machine to run on.
     """
 
-    _machine: ChartMachine | None
-    # the rows of a chart with composites, which are made on first use; None for a flat chart
-    _nested: NestedRows | None
-    _schedule: Schedule | None
-    _steps: Steps | None
+    # the Machine of a flat chart, and the rows of one with composites; None for the other kind
+    _machine: Any = None
+    _nested: NestedRows | None = None
+    _steps: Steps | None = None
+    _schedule: Schedule | None = None
+    # transitions that the Machine has made
+    _made = 0
 
     def __init__(
-        self,
-        definition: Definition[StateT],
-        reporter: Reporter,
-        clock: Callable[[], float],
-        machine_class: type[Machine] = Machine,
+        self, definition: Definition[StateT], reporter: Reporter, clock: Callable[[], float]
     ) -> None:
         super().__init__(definition)
         self._members: dict[Any, Any] = {state: state for state in definition.states}
@@ -97,11 +94,9 @@ class Engine(Checks[StateT]):
             **dict.fromkeys(definition.final_states, inf),
         }
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._machine = self._nested = self._schedule = None
-        # what the Machine was when it was built
-        self._built: list[Any] = []
         if definition.tree is None:
-            self._machine = build_machine(definition, machine_class)
+            self._machine = build_machine(definition)
+            # what the Machine was when it was built
             self._built = snapshot_of(self._machine)
         else:
             # loaded only where there are composites
@@ -121,15 +116,16 @@ class Engine(Checks[StateT]):
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, Run] = {}
-        self._is_slow, self._is_usual = True, False
+        # the events of the Machine that are under way, by the address of the agent
+        self._events: dict[int, list[EventData]] = {}
+        self._is_slow = True
         self._rows: Any = self._nested
-        self._steps = None
         if self._nested is not None:
             from prism.statechart._engine.running import Steps
 
             self._steps = Steps(self, self._nested)
-        if self._machine is not None:
-            self._is_usual = is_usual(self._machine)
+        else:
+            self._observe_machine("_process", self._process)
             self._machine.serve(self)
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
@@ -175,56 +171,87 @@ class Engine(Checks[StateT]):
                 "timers or eventless transitions, which a Machine does not run as SCXML does: use "
                 "chart.fire"
             )
-        return self._machine
+        machine: Machine = self._machine
+        return machine
 
-    # What the Machine tells
+    # What is observed of the Machine
+
+    def _observe_machine(self, name: str, process: Callable[..., Any]) -> None:
+        """Replace two of its methods: the one that runs an event, and ``set_state``."""
+        setattr(self._machine, name, process)
+        self._machine.set_state = self._change_state
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
-        machine = cast(ChartMachine, self._machine)
-        self._is_slow = has_hooks or not self._is_usual
-        self._triggers = dict.fromkeys(machine.events)
-        self._members = {value: value for value in machine.values}
-        self._rows = {value: {} for value in machine.values}
+        self._is_slow = has_hooks
+        self._triggers = dict.fromkeys(self._machine.events)
+        self._members = {value: value for value in self._machine.values}
+        self._rows = {value: {} for value in self._machine.values}
 
-    def _process(self, data: EventData, run: Callable[[], Any]) -> Any:
+    def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
-        agent = data.model
-        if self._is_queued(agent, data.event.name, partial(self._process, data, run)):
+        data = run.args[0]
+        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
-        self._writer_of(agent)
-        return self._complete(agent, self._run_event, data, run)
+        self._writer_of(data.model)
+        return self._complete(data.model, lambda _: self._run_event(data, run))
 
-    def _run_event(self, firing: Run, data: EventData, run: Callable[[], Any]) -> Any:
-        firing.event, made = data, None
+    def _run_event(self, data: EventData, run: Callable[[], Any]) -> Any:
+        with self._under_way(data):
+            return run()
+
+    @contextmanager
+    def _under_way(self, data: EventData) -> Iterator[None]:
+        """Keep an event in mind while it runs, and tell what became of it."""
+        key = id(data.model)
+        events = self._events.setdefault(key, [])
+        events.append(data)
         try:
-            made = run()
-            return made
+            yield
         finally:
-            firing.event = None
-            if not made and (data.error is None or isinstance(data.error, MachineError)):
-                by_source = getattr(data.event, "whole", data.event.transitions)
-                arcs = by_source.get(getattr(data.state, "name", None), ())
-                self._refuse(data.model, data.event.name, context_of(data), arcs)
+            events.remove(data)
+            if not events:
+                del self._events[key]
+            self._tell(data)
 
-    def _change_state(self, agent: Any, target: Any) -> None:
+    def _tell(self, data: EventData) -> None:
+        """Tell what became of an event."""
+        if data.result:
+            self._made += 1
+            number = self._number_of(data.transition) if engine_hooks else None
+            if number is not None:
+                details = self._definition, number, data.model, context_of(data)
+                observe("transition", TransitionDetails, *details)
+        elif data.error is None or isinstance(data.error, MachineError):
+            name = getattr(data.event, "name", None)
+            self._refuse(data.model, name, context_of(data), arcs_of_event(data))
+
+    def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
-        firing = self._firing.get(id(agent))
-        if firing is None or firing.event is None:
-            set_state(agent, target)
-            return
+        target = state if isinstance(state, State) else self._machine.get_state(state)
+        for agent in self._machine.models if model is None else [model]:
+            events = self._events.get(id(agent))
+            if not events:
+                set_state(agent, target.value)
+                continue
+            edge = self._edge_of(events[-1].transition, events[-1].event.name)
+            edge = self._edge_after_action(agent, edge)
+            self._commit(agent, edge, self._writer_of(agent), context_of(events[-1]))
 
-        data = firing.event
-        source = self.machine.states[data.transition.source].value
-        edge = self._edge_after_action(agent, self._edge(source, target, data.event.name))
-        self._commit(agent, edge, self._writer_of(agent), context_of(data))
+    def _number_of(self, arc: Any) -> int | None:
+        """Return the place of a transition in the definition; None if the application added it."""
+        return getattr(arc, "number", None)
 
-    def _observe(self, hook: str, data: EventData) -> None:
-        number = getattr(data.transition, "number", None)
-        if number is not None:
-            agent, context = data.model, context_of(data)
-            observe(hook, TransitionDetails, self._definition, number, agent, context)
+    def _report_guard(self, verdict: Verdict, data: EventData) -> None:
+        """Tell who observes guards about one, and report one that raised."""
+        number = self._number_of(data.transition)
+        if engine_hooks and number is not None:
+            details = self._definition, number, data.model, context_of(data), *verdict
+            observe("guard", GuardEvaluated, *details)
+        if verdict.error is not None:
+            edge = self._edge_of(data.transition, data.event.name)
+            self._reporter.guard_failed(verdict.error, data.model, edge)
 
     # Firing
 
@@ -321,7 +348,7 @@ class Engine(Checks[StateT]):
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
-        return cast(StateT, edge.to_state)
+        return edge.to_state  # type: ignore[no-any-return]
 
     def _aside(self, agent: Any, trigger: str, context: Any) -> Any:
         """Fire where something keeps a fire from its fast way; return `_FAST` if nothing does."""
@@ -362,7 +389,7 @@ class Engine(Checks[StateT]):
 
     def _require_reaction(self, state: Any, trigger: Any) -> None:
         """Raise what the Machine raises of an event that does not apply in a state."""
-        machine = cast(ChartMachine, self._machine)
+        machine = self._machine
         if not isinstance(trigger, str) or trigger not in machine.events:
             return
         source = machine.values[state]
@@ -376,7 +403,7 @@ class Engine(Checks[StateT]):
 
     def _look_up(self, state: Any, trigger: Any) -> bool:
         """Read the transitions of a state and an event; return whether there are any."""
-        machine = cast(ChartMachine, self._machine)
+        machine = self._machine
         source = machine.values[state]
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         arcs = None if event is None else event.transitions.get(source.name)
@@ -405,7 +432,7 @@ class Engine(Checks[StateT]):
         """
         self._require_known_state(agent)
         self._require_trigger(trigger)
-        machine = cast(ChartMachine, self._machine)
+        machine = self._machine
         event = machine.events.get(trigger)
         if event is None:
             return None
@@ -415,7 +442,8 @@ class Engine(Checks[StateT]):
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
             return None
-        return self._member(agent.state)
+        made: StateT = self._members.get(agent.state, agent.state)
+        return made
 
     def _act(self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""
@@ -429,7 +457,8 @@ class Engine(Checks[StateT]):
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writer_of(agent)
         self._complete(agent, self._make, agent, arc, edge, write, context)
-        return self._member(agent.state)
+        made: StateT = self._members.get(agent.state, agent.state)
+        return made
 
     def _make(
         self, _run: Run, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any
@@ -456,10 +485,7 @@ class Engine(Checks[StateT]):
         """Write what a transition leaves behind; a self-transition restarts the state's time."""
         if edge.leaves is None:
             restart_time(agent)
-        else:
-            self._record(agent, edge, write, context)
-
-    def _record(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
+            return
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
@@ -494,10 +520,6 @@ class Engine(Checks[StateT]):
         finally:
             del self._firing[key]
 
-    def _member(self, state: Any) -> StateT:
-        """Return the member for a state, which may be text."""
-        return cast(StateT, self._members.get(state, state))
-
     def _edge(self, source: Any, target: Any, trigger: str) -> Edge:
         """Return the part that all records of a transition share."""
         key = source, target, trigger
@@ -525,21 +547,12 @@ class Engine(Checks[StateT]):
                 self._quiet_writers[cls] = writer
         return writer
 
-    def _refuse(self, agent: Any, trigger: str, context: Any, arcs: Iterable[Any]) -> None:
+    def _refuse(self, agent: Any, trigger: Any, context: Any, arcs: Iterable[Any]) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         if isinstance(trigger, str) and trigger in self._triggers:
             guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
-            self._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
-
-    def _report_guard(
-        self, verdict: Verdict, arc: Any, trigger: str, agent: Any, context: Any
-    ) -> None:
-        """Tell who observes guards about one, and report one that raised."""
-        number = getattr(arc, "number", None)
-        if engine_hooks and number is not None:
-            observe("guard", GuardEvaluated, self._definition, number, agent, context, *verdict)
-        if verdict.error is not None:
-            self._reporter.guard_failed(verdict.error, agent, self._edge_of(arc, trigger))
+            state = value_text(self._value(agent))
+            self._reporter.refused(agent, state, trigger, guards, context)
 
     # Where agents are
 
@@ -604,7 +617,8 @@ class Engine(Checks[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self._steps is not None:
             self._steps.begin(agent, context)
-        return cast(StateT, agent.state)
+        state: StateT = agent.state
+        return state
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.

@@ -1,30 +1,30 @@
 """The one module that knows the ``transitions`` package: the Machine that a chart runs on.
 
-Guards are its conditions, actions its ``before`` callbacks. It tells its chart when an event begins
-(`ChartMachine._process`) and when the state of an agent is to change (`ChartMachine.set_state`), so
-`Statechart.fire`, ``chart.machine.events[trigger].trigger(agent)`` and whatever an application adds
-to the Machine leave the same agent, history and log.
+Guards are its conditions, actions its ``before`` callbacks. A chart observes a Machine, be it its
+own or an application's, in two places: where it runs an event (``_process``), and where it sets the
+state of an agent (``set_state``). So `Statechart.fire`,
+``chart.machine.events[trigger].trigger(agent)`` and whatever an application adds to the Machine
+leave the same agent, history and log.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from copy import copy
-from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
-from transitions import EventData, Machine, MachineError, State, Transition
+from transitions import EventData, Machine, MachineError, State
+from transitions import Transition as Arc
 from transitions.core import Condition, Event
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import own_name
-from prism.statechart.states import is_state, state_enum, state_text
-from prism.statechart.transitions import Guard, told
-from prism.statechart.transitions import Transition as Written
+from prism.statechart.transitions import Guard
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
+
+__all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
 MACHINE_HOOKS = (
     "prepare_event",
@@ -86,17 +86,21 @@ def context_of(event: EventData) -> Any:
     return next(iter(event.args), event.kwargs or None)
 
 
+def arcs_of_event(event: EventData) -> list[Any]:
+    """Return the transitions that an event has from the state in which it began."""
+    by_source = getattr(event.event, "whole", None) or getattr(event.event, "transitions", {})
+    return [*by_source.get(getattr(event.state, "name", None), ())]
+
+
 class GuardCondition(Condition):
     """A ``guard(agent, context)`` as a condition; one that raises counts as false."""
 
     def check(self, event_data: EventData) -> bool:
         """Evaluate the guard on the event's agent and context."""
         guard: Any = self.func
-        agent, context = event_data.model, context_of(event_data)
-        verdict = evaluate(guard, agent, context)
+        verdict = evaluate(guard, event_data.model, context_of(event_data))
         if engine_hooks or verdict.error is not None:
-            arc, trigger = event_data.transition, event_data.event.name
-            event_data.machine.chart._report_guard(verdict, arc, trigger, agent, context)
+            event_data.machine.chart._report_guard(verdict, event_data)
         return verdict is PASSED
 
 
@@ -108,58 +112,40 @@ class ActionCallback:
 
     def __call__(self, event_data: EventData) -> None:
         """Run the action."""
-        chart, agent = event_data.machine.chart, event_data.model
+        chart = event_data.machine.chart
         edge = chart._edge_of(event_data.transition, event_data.event.name)
-        chart._run_action(self.func, agent, edge, context_of(event_data))
-
-
-class Arc(Transition):
-    """A transition of a chart's Machine.
-
-    Attributes:
-        number: Its place in the chart's transitions; None if the application has added it.
-    """
-
-    number: int | None = None
-
-    def execute(self, event_data: EventData) -> bool:
-        """Make the transition, if its conditions pass, and show it to the instruments."""
-        made = bool(super().execute(event_data))
-        if made and engine_hooks:
-            event_data.machine.chart._observe("transition", event_data)
-        return made
-
-    def _eval_conditions(self, event_data: EventData) -> bool:
-        passes = bool(super()._eval_conditions(event_data))
-        if passes and engine_hooks:
-            event_data.machine.chart._observe("transition_began", event_data)
-        return passes
+        chart._run_action(self.func, event_data.model, edge, context_of(event_data))
 
 
 # What fire reads once, and has to be told of when it changes
 
+_CHANGES = (
+    *("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert", "remove"),
+    *("pop", "clear"),
+)
 
-def _telling(name: str, base: type, *changes: str) -> Any:
+
+def _telling(base: type) -> Any:
     """Return a kind of list or dict that tells its Machine when it has changed."""
 
     def telling(change: Callable[..., Any]) -> Callable[..., Any]:
         def changed(self: Any, *args: Any) -> Any:
             result = change(self, *args)
             if self.machine is not None:
-                self.machine._changed()
+                self.machine.notice()
             return result
 
         return changed
 
-    methods = {each: telling(getattr(base, each)) for each in changes}
-    return type(name, (base,), {"machine": None, **methods})
+    methods = {each: telling(getattr(base, each)) for each in _CHANGES if hasattr(base, each)}
+    return type(base.__name__, (base,), {"machine": None, **methods})
 
 
-_IN_DICTS = ("__setitem__", "__delitem__")
-_IN_LISTS = (*_IN_DICTS, "append", "extend", "insert", "remove", "pop", "clear", "__iadd__")
-_Hooks = _telling("_Hooks", list, *_IN_LISTS)
-_Events = _telling("_Events", OrderedDict, *_IN_DICTS)
-_Arcs = _telling("_Arcs", defaultdict, *_IN_DICTS)
+_READ_ONCE = {
+    **dict.fromkeys(("events", "states"), _telling(OrderedDict)),
+    **dict.fromkeys((f"_{name}" for name in MACHINE_HOOKS), _telling(list)),
+}
+_Arcs = _telling(defaultdict)
 
 
 class ChartMachine(Machine):
@@ -170,22 +156,28 @@ class ChartMachine(Machine):
         values: The states by their values, so by text, too.
     """
 
-    transition_cls = Arc
     chart: Any = None
+    values: dict[Any, State]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; what fire reads only once tells of its changes from now on."""
+        if name in _READ_ONCE:
+            value = _READ_ONCE[name](value or ())
+            value.machine = self
+        super().__setattr__(name, value)
+        if name in _READ_ONCE:
+            self.notice()
 
     def serve(self, chart: Any) -> None:
         """Belong to a chart from now on."""
         self.chart = chart
-        events = _Events(self.events)
-        events.machine, self.events = self, events
-        for name in MACHINE_HOOKS:
-            setattr(self, name, getattr(self, name))
-        self._changed()
+        self.notice()
 
-    def _changed(self) -> None:
-        self.values = {each.value: each for each in self.states.values()}
+    def notice(self) -> None:
+        """Take notice of what has changed."""
         if self.chart is None:
             return
+        self.values = {each.value: each for each in self.states.values()}
         for event in self.events.values():
             if type(event.transitions) is not _Arcs:
                 arcs = _Arcs(list, event.transitions)
@@ -201,30 +193,10 @@ class ChartMachine(Machine):
         """Return a state by name, member or text."""
         return self.states.get(state) or self.values.get(state) or super().get_state(state)
 
-    def set_state(self, state: Any, model: Any = None) -> None:
-        """Change the state of an agent, and write what a transition leaves behind."""
-        target = state if isinstance(state, State) else self.get_state(state)
-        for each in self.models if model is None else [model]:
-            self.chart._change_state(each, target.value)
-
-    def _process(self, trigger: Any) -> Any:
-        """Run an event, or queue it behind one of the same agent that is under way."""
-        return self.chart._process(trigger.args[0], trigger)
-
-    def add_transition(self, *args: Any, **kwargs: Any) -> None:
-        """Add a transition, as every Machine does."""
-        super().add_transition(*args, **kwargs)
-        self._changed()
-
     def remove_transition(self, *args: Any, **kwargs: Any) -> None:
         """Remove transitions, as every Machine does."""
         super().remove_transition(*args, **kwargs)
-        self._changed()
-
-    def add_states(self, *args: Any, **kwargs: Any) -> None:
-        """Add states, as every Machine does."""
-        super().add_states(*args, **kwargs)
-        self._changed()
+        self.notice()
 
     def beginning_with(self, event: Event, first: Any, *, has_passed: bool) -> Any:
         """Return an event of which only one transition and those behind it are tried.
@@ -249,45 +221,14 @@ class ChartMachine(Machine):
         """Return a Machine of the same states and transitions, to which a change goes alone."""
         twin = copy(self)
         twin.chart = None
-        twin.states = self.states.copy()
-        twin.events = OrderedDict()
+        for name in _READ_ONCE:
+            setattr(twin, name, getattr(self, name))
         for name, event in self.events.items():
             own = twin.events[name] = copy(event)
             own.machine = twin
             by_source = {source: [*arcs] for source, arcs in event.transitions.items()}
             own.transitions = defaultdict(list, by_source)
-        for name in MACHINE_HOOKS:
-            setattr(twin, name, [*getattr(self, name)])
         return twin
-
-
-def _watched(name: str) -> property:
-    stock = getattr(Machine, name)
-
-    def assign(machine: ChartMachine, value: Any) -> None:
-        stock.fset(machine, value)
-        if machine.chart is not None:
-            hooks = _Hooks(getattr(machine, name))
-            hooks.machine = machine
-            setattr(machine, "_" + name, hooks)
-            machine._changed()
-
-    return property(stock.fget, assign, doc=stock.__doc__)
-
-
-for _name in MACHINE_HOOKS:
-    setattr(ChartMachine, _name, _watched(_name))
-
-_READ_BY_FIRE = (
-    *("callback", "callbacks", "resolve_callable", "get_model_state", "get_state", "set_state"),
-    *("_process", "event_cls", "state_cls", "transition_cls"),
-)
-
-
-def is_usual(machine: Machine) -> bool:
-    """Return whether a Machine's class runs events as `ChartMachine` does, so fire may, too."""
-    cls = type(machine)
-    return all(getattr(cls, name) is getattr(ChartMachine, name) for name in _READ_BY_FIRE)
 
 
 def is_async(cls: type) -> bool:
@@ -300,27 +241,10 @@ def is_hierarchical(cls: type) -> bool:
     return any(each.__name__ == "HierarchicalMachine" for each in cls.__mro__)
 
 
-def build_machine(definition: Definition[Any], cls: type[Machine]) -> ChartMachine:
-    """Make the Machine of a flat chart.
-
-    Args:
-        definition: The chart's definition.
-        cls: The class of Machine to run on.
-
-    Raises:
-        DefinitionError: If the class awaits its callbacks, or has states inside states.
-    """
-    if is_async(cls) or is_hierarchical(cls):
-        raise DefinitionError(
-            f"chart {definition.name!r} cannot run on {cls.__name__}: its callbacks must be plain "
-            "functions, and states inside states are written as State(...)"
-        )
-    own: Any = ChartMachine
-    if cls is not Machine:
-        is_own = issubclass(cls, ChartMachine)
-        own = cls if is_own else type(cls.__name__, (ChartMachine, cls), {})
+def build_machine(definition: Definition[Any]) -> ChartMachine:
+    """Make the Machine of a flat chart."""
     ends = definition.final_states
-    machine: ChartMachine = own(
+    machine = ChartMachine(
         model=None,
         states=[{"name": state, "final": state in ends} for state in definition.states],
         initial=definition.initial,
@@ -330,172 +254,17 @@ def build_machine(definition: Definition[Any], cls: type[Machine]) -> ChartMachi
         name=definition.name,
     )
     for number, item in enumerate(definition.transitions):
+        source: Any = item.source
         # past `add_transition`, for which some texts of states and triggers mean something else
         event = machine.events.get(item.trigger)
         if event is None:
             event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-        event.add_transition(_arc_of(machine, item, number))
+        action: list[Any] = [] if item.action is None else [ActionCallback(item.action)]
+        arc: Any = Arc(source.name, item.target.name, before=action)
+        guard: Any = item.guard
+        if guard is not None:
+            arc.conditions.append(GuardCondition(guard))
+        # its place among the chart's transitions
+        arc.number = number
+        event.add_transition(arc)
     return machine
-
-
-def _arc_of(machine: Machine, item: Any, number: int) -> Any:
-    action, guard = (told(each, item, item.source) for each in (item.action, item.guard))
-    before: list[Any] = [] if action is None else [ActionCallback(action)]
-    arc: Any = machine.transition_cls(item.source.name, item.target.name, before=before)
-    if guard is not None:
-        arc.conditions.append(GuardCondition(guard))
-    arc.number = number
-    return arc
-
-
-# What a Machine is, as a definition
-
-
-def callback_name(func: Any) -> str:
-    """Return what messages call a callback."""
-    if isinstance(func, ActionCallback):
-        func = func.func
-    while isinstance(func, partial):
-        func = func.func
-    return func if isinstance(func, str) else own_name(func) or type(func).__name__
-
-
-def value_text(value: Any) -> str:
-    """Return the text of a state's value, which Machines may have of any kind."""
-    if isinstance(value, (list, tuple)):
-        return "+".join(map(value_text, value))
-    return state_text(value) if isinstance(value, str) else str(getattr(value, "name", value))
-
-
-def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
-    """Return triggers and transitions, without the ``to_x`` that a Machine adds by itself.
-
-    A Machine that has no others moves by those. A transition from or to a state that the Machine
-    does not have never moves anybody.
-    """
-    every = [
-        (trigger, arc)
-        for trigger, event in machine.events.items()
-        for arcs in event.transitions.values()
-        for arc in arcs
-        if arc.source in machine.states and (arc.dest is None or arc.dest in machine.states)
-    ]
-    added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    own = [
-        (trigger, arc)
-        for trigger, arc in every
-        if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
-    ]
-    return own or every
-
-
-def snapshot_of(machine: Machine) -> list[Any]:
-    """Return what a definition says of a Machine, to tell whether it has changed since."""
-    return [
-        [*machine.states],
-        *(
-            (trigger, arc, arc.source, arc.dest, *arc.conditions, *arc.before, *arc.after)
-            for trigger, arc in arcs_of(machine)
-        ),
-    ]
-
-
-def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
-    """Return a Machine's states and transitions as a definition.
-
-    A final state of a Machine can be left, which one of a definition cannot; such a state counts as
-    any other.
-
-    Args:
-        machine: The Machine.
-        rest: The other arguments of the definition, with the names of states in the Machine.
-    """
-    values = [each.value for each in machine.states.values()]
-    members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
-    if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
-        enum = state_enum(rest["name"], [*map(value_text, values)])
-        members = dict(zip(machine.states, enum, strict=True))
-
-    arcs = arcs_of(machine)
-    left = {arc.source for _, arc in arcs}
-    made = [
-        Written(
-            trigger,
-            members[arc.source],
-            None if arc.dest is None else members[arc.dest],
-            _guard_of(machine, trigger, arc),
-            _action_of(arc),
-        )
-        for trigger, arc in arcs
-    ]
-    whole = {
-        **rest,
-        "states": [*members.values()],
-        "transitions": made,
-        "initial": members[machine.initial or next(iter(members))],
-        "timeouts": {members[name]: ticks for name, ticks in rest["timeouts"].items()},
-        "decision_states": [members[name] for name in rest.get("decision_states", ())],
-        "final_states": [
-            members[at] for at, each in machine.states.items() if each.final and at not in left
-        ],
-    }
-    return Definition(**whole)
-
-
-def _guard_of(machine: Machine, trigger: str, arc: Transition) -> Any:
-    """Return the conditions of a transition as one guard, which says nothing to anybody."""
-    if not arc.conditions:
-        return None
-    if len(arc.conditions) == 1 and type(arc.conditions[0]) is GuardCondition:
-        return arc.conditions[0].func
-
-    def guard(agent: Any, context: Any) -> bool:
-        event = event_of(machine, trigger, arc, agent, context)
-        return all(
-            # a chart's own guard past its condition, which reports what it raises
-            cast(Any, each).func(agent, context)
-            if type(each) is GuardCondition
-            else each.check(event)
-            for each in arc.conditions
-        )
-
-    guard.__qualname__ = " and ".join(
-        ("" if each.target else "not ") + callback_name(each.func) for each in arc.conditions
-    )
-    return guard
-
-
-def arcs_from(machine: Machine, agent: Any, trigger: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the transitions of an event from an agent's state, with the values of their ends."""
-    source = machine.get_model_state(agent)
-    event = machine.events.get(trigger) if isinstance(trigger, str) else None
-    for arc in () if event is None else event.transitions.get(source.name, ()):
-        target = source if arc.dest is None else machine.get_state(arc.dest)
-        yield arc, source.value, target.value
-
-
-def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> EventData:
-    """Return the event in which the conditions of a transition are evaluated."""
-    state, event = machine.get_state(arc.source), machine.events.get(trigger)
-    is_bare = context is None and not isinstance(machine, ChartMachine)
-    data = EventData(state, event, machine, agent, () if is_bare else (context,), {})
-    data.transition = arc
-    return data
-
-
-def _action_of(arc: Transition) -> Any:
-    """Return the callbacks of a transition as one action, which shows them and runs none."""
-    callbacks = [*arc.before, *arc.after]
-    if len(callbacks) == 1 and type(callbacks[0]) is ActionCallback:
-        return callbacks[0].func
-    if not callbacks:
-        return None
-
-    def action(agent: Any, context: Any) -> None:
-        """Do nothing: the Machine runs the callbacks."""
-
-    action.__qualname__ = ", ".join(map(callback_name, callbacks))
-    return action
-
-
-__all__ = ["EventData", "Machine", "MachineError"]

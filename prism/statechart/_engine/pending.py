@@ -1,22 +1,15 @@
-"""Fires that wait for a transition to end, and questions that wait for a reasoner.
-
-An agent may have moved before the answer to its question comes.
-"""
+"""Fires that wait for a transition to end, and what a reasoner is asked."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence, Set
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
 from prism.errors import RunawayError
 from prism.statechart._definition import Definition
-from prism.statechart._engine.reporting import Asked, Reporter, announce
-from prism.statechart._engine.writing import history_of
 from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
 
@@ -66,57 +59,6 @@ class Choice(NamedTuple):
     edge: Edge
 
 
-async def ask(
-    reasoner: Decider,
-    agent: Any,
-    trigger: str,
-    options: list[Any],
-    context: Any,
-    *,
-    about: Set[str],
-    chart: Definition[Any],
-    reporter: Reporter,
-) -> tuple[Any, bool]:
-    """Return a reasoner's choice, and whether the agent has moved meanwhile.
-
-    Args:
-        reasoner: Who chooses.
-        agent: Who is to move.
-        trigger: Name of the event.
-        options: The targets to choose from.
-        context: The event's context.
-        about: The texts of the leaves that the choice is about.
-        chart: The chart's definition.
-        reporter: Where to announce the decision, if nobody else announces it.
-    """
-    state, record = agent.state, next(reversed(history_of(agent)), None)
-    offered = Options(options, chart)
-    chosen = await reasoner.decide(agent, state, trigger, offered, context)
-
-    # an answer outside the options is no decision, and an error of its own
-    if not offered.are_announced and chosen in options:
-        asked = Asked(agent, state, trigger, options, context)
-        how = {"reason": None, "probabilities": None}
-        announce(reporter.logger, asked, chosen, "policy", how, {})
-    return chosen, has_moved(agent, history_of(agent), record, about)
-
-
-def has_moved(agent: Any, history: Sequence[Any], record: Any, about: Set[str]) -> bool:
-    """Return whether an agent has moved since it was asked, even if it has come back.
-
-    Args:
-        agent: Who was asked.
-        history: Its history now.
-        record: The last entry of its history when it was asked; None if there was none.
-        about: The texts of the leaves that the question is about.
-    """
-    later = takewhile(lambda entry: entry is not record, reversed(history))
-    return not about <= {*leaf_texts(agent.state)} or any(
-        not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
-        for each in later
-    )
-
-
 # Fires behind a transition that is under way
 
 MOST_QUEUED_FIRES = 1000
@@ -129,7 +71,6 @@ class Run:
     Attributes:
         thread: The thread that makes it.
         queue: The fires that wait, each with its name for messages.
-        event: The Machine's event, while the Machine makes the transition.
         active: Numbers of the states that are active while an action of a composite runs.
         is_between: Whether one of the fires that waited is next, so that it need not wait.
         raised: What the steps of a chart with composites have raised and not answered yet.
@@ -138,7 +79,6 @@ class Run:
 
     # in the class, since most runs differ in nothing but their thread
     queue: deque[tuple[str, Callable[[], object]]] | tuple[()] = ()
-    event: Any = None
     active: frozenset[int] | None = None
     is_between: bool = False
     raised: Sequence[str] = ()

@@ -242,15 +242,13 @@ class Steps:
         # looked up before actions run, since both refuse what the chart cannot drive
         write = chart._writers.get(type(agent)) or chart._writer_of(agent)
         memory = memory_of(self._definition, agent) if plan.remembers else None
-        if engine_hooks:
-            self._observe("transition_began", agent, edge, context)
         self._act(run, agent, edge, plan.before, context)
 
         actual = edge
         if agent.state is not edge.from_state:
             actual = chart._edge_after_action(agent, edge)
         if actual.leaves is not None:
-            chart._record(agent, actual, write, context)
+            chart._commit(agent, actual, write, context)
         elif plan.exits:
             restart_time(agent)
         if memory is not None:
@@ -264,7 +262,8 @@ class Steps:
         if plan.started and chart._schedule is not None and agent.state == edge.to_state:
             chart._schedule.begin(chart, agent, plan.started, context)
         if engine_hooks:
-            self._observe("transition", agent, edge, context)
+            numbers = tuple(arc.place for arc in plan.arcs)
+            observe("transition", TransitionDetails, self._definition, numbers, agent, context)
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
@@ -277,7 +276,3 @@ class Steps:
                 error.add_note(f"the agent is in {state!r}; {rest} more actions did not run")
                 raise
         run.active = None
-
-    def _observe(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:
-        numbers = tuple(arc.place for arc in edge.plan.arcs)
-        observe(hook, TransitionDetails, self._definition, numbers, agent, context)

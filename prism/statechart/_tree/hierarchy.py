@@ -10,16 +10,10 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from prism.statechart._nesting import (
-    Configuration,
-    EventDescriptor,
-    In,
-    State,
-    done,
-)
+from prism.statechart._nesting import Configuration, In, State, done
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import state_text
-from prism.statechart.transitions import History, Transition, as_tuple, is_any_state, told
+from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
 
 
 def member_of(state: Any) -> Any:
@@ -102,14 +96,12 @@ class Hierarchy:
     def arcs(self) -> tuple[Arc, ...]:
         """The transitions in numbers; a wildcard gives one for every state at the top."""
         arcs: list[Arc] = []
-        nodes = self.tree.nodes
         for place, item in enumerate(self.transitions):
             targets = () if item.target is None else as_tuple(item.target)
             numbers = tuple(self._target(each, self.tree) for each in targets)
             for source in self._sources(item):
-                functions = (self._guard(item), item.action)
-                guard, action = (told(each, item, nodes[source].state) for each in functions)
-                arcs.append(Arc(len(arcs), place, source, numbers, item, guard, action))
+                guard = self._guard(item)
+                arcs.append(Arc(len(arcs), place, source, numbers, item, guard, item.action))
         return tuple(arcs)
 
     def _sources(self, item: Transition[Any]) -> list[int]:
@@ -171,30 +163,14 @@ class Hierarchy:
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that the chart knows, in definition order."""
-        return {
-            name: None
-            for trigger in dict.fromkeys(item.trigger for item in self.transitions)
-            if trigger is not None
-            for name in (trigger.split() if isinstance(trigger, EventDescriptor) else [trigger])
-        }
-
-    @cached_property
-    def descriptors(self) -> tuple[EventDescriptor, ...]:
-        """The triggers that were read from SCXML, which match events by their beginnings."""
-        triggers = dict.fromkeys(item.trigger for item in self.transitions)
-        return tuple(each for each in triggers if isinstance(each, EventDescriptor))
-
-    def reacts_to(self, event: object) -> bool:
-        """Return whether a transition has an event as its trigger, or matches it."""
-        return event in self.triggers or (
-            isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
-        )
+        triggers = (item.trigger for item in self.transitions)
+        return dict.fromkeys(each for each in triggers if each is not None)
 
     @cached_property
     def answers_done(self) -> bool:
         """Whether some transition reacts to the end of a composite."""
         nodes = self.tree.nodes[1:]
-        return any(self.reacts_to(done(node.state)) for node in nodes if node.children)
+        return any(done(node.state) in self.triggers for node in nodes if node.children)
 
     # As a flat chart
 

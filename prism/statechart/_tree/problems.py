@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import accumulate, islice, pairwise
 from typing import Any
 
-from prism.statechart._nesting import DONE, SEPARATOR, EventDescriptor, In, State
+from prism.statechart._nesting import DONE, SEPARATOR, In, State
 from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
 from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import MOST_NAMED, is_state, joined, state_text
@@ -140,8 +140,7 @@ def _state_problems(tree: Tree, node: Node) -> Iterator[str]:
 
 def _arc_problems(tree: Tree, arc: Arc) -> Iterator[str]:
     source, text, trigger = tree.nodes[arc.source], tree.texts[arc.source], arc.written.trigger
-    # what was read from SCXML describes events, whatever their names
-    if trigger is not None and not isinstance(trigger, EventDescriptor):
+    if trigger is not None:
         done = tree.numbers.get(trigger.removeprefix(DONE), CHART)
         if trigger.startswith(DONE) and not (done and tree.nodes[done].children):
             yield "only a state with substates can be done: name a composite"

@@ -9,8 +9,6 @@ import pytest
 from transitions import EventData, Machine, MachineError, State
 from transitions.core import Condition
 from transitions.core import Transition as StockTransition
-from transitions.extensions import HierarchicalMachine
-from transitions.extensions.asyncio import AsyncMachine
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
@@ -213,29 +211,6 @@ def test_all_callbacks_run_in_the_packages_order() -> None:
     chart.machine.states[B.name].on_enter.append(note("enter"))
     assert chart.fire(lamp, "go") is B
     assert seen == [("prepare", 0), ("before", 0), ("exit", 0), ("enter", 1), ("after", 1)]
-
-
-def test_a_machine_class_of_the_applications_runs_the_chart() -> None:
-    """Its own methods are called, and the record is kept."""
-    seen: list[str] = []
-
-    class Noting(Machine):
-        def callbacks(self, funcs: Any, event_data: EventData) -> None:
-            seen.append(event_data.event.name)
-            super().callbacks(funcs, event_data)
-
-    chart, lamp = lights(machine_class=Noting), Lamp()
-    assert chart.fire(lamp, "go") is B
-    assert isinstance(chart.machine, Noting)
-    assert set(seen) == {"go"}
-    assert len(lamp.state_history) == 1
-
-
-@pytest.mark.parametrize("cls", [AsyncMachine, HierarchicalMachine])
-def test_a_machine_class_that_cannot_run_a_chart_is_refused(cls: type[Machine]) -> None:
-    """One that awaits its callbacks, and one with states inside states."""
-    with pytest.raises(DefinitionError, match=f"cannot run on {cls.__name__}"):
-        lights(machine_class=cls)
 
 
 def test_pictures_and_documents_read_a_changed_machine() -> None:

@@ -135,7 +135,7 @@ def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
 def test_a_member_of_another_enum_is_an_unknown_state() -> None:
     """An agent of another enum is refused as fire refuses it."""
     other = state_enum("Other", ["idle"])
-    with pytest.raises(UnknownStateError, match="the states of chart 'social_media' are members"):
+    with pytest.raises(UnknownStateError, match="is not in chart 'social_media'"):
         social_media_chart().explain(SimpleNamespace(state=other("idle")), "feed_ready")
 
 

@@ -1,0 +1,395 @@
+"""The journal of a run: what models and outside actions answered, one line as each arrives.
+
+It is all that a run cannot make again. To resume a run is to carry it out again from its beginning
+with these answers, and to ask only where they end. A replay never asks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from hashlib import blake2b
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from prism.errors import InputError, ReplayError
+from prism.files._durable import lock
+from prism.reasoner._router import Router, all_of
+from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner._texts import fallback_text, read_as
+from prism.runlog import SimulatedClock
+from prism.statechart import (
+    BaseReasoner,
+    BaseWriter,
+    Budget,
+    Cost,
+    Decision,
+    Question,
+    TextCall,
+    Written,
+    identify,
+)
+from prism.statechart._identity import agent_name
+from prism.statechart.states import state_text
+
+JOURNAL_NAME = "answers.jsonl"
+"""Name of the file in the folder of a run."""
+
+PRIVATE = (
+    "this file has every prompt and reply as it was sent: names, traits, posts, and whatever else "
+    "agents are told; keep it as private as they are"
+)
+"""The warning for anybody who passes such a file on."""
+
+_ASKING: ContextVar[str] = ContextVar("prism_answer_id", default="")
+"""The id of the answer that a task is asking for."""
+
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
+_HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
+_WRITTEN = ("text", "source", "reason")
+
+
+class Journal:
+    """The answers of a run by agent and number.
+
+    Args:
+        path: The file to which new answers are appended; None to keep none.
+        recorded: The journal of an earlier run, whose answers are taken first.
+        clock: The run's clock, for round and tick of each line.
+
+    Attributes:
+        path: The file, if any.
+        earlier: The answers that need not be asked for, by id.
+
+    Raises:
+        InputError: If a line cannot be read, or another process is writing the file.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        recorded: Path | None = None,
+        clock: SimulatedClock | None = None,
+    ) -> None:
+        self.path = path
+        self.earlier: dict[str, dict[str, Any]] = {}
+        self._numbers: Counter[str] = Counter()
+        self._prompts: dict[str, dict[str, Any]] = {}
+        self._clock = clock
+        self._file: FileIO | None = None
+        for source in (recorded, path):
+            if source is not None and source.exists():
+                self.earlier.update((line["id"], line) for line in read_journal(source))
+        if path is not None:
+            self._file = _opened(path)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no answer."""
+        return not self.earlier
+
+    def next_id(self, agent_id: str) -> str:
+        """Return the id of an agent's next answer."""
+        self._numbers[agent_id] += 1
+        return f"{agent_id}:{self._numbers[agent_id]}"
+
+    def find(self, answer_id: str, asked: str) -> dict[str, Any] | None:
+        """Return an earlier answer, if there is one.
+
+        Raises:
+            ReplayError: If it answers another question.
+        """
+        line = self.earlier.get(answer_id)
+        if line is not None and line["digest"] != asked:
+            raise ReplayError(
+                f"answer {answer_id} in {self.path or 'the journal'} is to another question "
+                f"(round {line.get('round')}, tick {line.get('tick')}): the run does not do the "
+                "same as before: restore its code and files, or begin another run"
+            )
+        return line
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Append an answer, which is in the operating system's hands when this returns."""
+        prompt = self._prompts.pop(line["id"], {})
+        at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
+        whole = {"id": line["id"], **at, **prompt, **line}
+        self.earlier[line["id"]] = whole
+        if self._file is not None:
+            self._file.write(_line(whole))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    # As a record of prompts, which reasoners and writers fill
+
+    def new_id(self, agent_id: str) -> str:
+        """Return the id of the answer that an agent is being asked for."""
+        del agent_id
+        return _ASKING.get()
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Take the prompt of an answer, which is written with it."""
+        self._prompts[record["id"]] = record
+
+    # What was spent
+
+    def spent(self) -> tuple[int, int]:
+        """Return the calls and tokens of the earlier answers."""
+        calls = tokens = 0
+        for line in self.earlier.values():
+            calls += line.get("attempts_made", 0)
+            tokens += (line.get("input_tokens") or 0) + (line.get("output_tokens") or 0)
+        return calls, tokens
+
+
+class JournalledPart(BaseReasoner, BaseWriter):
+    """A reasoner or a writer whose answers are kept in a journal, and taken from it.
+
+    Args:
+        part: The reasoner or writer.
+        journal: The journal.
+        asks: Whether it may be asked.
+        may_part: Whether answers to other questions are asked for instead of refused.
+    """
+
+    def __init__(self, part: Any, journal: Journal, *, asks: bool, may_part: bool) -> None:
+        super().__init__()
+        self._part, self._journal = part, journal
+        self._asks, self._may_part = asks, may_part
+        self._has_parted = False
+        self.concurrency: int = getattr(part, "concurrency", 0)
+        if hasattr(part, "record"):
+            part.record = journal
+
+    def __getattr__(self, name: str) -> Any:
+        """Return anything else of the reasoner or writer."""
+        if name.startswith("__") or name == "_part":
+            raise AttributeError(name)
+        return getattr(self._part, name)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose among all acts."""
+        return bool(self._part.chooses_acts)
+
+    async def answer(self, asked: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+        """Answer questions or text calls, each from the journal or by asking."""
+        ids = [self._journal.next_id(_agent_of(each)) for each in asked]
+        return await all_of(
+            self._one(each, answer_id) for each, answer_id in zip(asked, ids, strict=True)
+        )
+
+    def prompt_hash(self, question: Question) -> str | None:
+        """Return the hash of a question's prompt."""
+        found: str | None = self._part.prompt_hash(question)
+        return found
+
+    def skip(self, question: Question) -> None:
+        """Draw the random numbers of a question that was answered elsewhere."""
+        self._part.skip(question)
+
+    async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
+        digest = _digest(asked)
+        line = self._earlier(answer_id, digest)
+        if line is not None:
+            if isinstance(asked, Question):
+                self.skip(asked)
+                return _decision(line, asked)
+            return _written(line, asked)
+        if not self._asks:
+            raise ReplayError(
+                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
+                "stopped before, or does not do the same as then"
+            )
+
+        _ASKING.set(answer_id)
+        (answer,) = await self._part.answer([asked])
+        told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
+        self._journal.add({"id": answer_id, "digest": digest, **told})
+        return _with_id(answer, answer_id)
+
+    def _earlier(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+        if self._has_parted:
+            return None
+        try:
+            return self._journal.find(answer_id, digest)
+        except ReplayError:
+            if not self._may_part:
+                raise
+            self._has_parted = True
+            return None
+
+
+def _agent_of(asked: Question | TextCall) -> str:
+    return asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
+
+
+def _subject(asked: Question | TextCall) -> str:
+    if isinstance(asked, TextCall):
+        return f"the text {asked.key!r}"
+    return f"{asked.trigger!r} in {state_text(asked.state)!r}"
+
+
+def _digest(asked: Question | TextCall) -> str:
+    """Return the digest of a question, which tells whether a run still asks the same."""
+    if isinstance(asked, TextCall):
+        return f"text {asked.key} {asked.prompt_hash}"
+    parts = (
+        state_text(asked.state),
+        asked.trigger,
+        *map(state_text, asked.options),
+        asked.prompt or "",
+        "" if asked.context is None else str(identify(asked.context)),
+    )
+    return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _told_decision(decision: Decision) -> dict[str, Any]:
+    how = {name: value for name in _HOW_ASKED if (value := getattr(decision, name)) is not None}
+    return {
+        "chosen": state_text(decision.chosen),
+        "source": decision.source,
+        "reason": decision.reason,
+        "probabilities": decision.probabilities,
+        **how,
+        **_cost_told(decision.cost),
+    }
+
+
+def _told_text(written: Written) -> dict[str, Any]:
+    return {
+        **{name: getattr(written, name) for name in _WRITTEN},
+        **({"cut": True} if written.was_cut else {}),
+        **({"declined": True} if written.was_declined else {}),
+        **_cost_told(written.cost),
+    }
+
+
+def _cost_told(cost: Cost | None) -> dict[str, Any]:
+    if cost is None:
+        return {}
+    known = {name: getattr(cost, name) for name in (*COST_KEYS, *KNOWN_COST_KEYS)}
+    attempts = known.pop("attempts")
+    return {
+        "attempts_made": attempts,
+        **{key: each for key, each in known.items() if each is not None},
+    }
+
+
+def _cost_in(line: Mapping[str, Any]) -> Cost | None:
+    if "attempts_made" not in line:
+        return None
+    known = {name: line[name] for name in (*COST_KEYS, *KNOWN_COST_KEYS) if name in line}
+    return Cost(**{**known, "attempts": line["attempts_made"]})
+
+
+def _decision(line: Mapping[str, Any], question: Question) -> Decision:
+    options = {state_text(each): each for each in question.options}
+    how = {name: line[name] for name in _HOW_ASKED if name in line}
+    return Decision(
+        options[line["chosen"]],
+        line["source"],
+        line["reason"],
+        line["probabilities"],
+        _cost_in(line),
+        decision_id=line["id"],
+        **how,
+    )
+
+
+def _written(line: Mapping[str, Any], call: TextCall) -> Written:
+    """Return the result of a text call, read again from the text."""
+    cost, source = _cost_in(line), line["source"]
+    if source in ("model", "cache"):
+        written = read_as(call, line["text"], source, cost)
+    else:
+        value = None if source == "failed" else call.fallback
+        text = line["text"] if source == "failed" else fallback_text(call)
+        written = Written(
+            text, source, value, line["reason"], cost, was_declined=line.get("declined", False)
+        )
+    return replace(written, text_id=line["id"], was_cut=line.get("cut", False))
+
+
+def _with_id(answer: Any, answer_id: str) -> Any:
+    if isinstance(answer, Decision):
+        return replace(answer, decision_id=answer_id)
+    return replace(answer, text_id=answer_id)
+
+
+def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> Any:
+    """Let the parts of a run's reasoner or writer keep their answers in a journal.
+
+    Args:
+        asker: The reasoner or writer of a run; None if there is none.
+        journal: The journal.
+        asks: Whether they may be asked.
+        may_part: Whether answers to other questions are asked for instead of refused.
+    """
+    if not isinstance(asker, Router):
+        return asker
+    for name, part in asker.parts.items():
+        asker.parts[name] = JournalledPart(part, journal, asks=asks, may_part=may_part)
+    return asker
+
+
+def restore_spending(budget: Budget | None, journal: Journal) -> None:
+    """Count what earlier answers have spent, so that a budget holds over kills."""
+    if budget is not None and journal.earlier:
+        calls, tokens = journal.spent()
+        budget.add(retries=calls, tokens=tokens)
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the answers of a journal, in the order in which they came.
+
+    The last line may be cut off, as the run may have been killed while it was written.
+
+    Raises:
+        InputError: If another line is damaged.
+    """
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            found = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            raise InputError("is damaged: not valid JSON", path=path, line=number) from None
+        if not isinstance(found, dict) or "id" not in found:
+            raise InputError("is no answer of a run", path=path, line=number)
+        yield found
+
+
+def _opened(path: Path) -> FileIO:
+    """Open a journal that only its owner may read, without a last line that is cut off."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    file = FileIO(descriptor, "r+b")
+    try:
+        lock(file)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.seek(whole)
+    except BlockingIOError:
+        file.close()
+        raise InputError("is being written by another process", path=path) from None
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(record, default=str, option=_OPTIONS)
+    except TypeError:
+        # a model may have written half a surrogate pair, which UTF-8 cannot represent
+        text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,129 @@
+"""Agents ahead of each other: a task for each turn, which waits for the turns it depends on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from prism.runlog import SimulatedClock
+from prism.runlog._writer import Moment
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, report
+
+if TYPE_CHECKING:
+    from prism.worlds._turns import Turns
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn that is under way, and the events that it has logged.
+
+    Args:
+        agent: The agent.
+        tick: The tick, counted from the beginning of the run.
+        moment: Its time.
+        lines: Level, name and keys of each event.
+    """
+
+    agent: Any
+    tick: int
+    moment: Moment
+    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
+
+
+UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
+"""The turn whose task is running, if agents are ahead of each other."""
+
+
+class TurnLogger:
+    """Passes events on, or keeps those of a turn until all earlier turns are over.
+
+    Args:
+        logger: Where the events go.
+        clock: The run's clock.
+
+    Attributes:
+        relays: Marks a logger of this kind.
+    """
+
+    relays = True
+
+    def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
+        self._logger, self._clock = logger, clock
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Log something that happened."""
+        self._log("info", event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Log something that went wrong and was handled."""
+        self._log("warning", event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Log a fault in the user's code."""
+        self._log("error", event, keys)
+
+    def write(self, turn: Turn) -> None:
+        """Pass on the events of a turn."""
+        with self._clock.at(turn.moment):
+            for level, event, keys in turn.lines:
+                report(self._logger, level, event, **keys)
+
+    def _log(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+        turn = UNDER_WAY.get()
+        if turn is None:
+            report(self._logger, level, event, **keys)
+        else:
+            turn.lines.append((level, event, keys))
+
+
+async def round_ahead(turns: Turns, moments: Sequence[Moment], logger: TurnLogger) -> None:
+    """Run the ticks of a round whose agents depend on few others.
+
+    The events are logged in the order of the turns.
+
+    Args:
+        turns: Gives the turns.
+        moments: The time of each tick.
+        logger: The run's logger.
+    """
+    agents = turns.everybody()
+    most = max(8 * turns.answers.concurrency, 4 * len(agents))
+    last: dict[Any, asyncio.Task[None]] = {}
+    queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()
+
+    async def write_next() -> None:
+        turn, task = queue.popleft()
+        await task
+        logger.write(turn)
+
+    try:
+        for moment in moments:
+            turns.clock.show(moment)
+            turns.begin_tick()
+            for _, _, agent in turns.in_order(agents):
+                turn = Turn(agent, turns.now, moment)
+                depends = (agent, *turns.world.depends(agent))
+                before = [last[each] for each in depends if each in last]
+                last[agent] = task = asyncio.create_task(_whole_turn(turns, turn, before))
+                queue.append((turn, task))
+                while len(queue) > most or (queue and queue[0][1].done()):
+                    await write_next()
+        while queue:
+            await write_next()
+    finally:
+        for _, task in queue:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+async def _whole_turn(turns: Turns, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
+    for each in before:
+        await each
+    UNDER_WAY.set(turn)
+    if not turn.agent.has_left:
+        await turns.take_alone(turn.agent)

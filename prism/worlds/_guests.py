@@ -1,0 +1,187 @@
+"""Objects of other classes that take part in a world by ``act(world)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from prism.errors import AgentError, SimulationError
+from prism.reasoner._texts import BaseWriter, TextCall, Written
+from prism.runs._lent import Lent
+from prism.statechart import Statechart
+from prism.telemetry.loggers import EventLogger
+from prism.worlds._agent import Agent, Writing
+
+ObjectT = TypeVar("ObjectT")
+
+
+class Presence(StrEnum):
+    """The only state of an object whose class has no chart."""
+
+    PRESENT = "present"
+
+
+PRESENT_CHART = Statechart(Presence, [], initial=Presence.PRESENT, name="present")
+
+
+class Guest(Agent, Generic[ObjectT]):
+    """An agent that stands for an object of another class, whose step is ``object.act(world)``.
+
+    Everything else works as for any agent: random numbers, neighbours, messages, and `Agent.fire`
+    and `Agent.decide` with the object's chart. In ``act``, the guest is ``world.acting``. What the
+    guest lacks is looked up in the object.
+
+    Args:
+        object: The object.
+
+    Attributes:
+        object: The object.
+
+    Raises:
+        AgentError: If the object has no ``act(world)``.
+    """
+
+    object: ObjectT
+    chart = PRESENT_CHART
+
+    def __new__(cls, *, object: ObjectT, **_others: Any) -> Guest[ObjectT]:  # noqa: A002
+        """Make a guest of the kind of its object."""
+        if not callable(getattr(object, "act", None)):
+            raise AgentError(
+                f"{type(object).__name__} needs act(self, world), its turn in every tick; "
+                f"got {object!r}"
+            )
+        chart = getattr(object, "chart", PRESENT_CHART)
+        made: Guest[ObjectT] = super().__new__(_kind_of(cls, type(object), chart))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up in the object what the guest lacks."""
+        if name.startswith("_") or "object" not in vars(self):
+            raise AttributeError(name)
+        return getattr(self.object, name)
+
+    @property
+    def state(self) -> Any:  # type: ignore[override]
+        """The object's state."""
+        return Presence.PRESENT if self._is_plain else getattr(self.object, "state", None)
+
+    @property
+    def state_history(self) -> Any:  # type: ignore[override]
+        """The object's last transitions; without any, its state."""
+        return list(getattr(self.object, "state_history", ())) or [self.state]
+
+    @property
+    def _is_plain(self) -> bool:
+        return type(self).chart is PRESENT_CHART
+
+    def _join(self, world: Any, number: int, keys: Sequence[int]) -> None:
+        super()._join(world, number, keys)
+        for name in ("state", "state_history"):
+            vars(self).pop(name)
+
+    def persona(self) -> str:
+        """Describe the object: what its own ``persona()`` returns, if it has one."""
+        own = getattr(self.object, "persona", None)
+        return str(own()) if callable(own) else super().persona()
+
+
+@lru_cache(maxsize=256)
+def _kind_of(cls: type, of: type, chart: Any) -> Any:
+    """Return the kind of guests for objects of a class."""
+    if vars(cls).get("_of") is not None:
+        return cls
+    body = {"__module__": of.__module__, "chart": chart, "_of": of}
+    return type(of.__name__, (cls,), body)
+
+
+def as_agent(someone: Any, where: str) -> Agent:
+    """Return an agent for any member of a population.
+
+    Raises:
+        AgentError: If it cannot be an agent.
+    """
+    if isinstance(someone, Agent):
+        return someone
+    if not callable(getattr(someone, "act", None)):
+        raise AgentError(f"{where} must return agents, or objects with act(world); got {someone!r}")
+    return Guest(object=someone)
+
+
+class GuestChart:
+    """The chart of objects, driven through the guests that stand for them.
+
+    Args:
+        chart: The chart.
+    """
+
+    def __init__(self, chart: Any) -> None:
+        self._chart = chart
+
+    def __getattr__(self, name: str) -> Any:
+        """Return anything else of the chart."""
+        return getattr(self._chart, name)
+
+    def fire(self, guest: Any, trigger: str, context: Any = None) -> Any:
+        """Fire an event on the object."""
+        return self._chart.fire(_subject(guest), trigger, context)
+
+    def fire_to(self, guest: Any, *arguments: Any, **named: Any) -> Any:
+        """Make a decided transition of the object."""
+        return self._chart.fire_to(_subject(guest), *arguments, **named)
+
+    def enabled_targets(self, guest: Any, trigger: str, context: Any = None) -> Any:
+        """Return the states that an event can reach now."""
+        return self._chart.enabled_targets(_subject(guest), trigger, context)
+
+
+def _subject(guest: Any) -> Any:
+    return guest if guest._is_plain else guest.object
+
+
+def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int | None) -> None:
+    """Pass what the run provides to an object with a method ``join``."""
+    join = getattr(guest.object, "join", None)
+    if callable(join):
+        join(Lent(TurnWriter(guest), logger, clock, seed))
+
+
+def act(world: Any, guest: Any) -> Any:
+    """Let an object take its turn; this is the step of every guest."""
+    return guest.object.act(world)
+
+
+class TurnWriter(BaseWriter):
+    """The writer of an object of another class, whose calls are asked with those of the tick.
+
+    Args:
+        guest: The agent that stands for the object.
+    """
+
+    def __init__(self, guest: Any) -> None:
+        super().__init__()
+        self._guest = guest
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls, in their order.
+
+        Raises:
+            SimulationError: If the run has no writer, without which such an agent cannot act.
+        """
+        if not self._guest.world.turns.answers.has_writer:
+            raise SimulationError(
+                f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
+                "Run(..., writer=...), or --writer ollama:MODEL on the command line"
+            )
+        return [await Writing(self._guest, call) for call in calls]
+
+    async def write_many(
+        self,
+        calls: Sequence[TextCall],
+        *,
+        logger: EventLogger | None = None,  # noqa: ARG002 - the run announces texts
+    ) -> list[Written]:
+        """Answer text calls, in their order. The run logs the texts."""
+        return await self.answer(calls)

@@ -1,0 +1,211 @@
+"""Measures of worlds and of single agents at the end of a round, and how agents are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from prism._faults import place_of_method
+from prism.errors import FieldValueError, SimulationError
+from prism.randomness import RandomStream
+from prism.statechart.states import state_text
+from prism.worlds._spaces import Plane, Space
+from prism.worlds._world import PICTURE, marked
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+MOST_MEASURED = 500
+"""The largest number of agents of a kind for which every agent's value is kept."""
+
+FOLLOWED = 20
+"""Number of agents of a larger kind whose values are kept, besides the quantiles of all."""
+
+_STEPS = 20
+_LARGEST_WHOLE = 2**63
+_MOST_DRAWN = 10_000
+"""The largest number of agents whose picture is logged."""
+
+Reader = Callable[[Any], Any]
+
+
+class AgentMeasures:
+    """The measures of all agents of a run.
+
+    Args:
+        seed: The run's seed, which selects the agents to follow.
+        readers: A function for each measure, by kind.
+    """
+
+    def __init__(self, seed: int, readers: Mapping[type, Mapping[str, Reader]]) -> None:
+        self._seed, self._readers = seed, readers
+        self._followed: dict[type, frozenset[str]] = {}
+
+    def take(self, everybody: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the keys of one event for each measure of each kind.
+
+        Raises:
+            SimulationError: If a value is not a number; the message names the agent.
+        """
+        by_kind = {
+            cls: [agent for agent in everybody if type(agent) is cls] for cls in self._readers
+        }
+        return [
+            {"kind": cls.__name__, "measure": name, **self._taken(cls, name, read, agents)}
+            for cls, agents in by_kind.items()
+            for name, read in self._readers[cls].items()
+        ]
+
+    def _taken(self, cls: type, name: str, read: Reader, agents: Sequence[Any]) -> dict[str, Any]:
+        values = {
+            agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
+            for agent in agents
+        }
+        present = sorted(float(value) for value in values.values() if value is not None)
+        counted = {"agents": len(present)}
+        if len(agents) <= MOST_MEASURED:
+            return {**counted, "values": values}
+
+        followed = self._followed.get(cls)
+        if followed is None or not followed <= values.keys():
+            stream = RandomStream(self._seed, "followed", cls.__name__)
+            followed = frozenset(stream.sample(sorted(values), FOLLOWED))
+            self._followed[cls] = followed
+        return {
+            **counted,
+            "values": {each: value for each, value in values.items() if each in followed},
+            "quantiles": dict(quantiles(present)),
+        }
+
+
+def quantiles(ordered: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Yield the quantiles of sorted numbers in steps of 5 %, interpolated linearly.
+
+    This is type 7 of Hyndman and Fan (1996), the default of numpy and R.
+    """
+    for step in range(_STEPS + 1) if ordered else ():
+        place = (len(ordered) - 1) * step / _STEPS
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        value = ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+        yield f"{step / _STEPS:.2f}", value
+
+
+def require_number(value: Any, what: str, owner: Any = None) -> float | int | bool | None:
+    """Return the value of a measure as JSON represents it.
+
+    Args:
+        value: The value that it returned.
+        what: The name of the measure, for the message.
+        owner: The agent that it belongs to, for the message.
+
+    Raises:
+        SimulationError: If it is neither a finite number nor None.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Real) and isfinite(value):
+        # numbers of numpy, which JSON cannot represent, and numbers that are too large for it
+        number: Any = value
+        is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
+        return int(number) if is_whole else float(number)
+
+    whose = "" if owner is None else f" {owner.agent_id!r}"
+    raise SimulationError(
+        f"{what}{whose} must return a finite number, or None where there is nothing to measure, "
+        f"got {value!r}"
+    )
+
+
+# Pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How an agent is drawn. Whatever is left out has its default.
+
+    Args:
+        colour: A colour as ``#rrggbb``, or the name of a group, which gets a colour of its own.
+            Defaults to the colour of the agent's state.
+        size: The relative area of the agent: 2 is twice as large as 1.
+        label: Text to show besides its id and state when a reader points at it.
+
+    Raises:
+        FieldValueError: If the size is not a number of at least 0.
+    """
+
+    colour: str | None = None
+    size: float = 1.0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse an invalid size."""
+        require_number(self.size, "Look.size")
+        if self.size is None or self.size < 0:
+            raise FieldValueError(f"Look.size must be a number, 0 or more, got {self.size!r}")
+
+
+def picture(method: MethodT) -> MethodT:
+    """Mark a method of a world, ``look(self, agent)``, that returns the `Look` of an agent.
+
+    The report and ``prism watch`` draw each agent at its place in the world's space or network.
+    """
+    setattr(method, PICTURE, True)
+    return method
+
+
+class Pictures:
+    """The positions and looks of the agents of a world, for the log.
+
+    Args:
+        world: The world.
+    """
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        self._look = next(iter(marked(type(world), PICTURE)), None)
+        self._ids: list[str] | None = None
+
+    def take(self) -> dict[str, Any]:
+        """Return the keys of a picture's event, or nothing without a picture."""
+        world, agents = self._world, self._world.agents
+        if len(agents) > _MOST_DRAWN:
+            return {}
+
+        fields = (getattr(world, name) for name in type(world).fields)
+        places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
+        keys: dict[str, Any] = {}
+        if places is not None:
+            keys = places.pictured(agents, first=self._ids is None)
+        if self._look is not None:
+            keys |= self._looks(agents)
+        if not keys:
+            return {}
+
+        ids = [agent.agent_id for agent in agents]
+        is_new, self._ids = ids != self._ids, ids
+        texts = [state_text(agent.state) for agent in agents]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return {
+            **keys,
+            "state_names": [*numbers],
+            "agent_states": [numbers[text] for text in texts],
+            **({"agent_ids": ids} if is_new else {}),
+        }
+
+    def _looks(self, agents: Sequence[Any]) -> dict[str, Any]:
+        cls, name = type(self._world), str(self._look)
+        looks = [getattr(self._world, name)(agent) for agent in agents]
+        for agent, look in zip(agents, looks, strict=True):
+            if not isinstance(look, Look):
+                where = f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
+                raise SimulationError(
+                    f"{where} of {agent.agent_id!r} must return a Look, got {look!r}"
+                )
+        return {
+            "colours": [look.colour for look in looks],
+            "sizes": [look.size for look in looks],
+            "labels": [look.label for look in looks],
+        }
