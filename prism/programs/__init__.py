@@ -12,7 +12,7 @@ from prism.programs._layer import (
     StepRun,
     Turn,
 )
-from prism.programs._services import Services
+from prism.runs._services import Services
 
 __all__ = [
     "ProgramAgent",

@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from prism.errors import AgentError, PrismError
-from prism.programs._services import Services
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
+from prism.runs._services import Services
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.loggers import active_logger, report
 
@@ -170,14 +170,14 @@ class ProgramAgent:
         self._is_at_turn = False
         self._notes: dict[str, Any] = {}
         self._refusals: list[str] = []
-        self.use(services)
+        self.join(services)
 
     @property
     def chart(self) -> Statechart[Any]:
         """The chart on which the agent moves."""
         return self._plain_chart
 
-    def use(self, services: Services) -> None:
+    def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
         self.services: Services = services
         chart = self._plain_chart

@@ -67,6 +67,16 @@ class Writer(AsksModel, BaseWriter):
         # a text and a decision never share an answer
         self._depends_on = ["text", *self._depends_on]
 
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server, which follows it."""
+        return bool(getattr(self.pool, "sends_schemas", False))
+
+    async def window(self) -> int | None:
+        """Return the smallest window of its servers, prompt and reply; None if unknown."""
+        smallest = getattr(self.pool, "smallest_window", None)
+        return None if smallest is None else await smallest()
+
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
         require_loop()

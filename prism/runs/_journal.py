@@ -23,7 +23,7 @@ from prism.errors import InputError, ReplayError
 from prism.files._durable import lock
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.reasoner._texts import fallback_text, read_as
+from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.statechart import (
     BaseReasoner,
@@ -54,6 +54,7 @@ _ASKING: ContextVar[str] = ContextVar("prism_answer_id", default="")
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _WRITTEN = ("text", "source", "reason")
+_EFFECT = "effect"
 
 
 class Journal:
@@ -67,6 +68,7 @@ class Journal:
     Attributes:
         path: The file, if any.
         earlier: The answers that need not be asked for, by id.
+        unread: How many of them have not been taken yet.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -87,6 +89,7 @@ class Journal:
         for source in (recorded, path):
             if source is not None and source.exists():
                 self.earlier.update((line["id"], line) for line in read_journal(source))
+        self.unread = len(self.earlier)
         if path is not None:
             self._file = _opened(path)
 
@@ -107,6 +110,7 @@ class Journal:
             ReplayError: If it answers another question.
         """
         line = self.earlier.get(answer_id)
+        self.unread -= line is not None
         if line is not None and line["digest"] != asked:
             raise ReplayError(
                 f"answer {answer_id} in {self.path or 'the journal'} is to another question "
@@ -180,6 +184,37 @@ class JournalledPart(BaseReasoner, BaseWriter):
     def chooses_acts(self) -> bool:
         """Whether agents of the feed choose among all acts."""
         return bool(self._part.chooses_acts)
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server."""
+        return bool(getattr(self._part, "sends_schemas", False))
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether answers of an earlier process are left."""
+        return self._journal.unread > 0
+
+    async def window(self) -> int | None:
+        """Return the smallest window of the servers, as it was when the run began."""
+        window: int | None = await self.once("window", self._part.window)
+        return window
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world, unless the journal says that it has begun."""
+        line = {"digest": _EFFECT, "kind": "effect"}
+        begun = self._earlier(f"{key}:begun", _EFFECT)
+        ended = self._earlier(key, _EFFECT)
+        if ended is not None:
+            return ended["result"]
+        if not self._asks:
+            raise ReplayError(f"the journal has no result of {key}: the run was stopped before")
+        if begun is None:
+            self._journal.add({"id": f"{key}:begun", **line})
+        # of an effect that a kill has interrupted, nobody knows whether it has happened
+        result = await effect() if begun is None else interrupted
+        self._journal.add({"id": key, **line, "result": result})
+        return result
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:  # type: ignore[override]
         """Answer questions or text calls, each from the journal or by asking."""

@@ -7,13 +7,13 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from enum import StrEnum
-from functools import cache, partial
+from functools import cache
 from time import time
 from typing import Any, ClassVar
 
-from prism.errors import AgentError, FieldValueError
+from prism.errors import AgentError, FieldValueError, InputError
+from prism.llm import Model
 from prism.programs._layer import ProgramAgent, Step
-from prism.programs._services import Services, writer_of
 from prism.programs.thinking._actions import (
     ActionRefusedError,
     ActionResult,
@@ -24,7 +24,7 @@ from prism.programs.thinking._actions import (
 )
 from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import Cycle, reason_to_stop
-from prism.programs.thinking._memory import Memory
+from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._paging import Paged, Pager, PagingReason, Prompt
 from prism.programs.thinking._prompts import Form, is_echo
 from prism.programs.thinking._replies import (
@@ -34,10 +34,11 @@ from prism.programs.thinking._replies import (
     is_placeholder,
     read_reply,
 )
-from prism.programs.thinking._windows import sends_schemas, window_of, with_window
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.reasoner._tokens import TokenCounter, count_tokens
+from prism.runs._documents import hold
+from prism.runs._services import Services, writer_of
 from prism.statechart import Statechart, Transition
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
@@ -129,6 +130,8 @@ class CognitiveAgent(ProgramAgent):
         self._prompt: Prompt | None = None
         self._reply = AgentReply()
         self._window_is_known = False
+        self._file_revision, self._met_file = "", False
+        self.memory: Memory = memory
         writer = writer_of(with_window(client, self.config))
         services = Services(writer, logger, clock or time)
         steps = _steps(asks_to_page=self.config.paging.policy == "model")
@@ -137,16 +140,50 @@ class CognitiveAgent(ProgramAgent):
 
     def take_memory(self, memory: Memory) -> None:
         """Continue with another open memory, which nothing else may use."""
-        self.memory: Memory = memory
+        self.memory = memory
         self.state = _state_of(memory) or CognitiveState.THINKING
         memory.version_limit = self.config.storage.versions
 
-    def use(self, services: Services) -> None:
+    def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
-        super().use(services)
-        form = Form(self.config, self.actions, sends_schemas(services.writer))
-        self._pager = Pager(form, self._count)
+        super().join(services)
+        self._pager = Pager(Form(self.config, self.actions), self._count)
         self._window_is_known = False
+        before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
+        if before is not None:
+            self.rewind(document_of(before))
+
+    def rewind(self, data: Mapping[str, Any]) -> None:
+        """Go back to an earlier memory, from which a run is carried out again.
+
+        The file keeps what it has until the run has come to that.
+
+        Args:
+            data: What the memory was, as `Memory.to_dict` returns it.
+        """
+        self._met_file = False
+        self._file_revision = self.memory.revision
+        self.memory.replace(data)
+        self._look_at_file()
+
+    def _look_at_file(self) -> None:
+        self._met_file |= self.memory.revision == self._file_revision
+
+    def save_memory(self) -> None:
+        """Write the memory to its file, unless a run only repeats what an earlier process did.
+
+        Raises:
+            InputError: If somebody has changed the file since that process stopped.
+        """
+        if self._file_revision:
+            self._look_at_file()
+            if self.services.writer.is_repeating:
+                return
+            if not self._met_file:
+                problem = "has changed since the run stopped: begin another run with it, or restore"
+                raise InputError(f"{problem} what it was", path=self.memory.path)
+            self._file_revision = ""
+        self.memory.commit()
 
     # Cycles
 
@@ -223,8 +260,7 @@ class CognitiveAgent(ProgramAgent):
         if (cycle.reason or "").startswith(_TOO_LONG):
             self._window_is_known = False
         self._announce_cycle(cycle)
-        if not self.services.is_repeating():
-            memory.commit()
+        self.save_memory()
         return cycle
 
     @property
@@ -237,15 +273,12 @@ class CognitiveAgent(ProgramAgent):
         if self._window_is_known:
             return
         self._window_is_known = True
-        window = await self.services.once(
-            f"{self.agent_id}:window:{self.memory.cycle}", partial(window_of, self.services.writer)
-        )
-        if window is None:
-            return
-        before = self._pager.soft, self._pager.hard
-        self._pager = Pager(self._pager.form, self._count, window)
-        limits = {"soft_limit": self._pager.soft, "hard_limit": self._pager.hard}
-        if before != (self._pager.soft, self._pager.hard):
+        writer, before = self.services.writer, self._pager
+        window = await writer.window()
+        form = Form(self.config, self.actions, writer.sends_schemas)
+        self._pager = pager = Pager(form, self._count, window)
+        if (pager.soft, pager.hard) != (before.soft, before.hard):
+            limits = {"soft_limit": pager.soft, "hard_limit": pager.hard}
             self.say(events.COGNITION_WINDOW, is_warning=True, window=window, **limits)
 
     def _take_state(self) -> None:
@@ -255,9 +288,8 @@ class CognitiveAgent(ProgramAgent):
         if state is None:
             self.ticks_in_state = 0
             states = {"from_state": self.memory.state, "to_state": self.state.value}
-            self._say(
-                events.COGNITION_RESET, is_warning=True, cycle=self.memory.cycle + 1, **states
-            )
+            number = self.memory.cycle + 1
+            self._say(events.COGNITION_RESET, is_warning=True, cycle=number, **states)
 
     # In a world
 
@@ -305,7 +337,7 @@ class CognitiveAgent(ProgramAgent):
             f"{number}:{state}",
             prompt.text,
             self._pager.form.schema(state),
-            _reader(state, own=self.actions),
+            _reader(state),
             variation=number,
             reply_tokens=self._pager.reply,
         )
@@ -377,9 +409,7 @@ class CognitiveAgent(ProgramAgent):
             self._note(outcome="refused", reason=str(error))
             return "thinking"
 
-        deed = json.dumps(
-            [asked.type, asked.tags, asked.value, [*asked.fields.items()], *asdict(done).values()]
-        )
+        deed = json.dumps([asdict(asked), asdict(done)], sort_keys=True)
         if memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason="it repeats an earlier action with the same result")
         self._note(action=done)
@@ -408,7 +438,9 @@ class CognitiveAgent(ProgramAgent):
             return {"answer": None if answer is None else str(answer)}
 
         key = f"{self.agent_id}:{self._under_way.number}:{own.name}"
-        result = await (self.services.once(key, effect) if own.is_outside else effect())
+        once = self.services.writer.once
+        interrupted = {"refused": "the run was stopped in the middle of it, and does not repeat it"}
+        result = await (once(key, effect, interrupted) if own.is_outside else effect())
         if "refused" in result:
             raise ActionRefusedError(result["refused"])
         return ActionResult(own.name, asked.tags, answer=result["answer"])
@@ -451,14 +483,8 @@ class CognitiveAgent(ProgramAgent):
         kind, tags = (asked.type, asked.tags) if asked is not None else ("", "")
         self._note(action=ActionResult(kind, tags, "refused", reason))
         state = self._under_way.state
-        self._say(
-            events.COGNITION_REFUSED,
-            is_warning=True,
-            state=state,
-            type=kind,
-            tags=tags,
-            reason=reason,
-        )
+        about = {"state": state, "type": kind, "tags": tags, "reason": reason}
+        self._say(events.COGNITION_REFUSED, is_warning=True, **about)
 
     def _note_paged(self, paged: Paged | None) -> None:
         if paged is None:
@@ -565,7 +591,7 @@ def _steps(*, asks_to_page: bool) -> list[Step]:
     ]
 
 
-def _reader(state: str, own: Mapping[str, OwnAction]) -> Callable[[str], AgentReply]:
+def _reader(state: str) -> Callable[[str], AgentReply]:
     """Return the reader of a state's replies, which refuses what the state has no use for."""
 
     def read(text: str) -> AgentReply:
@@ -598,9 +624,7 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     Raises:
         FieldValueError: If neither says how many, or it is no whole number from 1 on.
     """
-    if cycles is not None and (
-        not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1
-    ):
+    if cycles is not None and (type(cycles) is not int or cycles < 1):
         raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
     most = config.iterate.max_iterations if config.iterate.enable else None
     bounds = [number for number in (cycles, most) if number is not None]
@@ -609,3 +633,21 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
             "give the number of cycles: the configuration has no iterate.max_iterations"
         )
     return min(bounds)
+
+
+def with_window(client: Any, config: Config) -> Any:
+    """Return a model with a window for the largest prompt and a reply, if none is given.
+
+    Args:
+        client: A `Model` or the text of one; any other client is returned as it is.
+        config: Its hard limit is the largest prompt.
+    """
+    model = Model.of(client) if isinstance(client, str) else client
+    if not isinstance(model, Model) or not config.hard_limit.enable:
+        return client
+    # a client of another library has a window of its own
+    if model.window is not None or model.client is not None:
+        return model
+    hard = config.hard_limit.max_tokens
+    # an estimate may be too low
+    return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))

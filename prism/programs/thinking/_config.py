@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -167,8 +167,8 @@ class Config:
     role: _Text = ROLE
     instructions: _Text = INSTRUCTIONS
     goal: str | None = None
-    state_description: Mapping[str, _Text] = STATE_DESCRIPTION
-    available_actions: Mapping[str, _Text] = AVAILABLE_ACTIONS
+    state_description: Mapping[str, _Text] = field(default_factory=lambda: {**STATE_DESCRIPTION})
+    available_actions: Mapping[str, _Text] = field(default_factory=lambda: {**AVAILABLE_ACTIONS})
     thinking_log: ThinkingLog = ThinkingLog()
     paging_limit: Limit = Limit()
     hard_limit: Limit = Limit(max_tokens=HARD_LIMIT)
@@ -274,8 +274,14 @@ def _require_names(texts: Mapping[str, str], known: Mapping[str, str]) -> None:
 
 # Files
 
+_Setting = tuple[str | None, Where, Any]
+
 _FIELDS: Mapping[str, Any] = {each.name: each.default for each in fields(Config)}
 _STATE_KEYS = ("role", "instructions", "state_description", "available_actions")
+_TEXTS: Mapping[str, Any] = {
+    "state_description": STATE_DESCRIPTION,
+    "available_actions": AVAILABLE_ACTIONS,
+}
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
@@ -317,7 +323,7 @@ def _read(cls: type[Config], text: str, name: str) -> tuple[_ConfigProblems, Any
     return problems, None
 
 
-def _settings(document: Any) -> Iterator[tuple[str | None, Where, Any]]:
+def _settings(document: Any) -> Iterator[_Setting]:
     """Yield each setting of a document with its position and value; None for what is ignored.
 
     Settings stand at the top or under ``agent``; the texts of prompts also under ``state``.
@@ -340,12 +346,9 @@ def _settings(document: Any) -> Iterator[tuple[str | None, Where, Any]]:
                 yield None, where, value
 
 
-def _setting(name: str, where: Where, value: Any) -> Iterator[tuple[str | None, Where, Any]]:
+def _setting(name: str, where: Where, value: Any) -> Iterator[_Setting]:
     """Yield a setting without the keys that it does not have, and these."""
-    default = _FIELDS[name]
-    known = (
-        default if isinstance(default, Mapping) else getattr(default, "__dataclass_fields__", None)
-    )
+    known = _TEXTS.get(name) or getattr(_FIELDS[name], "__dataclass_fields__", None)
     if not isinstance(value, dict) or known is None:
         yield name, where, value
         return
@@ -354,9 +357,7 @@ def _setting(name: str, where: Where, value: Any) -> Iterator[tuple[str | None, 
         yield None, (*where, key), value[key]
 
 
-def _prompt_settings(
-    state: str, where: Where, prompt: Any
-) -> Iterator[tuple[str | None, Where, Any]]:
+def _prompt_settings(state: str, where: Where, prompt: Any) -> Iterator[_Setting]:
     if isinstance(prompt, str):  # the role, or the description of one state
         text: Any = prompt if state == "base" else {state: prompt}
         is_known = state == "base" or state in STATE_DESCRIPTION
@@ -374,7 +375,7 @@ def _prompt_settings(
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of configurations."""
     schema = TypeAdapter(Config).json_schema()
-    settings = {name: each for name, each in schema["properties"].items()}
+    settings = dict(schema["properties"])
     for name in ("paging_limit", "hard_limit"):
         settings[name] = {"anyOf": [settings[name], {"type": "integer", "minimum": 1}]}
     prompt = {"properties": {name: settings.pop(name) for name in _STATE_KEYS}}

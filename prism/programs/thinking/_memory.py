@@ -21,6 +21,7 @@ from prism.files._declarations import Declaration, read_document
 from prism.files._durable import lock, write_durably
 from prism.files._source import Source
 from prism.programs.thinking._search import Match, WordIndex
+from prism.runs._documents import may_change
 
 _MISSING: Any = object()
 """Stands for no value, since a memory may be null."""
@@ -120,6 +121,8 @@ class Memory:
             OSError: If it cannot be read or written.
         """
         target = Path(os.path.realpath(path))
+        if not may_change(target):
+            return cls(Source.of(document_of(target)))
         lock_file = _locked(target)
         try:
             return cls._read(target, lock_file)
@@ -407,6 +410,11 @@ class Memory:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """Return the data of a memory as they were committed last; nothing of a missing one."""
+    return Memory.read(path).to_dict() if path.exists() or _backup(path).exists() else {}
 
 
 def _backup(path: Path) -> Path:

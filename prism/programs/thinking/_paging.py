@@ -93,9 +93,7 @@ class Pager:
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
         self.reply: int = -(-(self.hard or 8192) // 3)
-        self._require_room(
-            "hard_limit and paging_limit: raise them, or shorten the texts or the goal"
-        )
+        self._require_room("the limits: raise them, or shorten the texts or the goal")
         if window is not None:
             self._lower_to(window)
 
@@ -109,19 +107,16 @@ class Pager:
         self.hard = room
         self.soft = max(int(room * share), fixed + (room - fixed) // 2)
         self._require_room(
-            f"the server's window of {window:,} tokens: load the model with a larger one (llama.cpp "
-            "--ctx-size, Ollama Model(window=...), LM Studio's context length)"
+            f"the server's window of {window:,} tokens: load the model with a larger one "
+            "(llama.cpp --ctx-size, Ollama Model(window=...), LM Studio's context length)"
         )
 
     def _require_room(self, cause: str) -> None:
         for state in STATE_DESCRIPTION:
             limit = min(self.hard or inf, (self.soft or inf) if state == "thinking" else inf)
             if (tokens := self._fixed(state)) > limit:
-                raise InputError(
-                    f"the prompt in state {state} has {tokens:,} tokens even without memories, more "
-                    f"than the {limit:,} that are left by {cause}",
-                    field="hard_limit.max_tokens",
-                )
+                problem = f"the prompt in state {state} has {tokens:,} tokens even without memories"
+                raise InputError(f"{problem}, more than the {limit:,} of {cause}", field="limits")
 
     def _fixed(self, state: str) -> int:
         return self._made(state, _LEAST).tokens
@@ -154,9 +149,11 @@ class Pager:
             return whole
         whole = self._made(state, seen)
         order = [*memory.least_recently_used(), *memory.thoughts]
-        moving = order[
-            : _fewest(order, lambda gone: self._made(state, seen.without(gone)).tokens <= hard)
-        ]
+
+        def fits(gone: list[str]) -> bool:
+            return self._made(state, seen.without(gone)).tokens <= hard
+
+        moving = order[: _fewest(order, fits)]
         left = seen.without(moving)
         for shorter in ({}, {"last_action": None}, {"news": left.news[-1:]}, {"news": ()}):
             left = replace(left, **shorter)

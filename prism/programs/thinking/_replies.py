@@ -29,7 +29,8 @@ _BARE_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6})
 _OBJECT = re.compile(r"\[?\s{0,20}\{")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
-    r"[.…\s]*|<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{[^{}:]{0,60}\}|(?:your|the) (?:value|text|tags?|thought)",
+    r"[.…\s]*|<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{[^{}:]{0,60}\}"
+    r"|(?:your|the) (?:value|text|tags?|thought)",
     re.IGNORECASE,
 )
 _PARTS = ("type", "tags", "value")

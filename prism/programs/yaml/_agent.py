@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from prism.programs import _layer as layer
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
-from prism.programs._services import Services, writer_of
 from prism.programs.yaml._actions import (
     DEFAULT_ACTION_SECONDS,
     Action,
@@ -27,6 +26,7 @@ from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._own_prompts import PromptError
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
+from prism.runs._services import Services, writer_of
 from prism.telemetry.events import (
     WORKFLOW_ACTION,
     WORKFLOW_REFUSED,
@@ -35,6 +35,7 @@ from prism.telemetry.events import (
 )
 from prism.telemetry.loggers import EventLogger
 
+_INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
 _TRIES_OF_CHOICE = 2
 """How often a model is asked at most if it is unclear which answer it gives."""
 
@@ -245,9 +246,9 @@ class WorkflowAgent(ProgramAgent):
         if not isinstance(action, dict) or self.actions.on_action is None:
             return
         asked = Action(self.agent_id, self.key(step), self.turn_number, step.name, action)
-        outcome = await self.services.once(
-            f"{self.agent_id}:{asked.key}", partial(self.actions.carry_out, asked)
-        )
+        key, effect = f"{self.agent_id}:{asked.key}", partial(self.actions.carry_out, asked)
+        interrupted = {"result": _INTERRUPTED, "succeeded": False}
+        outcome = await self.services.writer.once(key, effect, interrupted)
         result = ActionResult(action, outcome["result"], outcome["succeeded"])
         self.actions.add(result)
         self._say_of_turn(WORKFLOW_ACTION, step=step.name, key=asked.key, **result.to_dict())
