@@ -46,7 +46,7 @@ from prism.statechart import (
 )
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS

@@ -11,7 +11,7 @@ from typing import Any
 from prism import examples
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind, Run
-from prism.cognition._chart import cognitive_chart
+from prism.programs.thinking import cognitive_chart
 from prism.drawing import Arrow, Diagram
 from prism.errors import InputError, PrismError
 from prism.files._records import shown_path

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from prism.analysis import agent_story, check_log, faults, read_log, transition_counts
-from prism.cognition import cognitive_chart
+from prism.programs.thinking import cognitive_chart
 from prism.report import make_report
 from prism.runlog import configure
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working

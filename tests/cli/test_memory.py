@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Memory
+from prism.programs.thinking import Memory
 from tests.kit.commands import Prism
 
 DOCUMENT = {

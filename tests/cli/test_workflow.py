@@ -303,7 +303,7 @@ def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
     )
     said = ran.stdout.splitlines()
     assert (said[0].startswith("social_media: "), said[-2:]) == (True, ["0", "2"])
-    assert "prism.workflow needs the package 'PyYAML'" in ran.stderr
+    assert "prism.programs.yaml needs the package 'PyYAML'" in ran.stderr
 
 
 def test_the_summary_says_why_a_step_was_skipped(prism: Prism) -> None:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from prism.testing import FakeOllama
-from prism.workflow import Workflow
+from prism.programs.yaml import Workflow
 from tests.cli.test_workflow import log_of
 from tests.kit.commands import Prism
 from tests.kit.models import Filler

@@ -11,7 +11,7 @@ from prism.reasoner._texts import or_fallback, read_as
 from prism.statechart import BaseWriter, TextCall, Written
 from prism.testing import ScriptedWriter
 from prism.testing._writers import Text
-from prism.workflow import StepRun, Turn, Workflow, WorkflowAgent
+from prism.programs.yaml import StepRun, Turn, Workflow, WorkflowAgent
 
 Reply = str | Exception
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Memory
+from prism.programs.thinking import Memory
 from prism.testing import FakeOllama
 from tests.kit.cognition import add, thought
 from tests.kit.commands import Prism
 
 WORLD = '''\
-from prism.cognition import CognitiveAgent, Config, Memory
+from prism.programs.thinking import CognitiveAgent, Config, Memory
 from prism.worlds import World
 
 

@@ -5,7 +5,7 @@ from typing import Any, assert_type
 
 from prism import Run, replay, resume
 from prism.analysis import read_log
-from prism.cognition import (
+from prism.programs.thinking import (
     CognitiveAgent,
     Config,
     ConfigProblem,
@@ -23,7 +23,7 @@ from prism.social import Feed, Results
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.watch import Watching, watch
-from prism.workflow import Turn, Workflow, WorkflowAgent
+from prism.programs.yaml import Turn, Workflow, WorkflowAgent
 from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")

@@ -24,7 +24,7 @@ from prism.statechart import (
     social_media_chart,
 )
 from prism.testing import FakeOllama, ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.worlds import Agent, Guest, Lent, World, measure, ring
 from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp

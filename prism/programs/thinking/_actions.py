@@ -341,4 +341,5 @@ def _kind_of(schema: Mapping[str, Any]) -> str:
     if options:
         return f"one of {', '.join(map(str, options))}"
     kinds = {"string": "text", "integer": "a whole number", "number": "a number", "array": "a list"}
-    return kinds.get(schema.get("type", ""), schema.get("type", "data"))
+    kind = str(schema.get("type", "data"))
+    return kinds.get(kind, kind)

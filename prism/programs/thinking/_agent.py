@@ -104,7 +104,7 @@ class CognitiveAgent(ProgramAgent):
     """
 
     config: Config = Config()
-    is_thinking_agent: ClassVar[bool] = True
+    _prism_run_alone: ClassVar[str] = "cognition"
 
     def __init__(
         self,
@@ -254,8 +254,12 @@ class CognitiveAgent(ProgramAgent):
         memory.state = self.state.value
         self._note_result()
         memory.end_cycle()
-        sizes = {"memories": len(memory.working), "thoughts": len(memory.thoughts)}
-        cycle = replace(self._under_way, next_state=memory.state, **sizes)
+        cycle = replace(
+            self._under_way,
+            next_state=memory.state,
+            memories=len(memory.working),
+            thoughts=len(memory.thoughts),
+        )
         self._cycle = None
         if (cycle.reason or "").startswith(_TOO_LONG):
             self._window_is_known = False
@@ -403,7 +407,9 @@ class CognitiveAgent(ProgramAgent):
             if problem is not None:
                 raise ActionRefusedError(problem)
             own = self.actions.get(asked.type)
-            done = carry_out(memory, asked) if own is None else await self._carry_out(own, asked)
+            done = (
+                carry_out(memory, asked) if own is None else await self._carry_out_own(own, asked)
+            )
         except ActionRefusedError as error:
             self._refuse(asked, str(error))
             self._note(outcome="refused", reason=str(error))
@@ -419,7 +425,7 @@ class CognitiveAgent(ProgramAgent):
         self._say(events.COGNITION_ACTION, **keys)
         return "thinking"
 
-    async def _carry_out(self, own: OwnAction, asked: AskedAction) -> ActionResult:
+    async def _carry_out_own(self, own: OwnAction, asked: AskedAction) -> ActionResult:
         """Carry out one of the agent's own actions.
 
         Raises:
@@ -599,7 +605,7 @@ def _reader(state: str) -> Callable[[str], AgentReply]:
         if state == "thinking":
             if reply.thinking_log is not None and is_placeholder(reply.thinking_log):
                 raise UnreadReplyError("the thinking_log is a placeholder: write what you think")
-            if reply.next_state is reply.thinking_log is reply.action is None:
+            if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
                 raise UnreadReplyError("the reply has neither next_state nor thinking_log")
         elif reply.action is None:
             raise UnreadReplyError("the reply asks for no action")

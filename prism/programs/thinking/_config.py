@@ -61,10 +61,11 @@ AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAG
 WITH_VALUE = ("working_memory_add", "storage_save")
 """The actions that take a value."""
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
-_Number = Annotated[WholeNumber, Field(ge=1, le=1_000_000_000)]
-_NumberOrNone = Annotated[WholeNumber, Field(ge=0, le=1_000_000_000)]
-_Text = Annotated[str, Field(min_length=1)]
+_STRICT = ConfigDict(extra="forbid")
+_Number = Annotated[WholeNumber, Field(strict=True, ge=1, le=1_000_000_000)]
+_NumberOrNone = Annotated[WholeNumber, Field(strict=True, ge=0, le=1_000_000_000)]
+_Truth = Annotated[bool, Field(strict=True)]
+_Text = Annotated[str, Field(strict=True, min_length=1)]
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -77,7 +78,7 @@ class ThinkingLog:
         key_prefix: Prefix of their keys in the memory, before a number; it ends in no digit.
     """
 
-    enable: bool = True
+    enable: _Truth = True
     max_entries: _Number = 10
     key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*[A-Za-z_.-]$")] = "thinking_log_"
 
@@ -91,7 +92,7 @@ class Limit:
         max_tokens: Maximum number of tokens.
     """
 
-    enable: bool = True
+    enable: _Truth = True
     max_tokens: _Number = PAGING_LIMIT
 
 
@@ -107,7 +108,7 @@ class Iterate:
             action.
     """
 
-    enable: bool = True
+    enable: _Truth = True
     max_iterations: _Number = 1000
     max_useless: _Number = 5
     max_per_round: _Number = 4
@@ -166,7 +167,7 @@ class Config:
 
     role: _Text = ROLE
     instructions: _Text = INSTRUCTIONS
-    goal: str | None = None
+    goal: _Text | None = None
     state_description: Mapping[str, _Text] = field(default_factory=lambda: {**STATE_DESCRIPTION})
     available_actions: Mapping[str, _Text] = field(default_factory=lambda: {**AVAILABLE_ACTIONS})
     thinking_log: ThinkingLog = ThinkingLog()
@@ -233,7 +234,7 @@ class Config:
         """
         problems, config = _read(cls, text, name)
         problems.raise_if_any()
-        assert config is not None
+        assert isinstance(config, cls)
         return config
 
     @classmethod

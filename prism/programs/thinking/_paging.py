@@ -259,7 +259,7 @@ class Pager:
 
     def _matching(self, memory: Memory, limit: int, instead: str = "") -> list[str]:
         """Return tags of what storage has for the last thought, or for another text, best first."""
-        text = next(reversed(memory.thoughts.values()), instead)
+        text = [instead, *memory.thoughts.values()][-1]
         matches = memory.search(text, limit + len(memory.working))
         return [match.tag for match in matches if match.tag not in memory.working][:limit]
 

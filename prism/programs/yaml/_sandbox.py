@@ -162,7 +162,7 @@ class Program:
 def _parsed(code: str, mode: str) -> Any:
     """Parse code, and compile it, which also finds a return outside a function and the like."""
     try:
-        tree = compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree: Any = compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
         compile(tree, "<code>", mode, dont_inherit=True)
     except SyntaxError as error:
         what = "an expression" if mode == "eval" else "Python"

@@ -17,7 +17,7 @@ from prism.report._sections.numbers import CYCLES, STEPS, key_numbers
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Cost, Written
 from prism.testing import ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from tests.kit.cognition import add, thinker, thought
 from tests.kit.kept import begin
 
