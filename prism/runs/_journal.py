@@ -216,7 +216,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
         self._journal.add({"id": key, **line, "result": result})
         return result
 
-    async def answer(self, asked: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+    async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Answer questions or text calls, each from the journal or by asking."""
         ids = [self._journal.next_id(_agent_of(each)) for each in asked]
         return await all_of(

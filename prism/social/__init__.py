@@ -1,32 +1,8 @@
-"""The social feed: posts, feeds, composing, and a simulation of the people who read them."""
+"""The social feed: an ordinary world of people who read, weigh, write, like and reshare posts."""
 
-from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
 from prism.social._posts import Draft, Post
-from prism.social._publishing import Network
 from prism.social._readers import Reader
-from prism.social._results import Activity, Cascade, Results, RoundSummary
-from prism.social._treatments import (
-    Dislikes,
-    Likes,
-    PublishPost,
-    RemoveAgents,
-)
+from prism.social._results import Cascade, Results
 
-__all__ = [
-    "Activity",
-    "Cascade",
-    "Composer",
-    "Dislikes",
-    "Draft",
-    "Feed",
-    "Likes",
-    "Network",
-    "Post",
-    "PublishPost",
-    "Reader",
-    "RemoveAgents",
-    "Results",
-    "RoundSummary",
-    "TemplateComposer",
-]
+__all__ = ["Cascade", "Draft", "Feed", "Post", "Reader", "Results"]

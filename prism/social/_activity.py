@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import log1p
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import fsum, log1p
 from statistics import NormalDist
 from typing import Any
 
-from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.randomness._stream import total_of
 from prism.social._parameters import HOURS, Parameters
+from prism.social._readers import Reader
 
 FREQUENCY = "activity_level_frequency"
 
@@ -22,25 +21,20 @@ _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
 _UNKNOWN = 2
 
 
-def waits(probability: float, stream: RandomStream) -> Iterator[int]:
-    """Yield, without end, the number of failed trials before each success.
+def wait(probability: float, stream: RandomStream) -> int:
+    """Draw the number of failed trials before the next success.
 
-    The numbers are geometric, so one draw covers all trials until the next success (Devroye
-    1986, Non-Uniform Random Variate Generation, X.2).
+    It is geometric, so one draw covers all trials until then (Devroye 1986, Non-Uniform Random
+    Variate Generation, X.2).
 
     Args:
         probability: Chance of success in each trial, above 0; 1 or more is certain.
         stream: Random numbers.
     """
-    if probability >= 1:
-        yield from itertools.repeat(0)
-
-    of_failure = log1p(-probability)
-    while True:
-        yield int(log1p(-stream.random()) / of_failure)
+    return 0 if probability >= 1 else int(log1p(-stream.random()) / log1p(-probability))
 
 
-def activities(agents: Sequence[SocialAgent], parameters: Parameters, seed: int) -> list[float]:
+def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> list[float]:
     """Return how active each agent is, as a multiple of the population's mean.
 
     The population as a whole follows exactly the distribution that the parameters name: the n-th
@@ -75,10 +69,10 @@ def in_means_of_all(activity: float) -> str:
     return f"{activity:.2g} times as often as people do on average"
 
 
-def _rank(agent: SocialAgent, seed: int) -> tuple[int, float]:
-    kind = getattr(agent.archetype, "name", None)
+def _rank(agent: Reader, seed: int) -> tuple[int, float]:
+    kind = None if agent.archetype is None else agent.archetype.name
     drawn = RandomStream(seed, "activity", agent.agent_id).random()
-    return _RANKS.get(str(kind), _UNKNOWN), drawn
+    return _RANKS.get(kind or "", _UNKNOWN), drawn
 
 
 def _shares(size: int, parameters: Parameters) -> list[float]:
@@ -87,7 +81,7 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
         return [1 / size] * size
 
     curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
-    return [after - before for before, after in itertools.pairwise(curve)]
+    return [after - before for before, after in pairwise(curve)]
 
 
 def _of_the_first(part: float, parameters: Parameters) -> float:
@@ -129,7 +123,7 @@ def _limited(shares: list[float], most: float) -> list[float]:
     factor = 1.0
     for _ in range(len(shares)):
         at_limit = sum(share * factor >= most for share in shares)
-        below = total_of(shares[at_limit:])
+        below = fsum(shares[at_limit:])
         before, factor = factor, (1 - at_limit * most) / below if below else factor
         if factor == before:
             break
@@ -149,7 +143,7 @@ class Hours:
     """When agents are awake.
 
     Args:
-        agents: The agents.
+        readers: The agents.
         parameters: The parameters that set their hours.
         seed: Seed of the run.
 
@@ -157,42 +151,38 @@ class Hours:
         FieldValueError: If an agent lacks the 24 numbers that ``file`` reads.
     """
 
-    def __init__(self, agents: Iterable[SocialAgent], parameters: Parameters, seed: int) -> None:
+    def __init__(self, readers: Iterable[Reader], parameters: Parameters, seed: int) -> None:
         self._seed = seed
         self._hour = -1
-        self._asleep: frozenset[int] = frozenset()
-        self._agents = list(agents)
+        self._awake: frozenset[Reader] = frozenset()
         by_file = parameters.hours == "file"
         self._curves = {
-            agent.agent_id: _frequency(agent) if by_file else parameters.diurnal_curve
-            for agent in self._agents
+            each: _frequency(each) if by_file else parameters.diurnal_curve for each in readers
         }
 
-    def asleep(self, hour: int) -> frozenset[int]:
-        """Return the places of the agents that are asleep in an hour, counted from the start."""
+    def awake(self, hour: int) -> frozenset[Reader]:
+        """Return the agents that are awake in an hour, counted from the start."""
         if hour != self._hour:
             self._hour = hour
-            self._asleep = frozenset(
-                place
-                for place, agent in enumerate(self._agents)
-                if not self._is_awake(agent.agent_id, hour)
+            self._awake = frozenset(
+                each
+                for each, curve in self._curves.items()
+                if self._is_awake(each.agent_id, hour, curve[hour % HOURS])
             )
+        return self._awake
 
-        return self._asleep
-
-    def _is_awake(self, agent_id: str, hour: int) -> bool:
-        share = self._curves[agent_id][hour % HOURS]
+    def _is_awake(self, agent_id: str, hour: int, share: float) -> bool:
         return share >= 1 or RandomStream(self._seed, "hour", agent_id, hour).chance(share)
 
 
-def _frequency(agent: SocialAgent) -> tuple[float, ...]:
+def _frequency(reader: Reader) -> tuple[float, ...]:
     """Return the share of each hour of the day in which an agent is awake."""
-    given: Any = (getattr(agent, "attributes", None) or {}).get(FREQUENCY)
-    numbers = _numbers(parse_json(given) if isinstance(given, str) else given)
+    value: Any = reader.attributes.get(FREQUENCY)
+    numbers = _numbers(parse_json(value) if isinstance(value, str) else value)
     if numbers is None:
         raise FieldValueError(
-            f"hours = 'file' needs {FREQUENCY} of agent {agent.agent_id!r}, {HOURS} numbers, 0 "
-            f"or more, got {given!r}: keep that column (--keep {FREQUENCY})"
+            f"hours = 'file' needs {FREQUENCY} of agent {reader.agent_id!r}, {HOURS} numbers, 0 "
+            f"or more, got {value!r}"
         )
 
     most = max(numbers)
@@ -200,10 +190,10 @@ def _frequency(agent: SocialAgent) -> tuple[float, ...]:
     return tuple(number / most if most else 0.0 for number in numbers)
 
 
-def _numbers(given: Any) -> list[float] | None:
-    if not isinstance(given, (list, tuple)) or len(given) != HOURS:
+def _numbers(value: Any) -> list[float] | None:
+    if not isinstance(value, (list, tuple)) or len(value) != HOURS:
         return None
-    if not all(isinstance(each, (int, float)) and each >= 0 for each in given):
+    if not all(isinstance(each, (int, float)) and each >= 0 for each in value):
         return None
 
-    return [float(each) for each in given]
+    return [float(each) for each in value]

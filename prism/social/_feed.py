@@ -1,125 +1,78 @@
-"""The social feed as a world, to which you can add parameters, treatments and measures."""
+"""The social feed: people who read, weigh, write, like and reshare posts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from prism.agents import SeedPost, SocialAgent, load_population, load_posts, synthetic_population
-from prism.errors import FieldValueError, InputError, PrismError, SimulationError
-from prism.randomness._stream import streams_of
-from prism.social._activity import FREQUENCY, Hours, activities, first_hour, waits
-from prism.social._composing import share_topics
-from prism.social._dependence import depends_with
-from prism.social._feeds import Feeds, Rank
-from prism.social._networks import code_in, follow_network
-from prism.social._parameters import (
-    LIBRARY,
-    SECONDS_PER_HOUR,
-    SETTLED,
-    Parameters,
-    archetypes_of,
-    refuse_hidden,
+from prism.agents import (
+    SeedPost,
+    SocialAgent,
+    load_population,
+    load_posts,
+    opening_posts,
+    synthetic_population,
 )
-from prism.social._population import (
-    NEEDS,
-    acts_with,
-    check_authors,
-    feed_chart,
-    in_keyed_order,
-    opened_by,
-    take_archetypes,
+from prism.errors import AgentError, FieldValueError, SimulationError
+from prism.randomness import RandomStream
+from prism.social._activity import FREQUENCY, Hours, activities, wait
+from prism.social._follows import follows_of
+from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
+from prism.social._posts import Action, Draft, Network, Post, PostKind
+from prism.social._rankings import HotPosts, Ranking, own_ranking, ranking_named, refresh
+from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
+from prism.social._results import Results, largest_cascades
+from prism.social._weighing import dislikes, odds_of
+from prism.social._writing import (
+    own_topics,
+    situation_of,
+    template_text,
+    text_call,
+    with_common_topic,
+    writer_template,
 )
-from prism.social._posts import Draft, HoldingLogger, Post
-from prism.social._presets import preset_named
-from prism.social._publishing import Action, Network
-from prism.social._readers import Reader, attributes_of
-from prism.social._results import (
-    Activity,
-    Results,
-    RoundSummary,
-    count_names,
-    summarize,
+from prism.statechart import AgentState
+from prism.statechart.social import (
+    ACTION_DONE,
+    COMPOSE_DONE,
+    DECIDES,
+    FEED_READY,
+    HAS_IDEA,
+    IGNORES,
+    ROUND_ENDS,
+    SEES_POST,
 )
-from prism.social._steps import FeedSteps, Playing
-from prism.social._treatments import (
-    Dislikes,
-    Likes,
-    PostTreatment,
-    PublishPost,
-    RemoveAgents,
-)
-from prism.social._writing import PostTexts, writer_template
-from prism.statechart import AgentState, Guard, RandomStream, Statechart
-from prism.statechart.inspection import require_fit
-from prism.statechart.social import SEES_POST
 from prism.telemetry.events import (
-    AGENT_REMOVED,
     FOLLOW_CHANGED,
     POST_DISLIKED,
     POST_LIKED,
     POST_PUBLISHED,
     POST_VOTED,
-    TRANSITION,
+    POST_WEIGHED,
 )
-from prism.worlds import AgentTable
-from prism.worlds._agent_set import AgentSet
-from prism.worlds._fields import derived
-from prism.worlds._guest import passed_on
-from prism.worlds._phase import Phase
+from prism.telemetry.loggers import active_logger
+from prism.worlds import WorldResults, during
+from prism.worlds._agent import Writing
 
-_OWN: Mapping[str, Any] = {
-    "first_posts": None,
-    "composer": None,
-    "engages": None,
-    "model_acts": True,
-    "writer_prompt": None,
-}
-"""Arguments of a feed that are not parameters, with their defaults."""
+_COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+_COUNTS = (*_COUNTERS.values(), "likes")
+_ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
 
 
-def _is_set(feed: Feed, name: str) -> bool:
-    try:
-        # `hasattr` would have the world look for names like a missing one
-        object.__getattribute__(feed, name)
-    except AttributeError:
-        return False
-    return True
-
-
-class PeopleFile(AgentTable):
-    """A file of social agents in any format of `load_population`; it is read with the run.
-
-    Args:
-        path: The file.
-        keep: Its fields to keep as `SocialAgent.attributes`.
-    """
-
-    def __init__(self, path: Path | str, keep: Iterable[str] = ()) -> None:
-        self.path = Path(path)
-        self.keep = tuple(dict.fromkeys(keep))
-
-
-class Feed(FeedSteps):
+class Feed(Parameters):
     """Social agents who read, weigh, write, like and reshare posts.
 
-    In each tick, every agent takes one step: its time-out if one is due, otherwise the step of its
-    state. All decisions of a tick are asked together and applied in the order of turns. A run
-    therefore depends only on the seed and the answers, never on which answer came first.
-
-    Derive from it to declare parameters, state, measures and treatments as in any world, to log
-    events of your own, or to decide who engages and what is written::
+    It is an ordinary world: derive from it to declare parameters, state, measures and treatments,
+    to override a step, or to decide who engages and what is written::
 
         class Warned(Feed):
             threshold: float = 0.3
 
-            def should_engage(self, agent: SocialAgent, post: Post) -> bool:
-                return agent.relevance(post) > self.threshold
+            def should_engage(self, reader: Reader, post: Post) -> bool:
+                return reader.relevance(post) > self.threshold
 
             @treatment
             def warning(self) -> None:
@@ -129,240 +82,252 @@ class Feed(FeedSteps):
             def replies(self) -> float:
                 return sum(post.kind == "reply" for post in self.posts)
 
-    As in any world, each state has a step, which your own feed can override. A step gets a
-    `Reader`, which represents the social agent.
+    Its agents are readers, made of the fields of social agents. A class that defines ``setup``
+    begins it with ``super().setup()``.
 
     Args:
-        parameters: The numbers that set the feed's behaviour, by name; the others are those of the
-            preset.
-        preset: Name of a preset; by default ``conversation``. A class of your own may have one,
-            ``preset = "classic"``.
         first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
             of them. By default the parameter ``opening_authors`` makes them.
-        composer: Drafts what agents publish; a `TemplateComposer` by default.
-        engages: The ``should_engage`` of `social_media_chart`, for agents whose own method takes no
-            post.
-        model_acts: Whether a model chooses among replying, resharing, writing a new post and
-            liking. If not, the model only chooses to write, and chance decides what, by the
-            parameters, as for a policy.
-        writer_prompt: Template of the writer's prompt, with ``{fields}`` such as ``{task}``,
-            ``{thread}`` and ``{reason}``; None for the default prompt.
+        parameters: The numbers that set the feed's behaviour, by name; the others are those of the
+            preset.
 
-    Each parameter is an attribute of its name, which only a treatment changes.
+    Attributes:
+        posts: All posts, oldest first.
     """
-
-    __slots__ = (*_OWN, "_opening")
 
     rounds = 10
     ticks = 12
-    overlap: ClassVar[bool] = True
-    treatment_classes: ClassVar[Sequence[type]] = (
-        Likes,
-        Dislikes,
-        PublishPost,
-        RemoveAgents,
-    )
-    _prism_table: ClassVar[Any] = PeopleFile
-    _prism_arguments = ("preset", *_OWN)
 
-    if TYPE_CHECKING:  # slots, not parameters
-        preset: str | None = None
-        first_posts: Sequence[SeedPost] | Path | str | None = None
-        engages: Guard | None = None
-        model_acts: bool = True
-        writer_prompt: str | None = None
-    else:
-        preset = None
+    if TYPE_CHECKING:
 
-    @property
-    def chart(self) -> Statechart[AgentState]:
-        """The chart of every agent."""
-        found: Statechart[AgentState] = self.posted.readers[0]._chart
-        return found
+        def _prism_comes_to(self) -> Results:  # type: ignore[override]
+            """Tell type checkers the type of a run's results."""
 
-    @property
-    def posted(self) -> Network:
-        """The posts, likes and feeds."""
-        return self._played().network
+    def __init__(
+        self, *, first_posts: Sequence[SeedPost] | Path | str = "", **parameters: Any
+    ) -> None:
+        is_file = isinstance(first_posts, (str, Path))
+        super().__init__(first_posts=str(first_posts) if is_file else "", **parameters)
+        self._first_posts = None if is_file else first_posts
+        if self.writer_prompt:
+            writer_template(self.writer_prompt)
 
-    @property
-    def agents(self) -> AgentSet[Any]:
-        """The population: social agents, in the order in which they were given."""
-        return self._played("agents").agents
+    # The population
 
-    @property
-    def posts(self) -> Sequence[Post]:
-        """All posts, oldest first."""
-        return self._played().network.posts
-
-    def agent(self, agent_id: str) -> SocialAgent:
-        """Return the agent with an id.
-
-        Raises:
-            FieldValueError: If there is no such agent.
-        """
-        return self._played().network.reader(agent_id).agent
-
-    def likes_of(self, post: Post) -> int:
-        """Return how often a post has been liked."""
-        return self._played().network.likes.get(post.post_id, 0)
-
-    def publish(self, author: SocialAgent | str, text: str, topics: Iterable[str] = ()) -> Post:
-        """Publish a post in an agent's name. For treatments and the hooks of a round.
-
-        Args:
-            author: The agent, or its id.
-            text: Its text.
-            topics: Its topics.
-
-        Raises:
-            SimulationError: Between rounds, or in a measure.
-            FieldValueError: If no agent has the author's id.
-        """
-        playing, name = self._in_round("publish"), _name_of(author)
-        if name not in {agent.agent_id for agent in playing.agents}:
-            raise FieldValueError(f"posts must be by agents of the population, got {name!r}")
-
-        post = playing.network.publish(name, Draft("post", text, tuple(topics)), None)
-        playing.counts.posts += 1
-        self._announce_post(post)
-
-        return post
-
-    def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
-        """Give a post likes or dislikes that come from no agent. For treatments.
-
-        Args:
-            post: The post.
-            likes: Number of likes.
-            dislikes: Number of dislikes.
-
-        Raises:
-            SimulationError: Between rounds, or in a measure.
-        """
-        playing = self._in_round("vote")
-        playing.network.vote(post, likes, dislikes)
-        playing.host.emit(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
-
-    def score_of(self, post: Post) -> int:
-        """Return a post's likes minus its dislikes."""
-        return self._played().network.score(post)
-
-    def remove(self, agent: SocialAgent | str) -> None:
-        """Remove an agent, which takes no further step. For treatments and the hooks of a round.
-
-        From then on it follows nobody and nobody follows it. Its posts stay.
-
-        Args:
-            agent: The agent, or its id.
-
-        Raises:
-            SimulationError: Between rounds, or in a measure.
-            FieldValueError: If there is no such agent.
-        """
-        playing = self._in_round("remove an agent")
-        reader = playing.network.reader(_name_of(agent))
-        if reader.agent_id in playing.network.removed:
-            return
-
-        playing.network.remove(reader.agent_id)
-        playing.host.gone.add(reader._place)
-        playing.host.emit(
-            AGENT_REMOVED,
-            agent_id=reader.agent_id,
-            state=reader.agent.state.value,
-            ticks_in_state=reader.agent.ticks_in_state,
-        )
-
-    def follow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Make an agent follow another one, whose posts it sees from now on.
-
-        Like `unfollow`, `mute` and `unmute`, it is for treatments, for the hooks of a round, and
-        for steps of the agent itself.
-
-        Args:
-            agent: The agent, or its id.
-            other: The agent to follow, or its id.
-
-        Raises:
-            SimulationError: Between rounds, or in a measure.
-            FieldValueError: If one of them does not exist, or both are the same.
-        """
-        self._change("follow", agent, other)
-
-    def unfollow(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Make an agent stop following another one; see `follow`."""
-        self._change("unfollow", agent, other)
-
-    def mute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Hide another agent's posts from an agent, even if others share them; see `follow`."""
-        self._change("mute", agent, other)
-
-    def unmute(self, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        """Show another agent's posts to an agent again; see `follow`."""
-        self._change("unmute", agent, other)
-
-    def treat_posts(self, treatment: PostTreatment) -> None:
-        """Apply a treatment to every post as it is published, from now on.
-
-        Args:
-            treatment: An object with a method ``treat(feed, posts)``. When a run is resumed, its
-                ``go_on`` calls this method again.
-        """
-        self._played().of_posts.append(treatment)
-
-    # What your own feed may override
-
-    def populate(self, agents: int) -> Iterable[SocialAgent]:
+    def populate(self, agents: int) -> Iterable[Any]:
         """Make the population of a run that was given only a number; by default a synthetic one."""
-        return synthetic_population(
-            agents,
-            seed=self._played().host.seed,
-            archetypes=archetypes_of(self),
-        ).agents
+        return synthetic_population(agents, seed=self.seed).agents
 
-    def _from_table(self, table: Any) -> Iterable[SocialAgent]:
-        """Make the population from any file that `load_population` reads."""
-        seed = self._played().host.seed
-        hours = (FREQUENCY,) if self.hours == "file" else ()
-        try:
-            population = load_population(
-                table.path,
-                seed=seed,
-                keep=tuple(dict.fromkeys((*table.keep, *hours))),
-                archetypes=archetypes_of(self),
-            )
-        except InputError as error:
-            # the column was not requested by that option
-            if error.field != "keep" or not hours or repr(FREQUENCY) not in error.problem:
-                raise
-            lacks = f"which {table.path} does not have"
-            raise InputError(f"hours = 'file' needs the field {FREQUENCY}, {lacks}") from None
+    def members(self, population: Iterable[Any]) -> list[Reader]:
+        """Make readers of social agents, which do not change."""
+        agents = [*population]
+        for each in agents:
+            if not isinstance(each, SocialAgent):
+                raise AgentError(f"the agents of a feed are social agents, got {each!r}")
+        reasoner = self.turns.answers.reasoner
+        acts = self.model_acts and bool(getattr(reasoner, "chooses_acts", False))
+        chart = chart_of(self.resting_ticks, has_ideas=self.posts_per_tick > 0, acts=acts)
+        number, seed = self.common_topics, self.seed
+        return [
+            reader_of(each, chart, with_common_topic(each, len(agents), number, seed), following)
+            for each, following in zip(agents, follows_of(agents, self), strict=True)
+        ]
 
-        # such a file may lack posts
-        if population.posts and self.first_posts is None:
-            object.__setattr__(self, "first_posts", population.posts)
-
-        return population.agents
+    def members_from(self, table: Any) -> list[Reader]:
+        """Make readers of any file that `load_population` reads."""
+        keep = dict.fromkeys((*table.keep, *((FREQUENCY,) if self.hours == "file" else ())))
+        population = load_population(table.path, seed=self.seed, keep=keep)
+        if population.posts and not self.first_posts and self._first_posts is None:
+            self._first_posts = population.posts
+        return self.members(population.agents)
 
     def opening(self) -> Iterable[SeedPost]:
         """Return the posts from before the first round, oldest first."""
-        given = self.first_posts
-        if isinstance(given, Path):
-            return load_posts(given, self.agents)
-        if given is not None and not isinstance(given, str):
-            return given
+        if self.first_posts:
+            return load_posts(self.first_posts, self.agents)
+        if self._first_posts is not None:
+            return self._first_posts
+        if self.opening_authors == "each":
+            return opening_posts(self.agents, seed=self.seed)
+        if self.opening_authors == "none":
+            return []
 
-        seed = self._played().host.seed
-        return opened_by(self.agents, self.opening_authors, self.opening_bias, seed)
+        followers = Counter(name for reader in self.agents for name in reader.follows)
+        names = sorted(reader.agent_id for reader in self.agents)
+        if self.opening_authors == "hub":
+            author = min(names, key=lambda name: (-followers[name], name))
+        else:
+            # if nobody is followed, anybody may be drawn
+            bias = self.opening_bias if followers else 0.0
+            weights = [followers[name] ** bias for name in names]
+            author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
+        return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
 
-    def should_engage(self, agent: Any, post: Post) -> bool:
-        """Return whether a post is relevant enough for an agent. By default, the agent decides."""
-        return bool(agent.should_engage(post))
+    def setup(self) -> None:
+        """Build the network of posts, and publish those from before the first round."""
+        self.network_of_posts = network = Network(self.agents, self.candidates)
+        self.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
+        self.turns.clock.seconds_per_tick = self.seconds_per_tick
+        self._counts: Counter[str] = Counter()
+        self._settled = settled_values(self)
+        self._hot = HotPosts(self)
+        self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
+        self._first_hour = self.first_hour
+        if self._first_hour is None:
+            self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
+        rates = activities(self.agents, self, self.seed)
+        for reader, activity in zip(self.agents, rates, strict=True):
+            reader.activity = activity
+
+        names = {reader.agent_id for reader in self.agents}
+        seeds = [*self.opening()]
+        if strangers := sorted({seed.author_id for seed in seeds} - names):
+            raise FieldValueError(
+                f"posts must be by agents of the population, which has no {', '.join(strangers)}"
+            )
+        # an order that does not depend on that of the population
+        key = {name: RandomStream(self.seed, "order", name).random() for name in names}
+        for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
+            self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
+        network.opening = len(network.posts)
+        self._counts.clear()
+
+    # Rounds and ticks
+
+    async def tick(self) -> None:
+        """Give a turn to every agent that is awake."""
+        if "network_of_posts" not in vars(self):
+            name = type(self).__name__
+            raise SimulationError(f"{name}.setup must begin with  super().setup()")
+        if settled_values(self) != self._settled:
+            pairs = zip(SETTLED, self._settled, settled_values(self), strict=True)
+            changed = next(name for name, before, now in pairs if now != before)
+            raise FieldValueError(f"{changed} cannot change during a run: it is read at the start")
+        turns = self.turns
+        if self._hours is None:
+            await self.activate()
+        else:
+            hours = (turns.now - 1) // self.ticks_per_hour
+            awake = self._hours.awake(self._first_hour + hours)
+            await self.activate(turns.in_turn(awake))
+        if not self.carries_over and turns.tick_of_round == turns.ticks_per_round:
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
+        for _ in ("compose", "publish"):
+            busy = [each for each in self.agents if each.state in _UNDER_WAY]
+            await self.activate(busy)
+        for reader in self.agents:
+            if reader.state is not AgentState.IDLE:
+                reader.fire(ROUND_ENDS)
+
+    def round_counts(self) -> Mapping[str, int]:
+        """Return the posts, replies, reshares and likes of a round."""
+        counts = {name: self._counts[name] for name in _COUNTS}
+        self._counts.clear()
+        return counts
+
+    def results(self, results: WorldResults) -> Results:
+        """Add the largest cascades to the results of a run."""
+        return Results(results.agents, results.rounds, largest_cascades(self.posts))
+
+    # The steps
+
+    @during(AgentState.IDLE)
+    def open_feed(self, reader: Reader) -> None:
+        """Begin to scroll if there is anything to read, or to write if there is an idea."""
+        if self._has_idea(reader):
+            return
+        if self.visit_chance < 1 and not reader.random.chance(self.visit_chance):
+            return
+        if refresh(self, reader, lambda: self._stream_of_feed(reader)):
+            reader.fire(FEED_READY)
+
+    @during(AgentState.SCROLLING)
+    def look_at_next(self, reader: Reader) -> None:
+        """Look at the next post, or begin to write if there is an idea."""
+        if not self._has_idea(reader) and reader.unread:
+            reader.post = post = reader.unread.pop(0)
+            reader.looked_at.append(post.number)
+            reader.fire(SEES_POST, post)
+
+    @during(AgentState.EVALUATING)
+    async def weigh_post(self, reader: Reader) -> None:
+        """Decide how to react to a post, if it is relevant enough."""
+        post = reader.post
+        if post is None:
+            reader.fire(IGNORES)
+            return
+        reader.is_engaged = self.should_engage(reader, post)
+        self._log_weighing(reader, post)
+        if not reader.is_engaged:
+            reader.fire(IGNORES, post)
+            self._pass_by(reader, post)
+            return
+
+        answers, prompt = self.turns.answers, None
+        if answers.policy is None:
+            reader.acts = self._acts_of(reader, post)
+            prompt = situation_of(self, reader, post)
+        asked = reader.decide(DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt)
+        chosen = await asked
+        reader.has_chosen, reader.reason = bool(reader.acts), asked.reason
+        if chosen is AgentState.COMPOSING:
+            # of those who choose among all acts, composing means a post of their own
+            reader.pending_action = "post" if reader.has_chosen else None
+        elif chosen is AgentState.SCROLLING:
+            self._pass_by(reader, post)
+
+    @during(AgentState.COMPOSING)
+    def write_draft(self, reader: Reader) -> Any:
+        """Draft a text; publish it if it is a new post."""
+        post, kind, stream = reader.post, reader.pending_action, self._stream_of_text(reader)
+        if post is not None and kind is None:
+            weights = (self.reply_share, self.reshare_share, self.post_share)
+            kind = _ALL_KINDS[stream.weighted_index(weights)]
+        if kind is None or not self._may_write(reader, kind, post):
+            reader.pending_action = None
+            reader.fire(COMPOSE_DONE, post)
+            return None
+        reader.pending_action = kind
+        return self._drafted(reader, kind, stream, self._end_composing)
+
+    @during(AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
+    def publish_about(self, reader: Reader) -> Any:
+        """Publish a reply to the post, or reshare it."""
+        kind = KINDS_OF_ACTS[reader.state]
+        if reader.draft is None and reader.post is not None and reader.has_chosen:
+            # it has chosen this act itself, so there is no draft yet
+            stream = self._stream_of_text(reader)
+            return self._drafted(reader, kind, stream, self._end_act)
+        self._end_act(reader, kind)
+        return None
+
+    @during(AgentState.ENGAGING_LIKE)
+    def like_post(self, reader: Reader) -> None:
+        """Like the post."""
+        post = reader.post
+        if post is not None:
+            self.network_of_posts.vote(post, 1, 0, reader)
+            self._counts["likes"] += 1
+            self._log(
+                POST_LIKED,
+                agent_id=reader.agent_id,
+                post_id=post.post_id,
+                author_id=post.author_id,
+            )
+        reader.fire(ACTION_DONE, post)
+
+    # What your own feed may override
+
+    def should_engage(self, reader: Reader, post: Post) -> bool:
+        """Return whether a post is relevant enough for an agent."""
+        return reader.relevance(post) >= self.engagement * reader.engagement_threshold
 
     def rank(
         self,
-        agent: SocialAgent,  # noqa: ARG002
+        reader: Reader,  # noqa: ARG002
         posts: Sequence[Post],
         stream: RandomStream,  # noqa: ARG002
     ) -> Iterable[Post]:
@@ -372,360 +337,278 @@ class Feed(FeedSteps):
         own.
 
         Args:
-            agent: The agent whose feed it is.
+            reader: The agent whose feed it is.
             posts: The newest posts that it has not seen, newest first: up to ``candidates`` by
                 authors whom it follows, and the same number by anybody.
             stream: Random numbers for this feed only.
         """
         return posts
 
-    # The run's side
+    def compose(
+        self,
+        reader: Reader,  # noqa: ARG002
+        kind: PostKind,
+        post: Post | None,  # noqa: ARG002
+        topics: tuple[str, ...],
+        stream: RandomStream,
+    ) -> str:
+        """Return what an agent writes without a model, which is also the fallback of one.
 
-    def _prism_take(self, own: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Store the arguments that are not parameters, and return the parameters of the preset."""
-        refuse_hidden(type(self))
-        for name, default in _OWN.items():
-            if name in own or not _is_set(self, name):
-                value = own.get(name, default)
-                is_file = name == "first_posts" and isinstance(value, str)
-                object.__setattr__(self, name, Path(value) if is_file else value)
+        Args:
+            reader: The agent that writes.
+            kind: What it writes.
+            post: The post that it looked at when it decided to write, if any.
+            topics: Its topics.
+            stream: Random numbers for this text only.
+        """
+        return template_text(kind, topics, stream)
 
-        preset = own.get("preset", type(self).preset)
-        if preset is None:
-            return {}
-        try:
-            values = preset_named(preset).values
-        except PrismError as error:
-            problem = str(error).removeprefix("preset ")
-            raise InputError(problem, field="preset") from None
+    # For treatments and hooks
 
-        # what the user's own feed declares holds for every preset
-        own, usual = type(self).fields, Parameters.fields
-        return {name: value for name, value in values.items() if own[name] is usual[name]}
+    @property
+    def posts(self) -> Sequence[Post]:
+        """All posts, oldest first."""
+        return self.network_of_posts.posts
 
-    def _prism_told(self) -> dict[str, Any]:
-        """Return the arguments that are not parameters, except those with default values."""
-        return {
-            name: value
-            for name, default in _OWN.items()
-            if (value := getattr(self, name)) != default
-        }
+    def agent(self, agent_id: str) -> Reader:
+        """Return the agent with an id.
 
-    def _prism_files(self) -> dict[str, Path]:
-        """Return the file of posts, and the files of the user's own functions."""
-        posts = self.first_posts
-        files = {str(posts): posts} if isinstance(posts, Path) else {}
-        named = (self.feed, self.follow_network)
-        return files | code_in(
-            each for each in named if ":" in each and not each.startswith(f"{LIBRARY}:")
-        )
+        Raises:
+            FieldValueError: If there is no such agent.
+        """
+        reader = self._readers.get(agent_id)
+        if reader is None:
+            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
+        return reader
 
-    def _prism_fallback(self) -> tuple[AgentState, str]:
-        """Return the act of an agent when a model gives no valid answer, and its chart."""
-        return AgentState.SCROLLING, "social_feed" if self.posts_per_tick else "social_media"
+    def publish(self, author: Reader | str, text: str, topics: Iterable[str] = ()) -> Post:
+        """Publish a post in an agent's name.
 
-    @classmethod
-    def _prism_check_prompt(cls, prompt: str) -> None:
-        try:
-            writer_template(prompt)
-        except PrismError as error:
-            raise InputError(str(error), field="writer") from None
+        Raises:
+            FieldValueError: If no agent has the author's id.
+        """
+        name = self.agent(_name_of(author)).agent_id
+        return self._publish(name, "post", Draft(text, tuple(topics)), None)
 
-    def _prism_comes_to(self) -> Results:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Tell type checkers the type of a run's results."""
-        raise NotImplementedError
+    def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
+        """Give a post likes or dislikes that come from no agent."""
+        self.network_of_posts.vote(post, likes, dislikes)
+        self._log(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
-    def guard(self) -> Guard | None:
-        """Return the function that judges whether a post is relevant; None if each agent does."""
-        given = self.engages
-        if type(self).should_engage is Feed.should_engage:
-            return given
-        if given is not None:
-            raise FieldValueError(
-                f"{type(self).__name__} has its own should_engage: leave the other one out"
-            )
+    def follow(self, reader: Reader | str, author: Reader | str) -> None:
+        """Make an agent follow another one, whose posts it sees from now on.
 
-        return self.should_engage
+        Raises:
+            FieldValueError: If one of them does not exist, or both are the same.
+        """
+        self._change("follow", reader, author)
 
-    def ranking(self) -> Rank | None:
-        """Return `rank` if the user's feed overrides it."""
-        return None if type(self).rank is Feed.rank else self.rank
+    def unfollow(self, reader: Reader | str, author: Reader | str) -> None:
+        """Make an agent stop following another one; see `follow`."""
+        self._change("unfollow", reader, author)
 
-    def _change(self, action: Action, agent: SocialAgent | str, other: SocialAgent | str) -> None:
-        playing = self._in_round(action)
-        network = playing.network
-        reader, author = network.reader(_name_of(agent)), network.reader(_name_of(other))
+    def mute(self, reader: Reader | str, author: Reader | str) -> None:
+        """Hide another agent's posts from an agent, even if others share them; see `follow`."""
+        self._change("mute", reader, author)
+
+    def unmute(self, reader: Reader | str, author: Reader | str) -> None:
+        """Show another agent's posts to an agent again; see `follow`."""
+        self._change("unmute", reader, author)
+
+    def _change(self, action: Action, who: Reader | str, whom: Reader | str) -> None:
+        reader, author = self.agent(_name_of(who)), self.agent(_name_of(whom))
         if reader is author:
             raise FieldValueError(f"agent {reader.agent_id!r} cannot {action} itself")
+        self.network_of_posts.change(reader, action, author.agent_id)
+        keys = {"agent_id": reader.agent_id, "action": action, "author_id": author.agent_id}
+        self._log(FOLLOW_CHANGED, **keys)
 
-        network.change(reader, action, author.agent_id)
-        reader.agent.following = tuple(reader.follows)
-        playing.host.emit(
-            FOLLOW_CHANGED, agent_id=reader.agent_id, action=action, author_id=author.agent_id
-        )
+    # For rankings
 
-    def _in_round(self, doing: str) -> Playing:
-        """Return the run, if the feed may change now.
+    @property
+    def hot(self) -> HotPosts:
+        """The posts by hot score, as they were when the tick began."""
+        self._hot.update()
+        return self._hot
 
-        Raises:
-            SimulationError: If it may not.
-        """
-        playing = self._played(doing)
-        reason = playing.host.refusing or playing.host.late
-        if playing.host.phase is Phase.SETTING_UP:
-            reason = "the first round has not begun: return earlier posts from opening"
-        if reason is not None:
-            raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")
+    @property
+    def has_own_ranking(self) -> bool:
+        """Whether the class overrides `rank`."""
+        return type(self).rank is not Feed.rank
 
-        return playing
+    @property
+    def is_usual(self) -> bool:
+        """Whether feeds have the newest posts, which are added to those that are left."""
+        usual = self.feed == "interests" and self.beyond_follows is None
+        return usual and not self.has_own_ranking
 
-    def _played(self, doing: str = "posts") -> Playing:
-        self._hosted(doing)
-        return self._playing
+    def ranking(self, name: str) -> Ranking:
+        """Return the ranking with a name, or that of `rank`."""
+        return own_ranking(self.rank) if self.has_own_ranking else ranking_named(name)
 
-    # The run's side: beginning
+    def newest_posts(self) -> Iterable[Post]:
+        """Yield the newest posts by anybody, newest first."""
+        posts = self.posts
+        return (posts[number] for number in range(len(posts) - 1, -1, -1)[: self.candidates])
 
-    def _prism_logger(self, setting: Any) -> Any:
-        """Return the logger of events, which may delay them until the words of a post arrive."""
-        writes = setting.answerers.has_writer
-        return HoldingLogger(setting.logger, setting.clock) if writes else setting.logger
+    # Details of the steps
 
-    def _prism_begin(self, setting: Any, host: Any) -> None:
-        """Store the parts of the run."""
-        answerers = setting.answerers
-        setting.clock.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
-        acts, chooses_acts_for = acts_with(answerers.reasoner, self.model_acts)
-        texts = PostTexts(answerers.wording, self.writer_prompt, tells_thread=acts)
-        playing = Playing(
-            host,
-            acts,
-            chooses_acts_for,
-            texts if answerers.has_writer else None,
-            has_ideas=self.posts_per_tick > 0,
-            values=_values_of(self),
-        )
-        object.__setattr__(self, "_playing", playing)
+    @cached_property
+    def _readers(self) -> Mapping[str, Reader]:
+        return {reader.agent_id: reader for reader in self.agents}
 
-    def _prism_invite(self, agents: Iterable[Any]) -> Iterable[Reader]:
-        """Make readers for social agents of any class."""
-        playing = self._playing
-        population = playing.agents = AgentSet(agents)
-        chart = feed_chart(self, self.guard(), acts=playing.acts)
-        require_fit(population, chart.definition, NEEDS)
-        take_archetypes(population, archetypes_of(self))
-        follow_network(population, self, playing.host.seed)
-        share_topics(population, self.common_topics, playing.host.seed)
-        kind = derived(Reader, chart=chart, **passed_on(Reader, population))
+    def _log(self, event: str, **keys: Any) -> None:
+        self.turns.tell(event, **keys)
 
-        return [kind(object=each, agent_id=each.agent_id, name=each.name) for each in population]
+    def _stream_of_text(self, reader: Reader) -> RandomStream:
+        """Return random numbers for one text; drawing more of them changes no decision."""
+        return RandomStream(self.seed, reader.agent_id, self.round, self.tick_number)
 
-    def _prism_joined_all(self) -> None:
-        """Set up the feeds, now that the agents have joined."""
-        playing = self._playing
-        agents, seed = playing.agents, playing.host.seed
-        playing.network = Network(playing.host.agents, self.candidates)
-        playing.network.now = playing.host.clock()
-        playing.feeds = Feeds(playing.network, seed, playing.host.clock, self, self.ranking())
-        playing.hours = None if self.hours == "always" else Hours(agents, self, seed)
-        for reader, activity in zip(
-            playing.network.readers, activities(agents, self, seed), strict=True
-        ):
-            reader.activity = activity
+    def _stream_of_feed(self, reader: Reader) -> RandomStream:
+        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
 
-        opening = in_keyed_order(self.opening(), seed)
-        check_authors(agents, opening)
-        object.__setattr__(self, "_opening", opening)
+    def _has_idea(self, reader: Reader) -> bool:
+        """Make an agent begin a post on its own initiative, if one is due."""
+        rate = self.posts_per_tick * reader.activity
+        if rate != reader.idea_rate:
+            reader.idea_rate = rate
+            reader.before_idea = wait(rate, reader.random) if rate else 0
+        if not rate:
+            return False
+        if reader.before_idea:
+            reader.before_idea -= 1
+            return False
 
-    def _prism_described(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Describe the feed for the log; only the user's own feed has a name."""
-        if type(self) is Feed:
-            del told["world"]
-        return told
+        reader.before_idea = wait(rate, reader.random)
+        reader.post, reader.has_chosen, reader.reason = None, False, None
+        reader.pending_action = "post"
+        reader.fire(HAS_IDEA)
+        return True
 
-    def _prism_joined(self, reader: Any) -> Mapping[str, Any]:
-        """Describe an agent for the log."""
-        agent = reader.agent
-        tells_follows = self.logs_follows
-        return {
-            "display_name": agent.name,
-            "archetype": None if agent.archetype is None else agent.archetype.name,
-            "interests": agent.interests,
-            "following": len(agent.following),
-            **({"follows": list(agent.following)} if tells_follows else {}),
-            "state": agent.state.value,
-            "timeout_threshold": agent.timeout_threshold,
-            **({"attributes": own} if (own := attributes_of(agent)) else {}),
-        }
+    def _acts_of(self, reader: Reader, post: Post) -> frozenset[PostKind]:
+        """Return what a model may choose to publish about a post; nothing for a policy."""
+        decides_for = getattr(self.turns.answers.reasoner, "chooses_acts_for", None)
+        if not self.model_acts or decides_for is None or not decides_for(reader):
+            return frozenset()
+        return frozenset(kind for kind in _ALL_KINDS if self._may_write(reader, kind, post))
 
-    def _prism_announce(self) -> None:
-        """Publish the posts from before the first round."""
-        for post in self._playing.network.seed(self._opening):
-            self._announce_post(post)
+    def _may_write(self, reader: Reader, kind: PostKind, post: Post | None) -> bool:
+        """Return whether an agent may write about a cascade again."""
+        if kind == "post" or post is None:
+            return True
+        root = post.root.number
+        if kind == "reshare":
+            return not self.reshares_once or root not in reader.reshared
+        most = self.replies_per_cascade
+        return most is None or reader.replied.get(root, 0) < most
 
-    # Rounds
-
-    def _prism_begin_round(self) -> None:
-        """Give every agent its random numbers for the round, and draw its ideas."""
-        playing = self._playing
-        # a treatment may publish before the first tick
-        playing.network.now = playing.host.clock()
-        playing.counts = Activity()
-        number = playing.host.clock.round
-        agents, names = playing.agents, [agent.agent_id for agent in playing.agents]
-        for agent, stream in zip(agents, streams_of(playing.host.seed, names, number), strict=True):
-            agent.random = stream
-
-        self._draw_ideas()
-
-    def _prism_depends(self) -> Callable[[Any, Iterable[Any]], bool] | None:
-        """Return which turns of readers depend on others, if all of it is known."""
-        return depends_with(self, self._playing)
-
-    def _prism_begin_tick(self) -> None:
-        """Continue with the current parameters and the agents that are awake."""
-        playing = self._playing
-        playing.network.now = playing.host.clock()
-        if (now := _values_of(self)) != playing.values:
-            self._take_parameters(now)
-        if playing.hours is not None:
-            passed = (playing.host.clock.ticks - 1) // self.ticks_per_hour
-            playing.host.asleep = playing.hours.asleep(first_hour(self, playing.host.seed) + passed)
-
-    def _take_parameters(self, now: tuple[Any, ...]) -> None:
-        """Continue with the parameters that a treatment has set.
-
-        Raises:
-            FieldValueError: If it has changed one that determined the population or the chart.
-        """
-        playing = self._playing
-        pairs = zip(_NAMES, playing.values, now, strict=True)
-        different = [name for name, before, value in pairs if value != before]
-        changed = [name for name in different if name in SETTLED]
-        if self.posts_per_tick and not playing.has_ideas:
-            changed.append("posts_per_tick")
-        if changed:
-            raise FieldValueError(
-                f"{changed[0]} cannot change during a run: it is read only at the start"
+    def _log_weighing(self, reader: Reader, post: Post) -> None:
+        if active_logger(self.turns.logger) is not None:
+            self._log(
+                POST_WEIGHED,
+                agent_id=reader.agent_id,
+                post_id=post.post_id,
+                relevance=reader.relevance(post),
+                threshold=reader.engagement_threshold,
+                **(post.votes if self.shows_scores else {}),
             )
 
-        self._prism_check()
-        playing.values = now
-        for reader in playing.network.readers:
-            reader.found_nothing = False
-        if "posts_per_tick" in different:
-            self._draw_ideas()
+    def _pass_by(self, reader: Reader, post: Post) -> None:
+        """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
+        if self.dislike_chance and dislikes(self, reader, post):
+            self.network_of_posts.vote(post, 0, 1)
+            keys = {"post_id": post.post_id, "author_id": post.author_id}
+            self._log(POST_DISLIKED, agent_id=reader.agent_id, **keys)
 
-    def _draw_ideas(self) -> None:
-        """Draw when each agent has ideas in this round, at its own rate."""
-        playing = self._playing
-        rate, number = self.posts_per_tick, playing.host.clock.round
-        readers = playing.network.readers
-        for reader in readers:
-            reader.ideas = None
+    def _drafted(self, reader: Reader, kind: PostKind, stream: RandomStream, end: Any) -> Any:
+        """Draft a text, and end the step with it: at once, or when a model has written."""
+        post = reader.post
+        topics = post.topics if post is not None and kind != "post" else ()
+        if kind == "post":
+            topics = own_topics(reader, len(self.agents), self, stream)
+        draft = Draft(self.compose(reader, kind, post, topics, stream), topics)
+        if self.turns.answers.has_writer:
+            return self._worded(reader, kind, draft, end)
+        reader.draft = draft
+        return end(reader, kind)
 
-        having = [reader for reader in readers if rate * reader.activity]
-        names = [reader.agent_id for reader in having]
-        # separate from the draws of a policy, which a replay of the run does not make
-        streams = streams_of(playing.host.seed, names, number, "ideas")
-        for reader, stream in zip(having, streams, strict=True):
-            reader.ideas = waits(rate * reader.activity, stream)
-            reader.before_idea = next(reader.ideas)
+    async def _worded(self, reader: Reader, kind: PostKind, draft: Draft, end: Any) -> None:
+        """Have a model write the words of a draft."""
+        wording = self.turns.answers.wording
+        call = text_call(reader, kind, reader.post, draft, wording, self.writer_prompt)
+        written = await Writing(reader, call)
+        reader.draft = Draft(str(written.value), draft.topics, draft.text, written.source)
+        end(reader, kind)
 
-    def _prism_summary(self, summary: Any) -> RoundSummary:
-        """Summarize a round, including what agents did at their feeds."""
-        counts = self._playing.counts
-        for name in _COUNTED:
-            setattr(counts, name, getattr(summary, name))
-        counts.timeouts, counts.texts = Counter(summary.timeouts), Counter(summary.texts)
-        counts.fallbacks = Counter(summary.fallbacks)
-        counts.fallback_examples = dict(summary.fallback_examples)
+    def _end_composing(self, reader: Reader, kind: PostKind) -> None:
+        if kind == "post":
+            self._publish_draft(reader, kind)
+        reader.fire(COMPOSE_DONE, reader.post)
+        if kind == "post":
+            reader.pending_action = None
 
-        return RoundSummary(summary.number, summary.states, counts, summary.measures)
+    def _end_act(self, reader: Reader, kind: PostKind) -> None:
+        if reader.draft is not None:
+            self._publish_draft(reader, kind)
+        reader.pending_action = None
+        reader.fire(ACTION_DONE, reader.post)
 
-    def _prism_summary_of(self, event: Mapping[str, Any]) -> RoundSummary:
-        """Summarize a round from its line in the log."""
-        counts = {name: event[name] for name in count_names()}
-        for name in ("timeouts", "fallbacks", "texts"):
-            counts[name] = Counter(event.get(name, {}))
-        counts["fallback_examples"] = dict(event.get("fallback_examples", {}))
-        activity, measures = Activity(**counts), event.get("measures", {})
+    def _publish_draft(self, reader: Reader, kind: PostKind) -> None:
+        draft, reader.draft = reader.draft, None
+        assert draft is not None
+        parent = None if kind == "post" else reader.post
+        if parent is not None:
+            root = parent.root.number
+            if kind == "reshare":
+                reader.reshared.add(root)
+            else:
+                reader.replied[root] = reader.replied.get(root, 0) + 1
+        self._publish(reader.agent_id, kind, draft, parent)
 
-        return RoundSummary(event["round"], event["states"], activity, measures)
+    def _publish(
+        self,
+        author_id: str,
+        kind: PostKind,
+        draft: Draft,
+        parent: Post | None,
+        post_id: str | None = None,
+    ) -> Post:
+        network, time = self.network_of_posts, self.turns.seconds()
+        post = network.publish(author_id, kind, draft, parent, time, post_id)
+        self._counts[_COUNTERS[kind]] += 1
+        words = {} if draft.source is None else {"source": draft.source, "template": draft.template}
+        self._log(
+            POST_PUBLISHED,
+            agent_id=author_id,
+            post_id=post.post_id,
+            kind=kind,
+            parent_id=None if parent is None else parent.post_id,
+            root_id=post.root.post_id,
+            topics=[*post.topics],
+            text=post.text,
+            **words,
+        )
+        if self.up_treated or self.down_treated:
+            self._treat(post)
+        return post
 
-    def _prism_results(self, rounds: Sequence[Any]) -> Results:
-        """Return the totals of all rounds and the largest cascades."""
-        return summarize(self._playing.network, rounds)
-
-    # Resuming
-
-    def _prism_recall(self, event: Mapping[str, Any]) -> None:
-        """Repeat the publishing, liking, following and removing in the log."""
-        recall = _RECALLED.get(event["event"])
-        if recall is not None:
-            recall(self._playing.network, event)
-
-    def _prism_recalled(self) -> None:
-        """Let agents continue to read and write where they stopped."""
-        network = self._playing.network
-        for reader in network.readers:
-            reader.take_up(network.posts)
-        self._playing.host.gone = {network.reader(name)._place for name in network.removed}
-
-
-_NAMES = tuple(Parameters.fields)
-
-_values_of: Callable[[Feed], tuple[Any, ...]] = attrgetter(*_NAMES)
-"""Returns the values of all parameters."""
-
-_COUNTED = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-
-
-def _name_of(agent: Any) -> str:
-    return agent if isinstance(agent, str) else str(agent.agent_id)
-
-
-def _recall_post(network: Network, event: Mapping[str, Any]) -> None:
-    network.now = _seconds(event["timestamp"])
-    parent = None if event["parent_id"] is None else network.post(event["parent_id"])
-    words = event.get("template"), event.get("source")
-    draft = Draft(event["kind"], event["text"], tuple(event["topics"]), *words)
-    network.publish(event["agent_id"], draft, parent, event["post_id"])
-
-
-def _recall_transition(network: Network, event: Mapping[str, Any]) -> None:
-    if event["trigger"] == SEES_POST:
-        seen = _post_of(network, event["context"])
-        network.reader(event["agent_id"]).seen.add(seen.number)
-
-
-def _recall_follow(network: Network, event: Mapping[str, Any]) -> None:
-    reader = network.reader(event["agent_id"])
-    network.change(reader, event["action"], event["author_id"])
-    reader.agent.following = tuple(reader.follows)
+    def _treat(self, post: Post) -> None:
+        """Give a post the like or dislike of the arm to which it is assigned."""
+        turns = self.turns
+        for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
+            turns.assignments.add_arm("votes", arm, share)
+            if turns.assignments.assign("post_id", [post.post_id], "votes", arm):
+                self.vote(post, **{arm: 1})
+        turns.log_assigned()
 
 
-def _post_of(network: Network, keys: Mapping[str, Any]) -> Post:
-    post = network.post(keys["post_id"])
-    assert post is not None
-    return post
+_UNDER_WAY = (
+    AgentState.COMPOSING,
+    AgentState.ENGAGING_LIKE,
+    AgentState.ENGAGING_REPLY,
+    AgentState.ENGAGING_RESHARE,
+)
 
 
-_RECALLED: Mapping[str, Callable[[Network, Mapping[str, Any]], object]] = {
-    TRANSITION: _recall_transition,
-    POST_PUBLISHED: _recall_post,
-    POST_LIKED: lambda network, event: network.like(
-        _post_of(network, event), network.reader(event["agent_id"])
-    ),
-    POST_DISLIKED: lambda network, event: network.vote(_post_of(network, event), 0, 1),
-    POST_VOTED: lambda network, event: network.vote(
-        _post_of(network, event), event["likes"], event["dislikes"]
-    ),
-    FOLLOW_CHANGED: _recall_follow,
-    AGENT_REMOVED: lambda network, event: network.remove(event["agent_id"]),
-}
-"""The handler of each event that is repeated on resuming."""
-
-
-@lru_cache(maxsize=1024)
-def _seconds(timestamp: str) -> float:
-    return datetime.fromisoformat(timestamp).timestamp()
+def _name_of(agent: Reader | str) -> str:
+    return agent if isinstance(agent, str) else agent.agent_id

@@ -1,63 +1,25 @@
-"""All numbers that set the feed's behaviour, in one place."""
+"""All numbers that set the feed's behaviour, in one place, and the presets of their values."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
 
-from prism.agents import (
-    ARCHETYPES,
-    Archetype,
-)
-from prism.errors import DefinitionError, FieldValueError
-from prism.statechart import AgentState
+from prism.errors import FieldValueError
+from prism.social._readers import Reader
 from prism.worlds import World, param
-from prism.worlds._fields import (
-    Declared,
-    check_value,
-    hints_of,
-    plain_value,
-)
 
-ValueT = TypeVar("ValueT")
+DEFAULT_PRESET = "conversation"
+"""The default preset, in which people answer each other even if there are few of them."""
 
-CANDIDATES = 100
-FEED_LENGTH = 20
-RESTING_TICKS = 2
 FEEDS = ("interests", "chronological", "popular", "random", "collaborative", "mixed")
-HOURS = 24
 NETWORKS = ("given", "scale_free", "small_world", "blocks", "random")
-
-
-@dataclass(frozen=True, slots=True)
-class _Settled(Declared):
-    """A parameter on which the population, the chart or the clock depends."""
-
-
-def _settled(default: ValueT, least: float | None = None, most: float | None = None) -> ValueT:
-    """Declare a parameter that no treatment can change.
-
-    Args:
-        default: Its value in ``conversation``, the default preset.
-        least: Its least value.
-        most: Its greatest value.
-    """
-    return cast(ValueT, _Settled(default, least=least, most=most))
-
-
-_LURKER, _CONTRIBUTOR, _SUPERUSER = ARCHETYPES.values()
-_INCLINED = {
-    "scrolling": AgentState.SCROLLING.value,
-    "liking": AgentState.ENGAGING_LIKE.value,
-    "composing": AgentState.COMPOSING.value,
-}
-"""Options by the names of the inclinations towards them."""
-
-
-def _inclination(kind: Archetype, option: str) -> float:
-    return _settled(kind.inclinations[_INCLINED[option]])
-
+HOURS = 24
+SECONDS_PER_HOUR = 3600
 
 DIURNAL = (
     *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
@@ -70,17 +32,50 @@ day in Golder and Macy (2011, Science 333, figure 1). The numbers are approximat
 """
 
 
-LIBRARY = "networkx"
-"""The prefix, before the colon, of networks made by a function of networkx."""
-
-
-class Parameters(World[Any]):
-    """The parameters of the feed; their defaults are the preset ``conversation``.
-
-    Shares and probabilities lie between 0 and 1. Parameters are fixed within a round. Only a
-    treatment changes them, as in ``self.feed = "random"``.
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Named parameters.
 
     Args:
+        name: The name.
+        about: The figures to which it is calibrated, their source, and what it does not reproduce.
+        values: The parameters that differ from the defaults, which are ``conversation``.
+    """
+
+    name: str
+    about: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _presets_in(file: Path) -> dict[str, Preset]:
+    return {
+        name: Preset(
+            name,
+            " ".join(table["about"].split()),
+            {**table.get("values", {}), **dict.fromkeys(table.get("none", ()))},
+        )
+        for name, table in tomllib.loads(file.read_text(encoding="utf-8")).items()
+    }
+
+
+PRESETS: Mapping[str, Preset] = _presets_in(Path(__file__).with_name("presets.toml"))
+"""All presets by their names."""
+
+
+class Parameters(World[Reader]):
+    """The parameters of the feed; their defaults are the preset ``conversation``.
+
+    Shares and probabilities lie between 0 and 1. Only a treatment changes parameters, as in
+    ``self.feed = "random"``. It cannot change those on which the population or the chart depends.
+
+    Args:
+        preset: Name of a preset, whose values replace these defaults.
+        first_posts: File of the posts from before the first round (see `load_posts`); by default
+            ``opening_authors`` makes them.
+        model_acts: Whether a model chooses among replying, resharing, writing a new post and
+            liking. If not, it only chooses to write, and chance decides what, as for a policy.
+        writer_prompt: Template of the writer's prompt, with ``{fields}`` such as ``{task}``,
+            ``{thread}`` and ``{reason}``; empty for the default prompt.
         carries_over: Whether agents continue their activity in the next round. Otherwise, drafts
             are published at the end of a round, and all agents return to IDLE.
         ticks_per_hour: Ticks in an hour, from 1 on. This sets the length of a tick for ``hours``
@@ -159,8 +154,8 @@ class Parameters(World[Any]):
         similar_agents: Agents whose likes a collaborative feed uses, from 1 on.
         likes_compared: Latest likes that are compared between agents, from 1 on.
         follow_network: Who follows whom: as ``given``, or generated by ``scale_free``,
-            ``small_world``, ``blocks``, ``random``, ``networkx:name(arguments)`` or
-            ``package.module:function``.
+            ``small_world``, ``blocks``, ``random`` or ``package.module:function``, which takes the
+            agents and random numbers, and returns pairs of ids or a graph of networkx.
         mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
@@ -168,56 +163,42 @@ class Parameters(World[Any]):
         within_block: Share of the follows that stay within a block.
         blocks: Number of blocks of equal size; 0 for blocks by ``block_by``.
         block_by: Attribute whose values are the blocks; empty for the first interest.
-        lurker_share: Weight of lurkers among agents without an archetype in a file.
-        lurker_threshold: Relevance from which lurkers engage.
-        lurker_timeout: Longest dwell time of lurkers in one state, in ticks, from 1 on.
-        lurker_scrolling: Utility of scrolling on for lurkers, if no chances are given.
-        lurker_liking: Utility of liking for lurkers.
-        lurker_composing: Utility of writing for lurkers.
-        contributor_share: Weight of contributors among agents without an archetype in a file.
-        contributor_threshold: Relevance from which contributors engage.
-        contributor_timeout: Longest dwell time of contributors in one state, in ticks, from 1 on.
-        contributor_scrolling: Utility of scrolling on for contributors, if no chances are given.
-        contributor_liking: Utility of liking for contributors.
-        contributor_composing: Utility of writing for contributors.
-        superuser_share: Weight of superusers among agents without an archetype in a file.
-        superuser_threshold: Relevance from which superusers engage.
-        superuser_timeout: Longest dwell time of superusers in one state, in ticks, from 1 on.
-        superuser_scrolling: Utility of scrolling on for superusers, if no chances are given.
-        superuser_liking: Utility of liking for superusers.
-        superuser_composing: Utility of writing for superusers.
         shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score
             and relevance.
         shows_activity: Whether prompts say how much the agent writes, compared with the mean.
             Without it, a model does not keep to an agent's activity.
+        up_treated: Share of the posts that get a like from nobody when they are published, which is
+            logged as ``post.voted`` (Muchnik, Aral and Taylor 2013).
+        down_treated: Share of the posts that get a dislike then.
         logs_follows: Whether ``agent.joined`` lists whom the agent follows.
-
-    The numbers of an archetype apply to the agents that have it. An agent with its own thresholds
-    keeps them.
 
     Raises:
         FieldTypeError: If a value has the wrong type. The message names it.
         FieldValueError: If a value is out of range. The message names it.
     """
 
+    preset: str = DEFAULT_PRESET
+    first_posts: str = ""
+    model_acts: bool = True
+    writer_prompt: str = ""
     carries_over: bool = True
-    ticks_per_hour: int = _settled(12, 1)
-    hours: Literal["always", "file", "diurnal"] = _settled("always")
-    diurnal_curve: tuple[float, ...] = _settled(DIURNAL)
+    ticks_per_hour: int = param(12, least=1)
+    hours: Literal["always", "file", "diurnal"] = "always"
+    diurnal_curve: tuple[float, ...] = DIURNAL
     first_hour: int | None = param(0, least=0, most=23)
     posts_per_tick: float = param(0.004, least=0, most=1)
-    activity: Literal["equal", "lognormal", "pareto", "classes"] = _settled("lognormal")
-    activity_sigma: float = _settled(1.0, 0.001, 10)
-    activity_exponent: float = _settled(1.5, 1.001, 100)
-    top_agents: float = _settled(0.01, 0, 1)
-    next_agents: float = _settled(0.09, 0, 1)
-    top_share: float = _settled(0.747, 0, 1)
-    next_share: float = _settled(0.240, 0, 1)
-    silent_share: float = _settled(0.0, 0, 0.999)
-    most_active: float = _settled(0.0, 0)
-    common_topics: int = _settled(40, 0, 60)
+    activity: Literal["equal", "lognormal", "pareto", "classes"] = "lognormal"
+    activity_sigma: float = param(1.0, least=0.001, most=10)
+    activity_exponent: float = param(1.5, least=1.001, most=100)
+    top_agents: float = param(0.01, least=0, most=1)
+    next_agents: float = param(0.09, least=0, most=1)
+    top_share: float = param(0.747, least=0, most=1)
+    next_share: float = param(0.240, least=0, most=1)
+    silent_share: float = param(0.0, least=0, most=0.999)
+    most_active: float = param(0.0, least=0)
+    common_topics: int = param(40, least=0, most=60)
     common_share: float = param(0.2, least=0, most=1)
-    engagement: float = _settled(0.0, 0, 1)
+    engagement: float = param(0.0, least=0, most=1)
     compose_chance: float | None = param(0.011, least=0, most=1)
     like_chance: float | None = param(0.026, least=0, most=1)
     dislike_chance: float = param(0.0, least=0, most=1)
@@ -233,12 +214,12 @@ class Parameters(World[Any]):
     post_share: float = param(0.0, least=0, most=1)
     reshares_once: bool = True
     replies_per_cascade: int | None = param(3, least=0)
-    resting_ticks: int = _settled(RESTING_TICKS, 1)
-    opening_authors: Literal["each", "hub", "drawn", "none"] = _settled("each")
-    opening_bias: float = _settled(1.0, 0, 100)
+    resting_ticks: int = param(2, least=1)
+    opening_authors: Literal["each", "hub", "drawn", "none"] = "each"
+    opening_bias: float = param(1.0, least=0, most=100)
     feed: str = "interests"
-    feed_length: int = param(FEED_LENGTH, least=1)
-    candidates: int = _settled(CANDIDATES, 1)
+    feed_length: int = param(20, least=1)
+    candidates: int = param(100, least=1)
     beyond_follows: float | None = param(None, least=0, most=1)
     mix_chronological: float = param(0.5, least=0)
     mix_interests: float = param(0.0, least=0)
@@ -248,115 +229,74 @@ class Parameters(World[Any]):
     hot_half_life: float = param(45.0, least=0.001)
     similar_agents: int = param(20, least=1)
     likes_compared: int = param(20, least=1)
-    follow_network: str = _settled("given")
-    mean_follows: float = _settled(10.0, 0)
-    reciprocity: float = _settled(0.36, 0, 1)
-    follower_exponent: float = _settled(2.3, 2.001)
-    rewired: float = _settled(0.1, 0, 1)
-    within_block: float = _settled(0.8, 0, 1)
-    blocks: int = _settled(0, 0)
-    block_by: str = _settled("")
-    lurker_share: float = _settled(_LURKER.share, 0, 1)
-    lurker_threshold: float = _settled(_LURKER.engagement_threshold, 0, 1)
-    lurker_timeout: int = _settled(_LURKER.timeout_threshold, 1)
-    lurker_scrolling: float = _inclination(_LURKER, "scrolling")
-    lurker_liking: float = _inclination(_LURKER, "liking")
-    lurker_composing: float = _inclination(_LURKER, "composing")
-    contributor_share: float = _settled(_CONTRIBUTOR.share, 0, 1)
-    contributor_threshold: float = _settled(_CONTRIBUTOR.engagement_threshold, 0, 1)
-    contributor_timeout: int = _settled(_CONTRIBUTOR.timeout_threshold, 1)
-    contributor_scrolling: float = _inclination(_CONTRIBUTOR, "scrolling")
-    contributor_liking: float = _inclination(_CONTRIBUTOR, "liking")
-    contributor_composing: float = _inclination(_CONTRIBUTOR, "composing")
-    superuser_share: float = _settled(_SUPERUSER.share, 0, 1)
-    superuser_threshold: float = _settled(_SUPERUSER.engagement_threshold, 0, 1)
-    superuser_timeout: int = _settled(_SUPERUSER.timeout_threshold, 1)
-    superuser_scrolling: float = _inclination(_SUPERUSER, "scrolling")
-    superuser_liking: float = _inclination(_SUPERUSER, "liking")
-    superuser_composing: float = _inclination(_SUPERUSER, "composing")
+    follow_network: str = "given"
+    mean_follows: float = param(10.0, least=0)
+    reciprocity: float = param(0.36, least=0, most=1)
+    follower_exponent: float = param(2.3, least=2.001)
+    rewired: float = param(0.1, least=0, most=1)
+    within_block: float = param(0.8, least=0, most=1)
+    blocks: int = param(0, least=0)
+    block_by: str = ""
     shows_scores: bool = True
     shows_activity: bool = False
-    logs_follows: bool = _settled(True)
+    up_treated: float = param(0.0, least=0, most=1)
+    down_treated: float = param(0.0, least=0, most=1)
+    logs_follows: bool = True
+
+    def __init__(self, **parameters: Any) -> None:
+        """Set the parameters: those that are passed, those of the preset, and the defaults."""
+        cls = type(self)
+        name = parameters.get("preset", cls.fields["preset"].default)
+        if name not in PRESETS:
+            raise FieldValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
+
+        # a class's own defaults take precedence
+        values = {
+            name: value
+            for name, value in PRESETS[name].values.items()
+            if cls.fields[name] is Parameters.fields[name]
+        }
+        super().__init__(**{**values, **parameters})
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse values that no feed can use."""
+        for name, names in (("feed", FEEDS), ("follow_network", NETWORKS)):
+            value = getattr(self, name)
+            if value not in names and ":" not in value:
+                raise FieldValueError(
+                    f"{name} must be one of {', '.join(names)}, package.module:function or "
+                    f"file.py:function, got {value!r}"
+                )
+        curve = self.diurnal_curve
+        if len(curve) != HOURS or not all(0 <= share <= 1 for share in curve):
+            raise FieldValueError(
+                f"diurnal_curve must be {HOURS} numbers from 0 to 1, got {list(curve)!r}"
+            )
+        for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
+            values = getattr(self, one), getattr(self, other)
+            if sum(values) > 1:
+                raise FieldValueError(
+                    f"{one} and {other} must be 1 or less together, got {values[0]} and {values[1]}"
+                )
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that differ from their defaults."""
         return {
-            name: plain_value(getattr(self, name))
-            for name, field in Parameters.fields.items()
-            if getattr(self, name) != field.declared.default
+            name: getattr(self, name)
+            for name, each in Parameters.fields.items()
+            if getattr(self, name) != each.default
         }
 
-    def _prism_check(self) -> None:
-        """Refuse values that no feed can use."""
-        own, hints = type(self).fields, hints_of(Parameters)
-        for name, usual in Parameters.fields.items():
-            if own[name] is not usual:
-                check_value(usual, hints[name], getattr(self, name))
 
-        for name, known in (("feed", FEEDS), ("follow_network", NETWORKS)):
-            given = getattr(self, name)
-            if given not in known and ":" not in given:
-                raise FieldValueError(
-                    f"{name} must be one of {', '.join(known)}, package.module:function or "
-                    f"file.py:function, got {given!r}"
-                )
-
-        _check_curve(self)
-        _check_shares(self)
-
-
-def refuse_hidden(cls: type[Parameters]) -> None:
-    """Refuse a class whose attributes hide parameters of the feed.
-
-    Raises:
-        DefinitionError: If one does.
-    """
-    for name, slot in ((name, vars(Parameters)[name]) for name in Parameters.fields):
-        if getattr(cls, name) is not slot or cls.fields[name].declared.is_state:
-            raise DefinitionError(
-                f"{cls.__name__}.{name} would hide a parameter of the feed: give it another name, "
-                f"or declare a default with its type,  {name}: "
-                f"{Parameters.fields[name].annotation} = ..."
-            )
-
-
-def _check_curve(now: Parameters) -> None:
-    curve = now.diurnal_curve
-    if len(curve) != HOURS or not all(0 <= share <= 1 for share in curve):
-        raise FieldValueError(
-            f"diurnal_curve must be {HOURS} numbers from 0 to 1, got {list(curve)!r}"
-        )
-
-
-def _check_shares(now: Parameters) -> None:
-    shares = {f"{name}_share": kind.share for name, kind in archetypes_of(now).items()}
-    if not any(shares.values()):
-        raise FieldValueError(f"one of {', '.join(shares)} must be above 0")
-    for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
-        given = getattr(now, one), getattr(now, other)
-        if sum(given) > 1:
-            raise FieldValueError(
-                f"{one} and {other} must be 1 or less together, got {given[0]} and {given[1]}"
-            )
-
-
-def archetypes_of(now: Parameters) -> Mapping[str, Archetype]:
-    """Return the archetypes with the numbers that the parameters set."""
-    return {
-        name: Archetype(
-            name,
-            getattr(now, f"{name}_threshold"),
-            getattr(now, f"{name}_timeout"),
-            getattr(now, f"{name}_share"),
-            {state: getattr(now, f"{name}_{named}") for named, state in _INCLINED.items()},
-        )
-        for name in ARCHETYPES
-    }
-
-
-SECONDS_PER_HOUR = 3600
-
-SETTLED: tuple[str, ...] = tuple(
-    name for name, each in Parameters.fields.items() if isinstance(each.declared, _Settled)
+SETTLED = (
+    *("ticks_per_hour", "hours", "diurnal_curve", "activity", "activity_sigma"),
+    *("activity_exponent", "top_agents", "next_agents", "top_share", "next_share", "silent_share"),
+    *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
+    *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
+    *("rewired", "within_block", "blocks", "block_by", "logs_follows"),
 )
 """Parameters that determine population and chart, so no treatment can change them."""
+
+settled_values = attrgetter(*SETTLED)
+"""Returns their values."""

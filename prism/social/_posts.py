@@ -1,24 +1,41 @@
-"""Posts, drafts of them, and events that wait for the words of a post."""
+"""Posts, and the network that delivers them to readers and counts their votes."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from prism.agents.relevance import Terms, terms_of
-from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
-from prism.statechart import Written
-from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, report
-from prism.worlds._asking import RelayLogger
+from prism.errors import FieldValueError
+
+if TYPE_CHECKING:
+    from prism.social._readers import Reader
 
 PostKind = Literal["post", "reply", "reshare"]
+Action = Literal["follow", "unfollow", "mute", "unmute"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What an agent is about to publish.
+
+    Args:
+        text: Its text.
+        topics: Its topics.
+        template: The text without a model, if a model wrote it. A post is weighed by its template,
+            so the words of a model change no transition.
+        source: The source of the text, as in `prism.statechart.Written`.
+    """
+
+    text: str
+    topics: tuple[str, ...]
+    template: str | None = None
+    source: str | None = None
+
+
+@dataclass(slots=True, eq=False)
 class Post:
     """Something an agent published.
 
@@ -29,15 +46,17 @@ class Post:
         topics: Its topics.
         kind: ``post``, ``reply`` or ``reshare``.
         parent: The post that it replies to or reshares; None for a new post.
-        number: Place in the order of publication, from 0.
-        template: The composer's draft, if a model writes the text. A post is weighed by its draft,
-            so the words change no transition.
-        source: The source of that text, as in `prism.statechart.Written`; None until it arrives.
+        number: Its number in the order of publication, from 0.
+        published: When it was published, in seconds since the epoch.
+        template: As for `Draft`.
 
     Attributes:
         root: The post at the beginning of the cascade; a new post is its own root.
         depth: Steps from the root.
         terms: Topics and words, for rating relevance.
+        likes: Number of likes.
+        dislikes: Number of dislikes.
+        likers: The agents that like it, in the order of their likes.
     """
 
     post_id: str
@@ -47,149 +66,155 @@ class Post:
     kind: PostKind = "post"
     parent: Post | None = field(default=None, repr=False)
     number: int = 0
-    template: str | None = None
-    source: str | None = None
+    published: float = 0.0
+    template: str | None = field(default=None, repr=False)
     root: Post = field(init=False, repr=False)
     depth: int = field(init=False)
     terms: Terms = field(init=False, repr=False)
+    likes: int = field(default=0, init=False)
+    dislikes: int = field(default=0, init=False)
+    likers: list[Reader] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Compute the post's position in its cascade."""
         parent = self.parent
-        object.__setattr__(self, "root", self if parent is None else parent.root)
-        object.__setattr__(self, "depth", 0 if parent is None else parent.depth + 1)
-        object.__setattr__(self, "terms", _terms_of(self))
+        self.root = self if parent is None else parent.root
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.terms = terms_of(self.topics, self.text if self.template is None else self.template)
 
-    def word(self, text: str, source: str) -> None:
-        """Give a post the text that was written for it."""
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "source", source)
+    @property
+    def score(self) -> int:
+        """Likes minus dislikes."""
+        return self.likes - self.dislikes
 
-
-def _terms_of(post: Post) -> Terms:
-    return terms_of(post.topics, post.text if post.template is None else post.template)
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A text that a composing agent is about to publish.
-
-    Args:
-        kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a new ``post``.
-        text: Its text.
-        topics: Its topics.
-        template: As for `Post`.
-        source: As for `Post`.
-    """
-
-    kind: PostKind
-    text: str
-    topics: tuple[str, ...]
-    template: str | None = None
-    source: str | None = None
+    @property
+    def votes(self) -> dict[str, int]:
+        """Likes, dislikes and score, by these names."""
+        return {"likes": self.likes, "dislikes": self.dislikes, "score": self.score}
 
 
-class Words:
-    """The words of a draft, which a model has not written yet.
+class Network:
+    """All posts of a run, and where they go.
+
+    A new post goes into the pools of its author's followers and into the list of each of its
+    topics, so that a new feed needs only the newest few posts of each.
 
     Args:
-        draft: The composer's draft.
+        readers: The agents at their feeds.
+        candidates: Number of posts by followed authors from which an agent's feed may choose.
 
     Attributes:
-        written: The text; None until it arrives.
-        post: The post, if it has been published.
-        text: The text of its event.
-        source: The source of the text, in its event.
+        posts: All posts, oldest first.
+        opening: Number of posts from before the first round.
+        by_id: The posts by their ids.
+        by_author: What each agent has published, oldest first.
+        by_topic: What has been published on each topic, oldest first.
+        voted: Numbers of the posts whose votes changed since they were ranked.
     """
 
-    __slots__ = ("_draft", "post", "source", "text", "written")
+    def __init__(self, readers: Iterable[Reader], candidates: int) -> None:
+        self.posts: list[Post] = []
+        self.opening = 0
+        self.by_id: dict[str, Post] = {}
+        self.by_author: dict[str, list[Post]] = defaultdict(list)
+        self.by_topic: dict[str, list[Post]] = defaultdict(list)
+        self.voted: dict[int, None] = {}
+        self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
+        # readers without news, by each of their topics
+        self._waiting: dict[str, dict[Reader, None]] = defaultdict(dict)
+        for reader in readers:
+            reader.pool = deque(maxlen=candidates)
+            topics = sorted(reader.terms.topics)
+            reader.sources = (reader.pool, *(self.by_topic[topic] for topic in topics))
+            for author_id in reader.follows:
+                self._followers[author_id][reader] = None
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self.written: Written | None = None
-        self.post: Post | None = None
-        self.text: Later = Later()
-        self.source: Later = Later()
+    def publish(
+        self,
+        author_id: str,
+        kind: PostKind,
+        draft: Draft,
+        parent: Post | None,
+        published: float,
+        post_id: str | None = None,
+    ) -> Post:
+        """Publish a draft.
 
-    def arrive(self, written: Written) -> None:
-        """Store the words, and put them into the post if it has been published."""
-        self.written = written
-        if self.post is not None:
-            self.post.word(str(written.value), written.source)
+        Raises:
+            FieldValueError: If another post has its id.
+        """
+        number = len(self.posts)
+        name = post_id or f"post_{number:06}"
+        if name in self.by_id:
+            raise FieldValueError(f"post ids must be unique, used more than once: {name}")
 
-        # the source first, since the text releases the event
-        self.source.know(written.source)
-        self.text.know(written.value)
+        post = Post(
+            name,
+            author_id,
+            draft.text,
+            draft.topics,
+            kind,
+            parent,
+            number,
+            published,
+            draft.template,
+        )
+        self.posts.append(post)
+        self.by_id[name] = post
+        self.by_author[author_id].append(post)
+        for topic in post.terms.topics:
+            self.by_topic[topic].append(post)
+            for reader in self._waiting.pop(topic, ()):
+                reader.has_news = True
 
-    def told_of(self, post: Post) -> dict[str, Any]:
-        """Store the published post, and return the data about its words for its event."""
-        self.post = post
-        return {"text": self.text, "source": self.source, "template": post.template}
+        for reader in self._followers.get(author_id, ()):
+            reader.pool.append(post)
+            reader.has_news = True
 
-    def draft(self) -> Draft:
-        """Return the draft with these words, if they have arrived."""
-        drafted = replace(self._draft, template=self._draft.text)
-        if self.written is None:
-            return drafted
+        return post
 
-        return replace(drafted, text=str(self.written.value), source=self.written.source)
+    def await_news(self, reader: Reader) -> None:
+        """Have the next post for a reader tell it, so that it need not look at every source."""
+        reader.has_news = False
+        for topic in reader.terms.topics:
+            self._waiting[topic][reader] = None
 
+    def vote(self, post: Post, likes: int, dislikes: int, reader: Reader | None = None) -> None:
+        """Give a post likes and dislikes, a like by a reader or others by nobody."""
+        post.likes += likes
+        post.dislikes += dislikes
+        self.voted[post.number] = None
+        if reader is not None:
+            reader.liked.append(post)
+            post.likers.append(reader)
 
-class Later:
-    """A value of an event that becomes known later.
+    def change(self, reader: Reader, action: Action, author_id: str) -> None:
+        """Make a reader follow, unfollow, mute or unmute an author.
 
-    Attributes:
-        is_known: Whether it is.
-        value: The value.
-        told: Called when the value becomes known.
-    """
-
-    __slots__ = ("is_known", "told", "value")
-
-    def __init__(self) -> None:
-        self.is_known: bool = False
-        self.value: Any = None
-        self.told: Callable[[], object] | None = None
-
-    def know(self, value: Any) -> None:
-        """Set the value."""
-        self.is_known, self.value = True, value
-        if self.told is not None:
-            self.told()
-
-
-class HoldingLogger(RelayLogger):
-    """Passes events on in order; an event that waits for a value delays those after it.
-
-    Args:
-        given: The logger that finally receives them.
-        clock: The run's clock.
-    """
-
-    def __init__(self, given: EventLogger | None, clock: SimulatedClock) -> None:
-        self._given = given
-        self._clock = clock
-        self._held: deque[tuple[Moment, Level, str, dict[str, Any]]] = deque()
-
-    def _say(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        if not self._held and not _waits_for(keys):
-            report(self._given, level, event, **_known(keys))
-            return
-
-        for later in _waits_for(keys):
-            later.told = self._go_on
-        self._held.append((self._clock.moment, level, event, keys))
-
-    def _go_on(self) -> None:
-        while self._held and not _waits_for(self._held[0][-1]):
-            moment, level, event, keys = self._held.popleft()
-            with self._clock.at(moment):
-                report(self._given, level, event, **_known(keys))
+        Its feed shows what a followed author publishes from then on, and hides muted authors.
+        """
+        reader.found_nothing = False
+        match action:
+            case "follow":
+                reader.follows[author_id] = self._followers[author_id][reader] = None
+            case "unfollow":
+                reader.follows.pop(author_id, None)
+                self._followers[author_id].pop(reader, None)
+            case "mute":
+                reader.muted[author_id] = None
+                reader.unread = [post for post in reader.unread if post.author_id != author_id]
+            case "unmute":
+                reader.muted.pop(author_id, None)
 
 
-def _waits_for(keys: dict[str, Any]) -> list[Later]:
-    return [each for each in keys.values() if isinstance(each, Later) and not each.is_known]
+def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[Post]:
+    """Return the newest posts of some sources, from a number on, newest first."""
+    fresh: dict[int, Post] = {}
+    for posts in sources:
+        for place in range(len(posts) - 1, max(len(posts) - 1 - length, -1), -1):
+            post = posts[place]
+            if post.number < since:
+                break
+            fresh[post.number] = post
 
-
-def _known(keys: dict[str, Any]) -> dict[str, Any]:
-    return {name: each.value if isinstance(each, Later) else each for name, each in keys.items()}
+    return [fresh[number] for number in sorted(fresh, reverse=True)]

@@ -1,195 +1,203 @@
-"""A reader: the world's agent that represents a social agent at its feed."""
+"""Readers: the agents of a feed, made of the fields of social agents, and their charts."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from prism.agents import SocialAgent
-from prism.agents.social_agent import plain_attributes
-from prism.social._posts import Draft, Post, Words
-from prism.statechart import Written
-from prism.worlds import state
-from prism.worlds._fields import slot_of
-from prism.worlds._guest import OBJECT, Proxy
+from prism.agents import Archetype, SocialAgent
+from prism.agents.relevance import Terms, relevance, terms_of
+from prism.social._posts import Draft, Post, PostKind
+from prism.statechart import AgentState, Statechart, social_feed_chart, social_media_chart
+from prism.statechart.social import DECIDES
+from prism.worlds import Agent, state
+
+if TYPE_CHECKING:
+    from prism.social._feed import Feed
+
+KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
+    AgentState.ENGAGING_REPLY: "reply",
+    AgentState.ENGAGING_RESHARE: "reshare",
+}
+"""The kinds of posts that an agent publishes about another one, by its state."""
+
+_MEANINGS_OF_ACTS = {AgentState.COMPOSING: "Write a post of your own"}
 
 
-class Reader(Proxy[SocialAgent]):
-    """An agent at its feed: its unread posts, the post it is reading, and its draft.
+def _is_engaged(reader: Any, _post: object) -> bool:
+    return bool(reader.is_engaged)
+
+
+def _may(kind: PostKind) -> Any:
+    """Return a guard: a model decides for the agent, which may write this about the post."""
+    return lambda reader, _post: reader.is_engaged and kind in reader.acts
+
+
+@lru_cache(maxsize=64)
+def chart_of(resting: int, *, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
+    """Return the chart of a feed's agents.
+
+    Args:
+        resting: Longest time in RESTING, in ticks.
+        has_ideas: Whether agents write on their own initiative.
+        acts: Whether agents choose among all acts if a model decides.
+    """
+    if has_ideas:
+        chart = social_feed_chart(should_engage=_is_engaged, resting_ticks=resting, acts=acts)
+    else:
+        chart = social_media_chart(should_engage=_is_engaged, acts=acts)
+        chart = chart.extended(timeouts={AgentState.RESTING: resting})
+    if not acts:
+        return chart
+
+    evaluating = AgentState.EVALUATING
+    return chart.extended(
+        guards={(DECIDES, evaluating, act): _may(kind) for act, kind in KINDS_OF_ACTS.items()}
+    )
+
+
+class Reader(Agent):
+    """An agent at its feed, made of the fields of a `SocialAgent`.
+
+    Args:
+        interests: Topics that interest it.
+        personality: Description in words.
+        archetype: Kind of user.
+        engagement_threshold: Relevance from which it engages, 0.0 to 1.0.
+        following: Ids of the agents that it follows at the beginning.
 
     Attributes:
-        agent: The social agent.
-        topics: Its interests, as topics are indexed.
         follows: Ids of the authors that it follows.
         muted: Ids of the authors whose posts it does not see.
-        pool: The newest posts by authors that it follows, oldest first.
-        sources: The sources of its feed by interests: the pool, and the posts on each topic.
-        has_news: Whether one of them may have a post that its feed has not taken in yet.
         unread: Its feed, in the order in which it is shown.
         post: The post that it is looking at.
-        passed: A post that it has decided to scroll past, and may still dislike.
+        pending_action: The kind of post that it is about to publish.
         draft: What it is about to publish.
-        words: The words of the draft, if a model writes them.
-        seen_until: Number of the first post that its feed has not taken in yet.
-        looked_at: Numbers of the posts that it has looked at since `seen` was last read.
-        seen_before: Numbers of those before.
-        found_nothing: Whether its last feed was empty, with the current parameters.
         liked: The posts that it has liked, in order.
-        reshared: Numbers of the roots from whose cascades it has reshared a post.
-        replied: How often it has replied in a cascade, by the number of its root.
         activity: How much it writes, as a multiple of the population's mean.
-        ideas: Idle steps before each of its ideas in this round; None if it has none.
-        before_idea: Idle steps until the next one.
-        has_chosen: Whether it chose among all acts, because a model decides for it.
-        reason: The reason given by the model.
+        reason: The reason that a model gave for its last choice.
     """
 
-    topics: Sequence[str] = ()
-    follows: dict[str, None] = state(dict)
+    chart = chart_of(2, has_ideas=True, acts=False)
+
+    interests: Sequence[str] = ()
+    personality: str = ""
+    archetype: Archetype | None = None
+    engagement_threshold: float = 0.5
+    following: tuple[str, ...] = ()
+
     muted: dict[str, None] = state(dict)
-    pool: deque[Post] = state(deque)
-    sources: tuple[Sequence[Post], ...] = ()
-    has_news: bool = state(True)
     unread: list[Post] = state(list)
     post: Post | None = state(None)
-    passed: Post | None = state(None)
+    pending_action: PostKind | None = state(None)
     draft: Draft | None = state(None)
-    words: Words | None = state(None)
-    seen_until: int = state(0)
-    looked_at: list[int] = state(list)
-    seen_before: set[int] = state(set)
-    found_nothing: bool = state(False)
     liked: list[Post] = state(list)
+    activity: float = state(1.0)
+    reason: str | None = state(None)
+    # where its posts come from, and what its feed has taken in of them
+    pool: deque[Post] = state(deque)
+    sources: tuple[Sequence[Post], ...] = state(())
+    has_news: bool = state(True)
+    found_nothing: bool = state(False)
+    next_number: int = state(0)
+    looked_at: list[int] = state(list)
+    # what it has written in which cascade, by the number of its root
     reshared: set[int] = state(set)
     replied: dict[int, int] = state(dict)
-    activity: float = state(1.0)
-    ideas: Iterator[int] | None = state(None)
-    before_idea: int = state(0)
+    # its choice about the post that it weighs
+    is_engaged: bool = state(False)
+    acts: frozenset[PostKind] = state(frozenset)
     has_chosen: bool = state(False)
-    reason: str | None = state(None)
-    restored: list[Any] | None = state(None)
+    rated: tuple[Any, float] = state((None, 0.0))
+    # when it begins to write on its own initiative
+    idea_rate: float = state(0.0)
+    before_idea: int = state(0)
 
     if TYPE_CHECKING:
+        world: ClassVar[Feed]  # type: ignore[assignment]
+        terms: ClassVar[Terms]
+        follows: ClassVar[dict[str, None]]
 
-        @property
-        def agent(self) -> SocialAgent:
-            """The social agent."""
-
-    else:
-        # the same slot under another name, which Python reads faster than a property
-        agent = slot_of(Proxy, OBJECT)
-
-    _subject = agent
-
-    def choose(self, said: str | None, *, by_model: bool = False) -> None:
-        """Store the consequences of an agent's decision for its next act.
-
-        Args:
-            said: The reason given for it.
-            by_model: Whether the agent chose among all acts, because a model decides for it.
-        """
-        self.has_chosen, self.reason = by_model, said
-
-    def note_written(self, post: Post) -> None:
-        """Record what the agent has published in which cascade."""
-        root = post.root.number
-        if post.kind == "reshare":
-            self.reshared.add(root)
-        elif post.kind == "reply":
-            self.replied[root] = self.replied.get(root, 0) + 1
-
-    def look_at_next(self) -> Post:
-        """Take the first post from the feed, and return it."""
-        self.post = post = self.unread.pop(0)
-        self.looked_at.append(post.number)
-        return post
+    def relevance(self, post: Any) -> float:
+        """Return the relevance of a post, from 0.0 to 1.0."""
+        if self.rated[0] is not post:
+            self.rated = post, relevance(self.terms, post)
+        return self.rated[1]
 
     @property
     def seen(self) -> set[int]:
         """Numbers of the posts that it has looked at."""
-        # only some rankings read them, and a set per agent takes more memory than a cache holds
-        self.seen_before.update(self.looked_at)
-        self.looked_at.clear()
-
-        return self.seen_before
-
-    # Checkpoints: posts, likes, histories and follows are in the log
+        return {*self.looked_at}
 
     @property
-    def _kept(self) -> list[Any]:
-        agent, host = self.agent, cast(Any, self._host)
-        is_told = host.logged is None or self.agent_id in host.logged
-        return [
-            agent.ticks_in_state,
-            agent.pending_action,
-            self.seen_until,
-            [post.number for post in self.unread],
-            _number(self.post),
-            _number(self.passed),
-            [self.has_chosen, self.reason],
-            _drafted(self.draft, self.words),
-            # pairs, which a checkpoint writes faster than a dict
-            [list(pair) for pair in attributes_of(agent).items()],
-            # for other agents, it is in the log
-            *([] if is_told else [sorted(self.seen)]),
-        ]
+    def meanings(self) -> Mapping[Any, str]:
+        """Meanings of the options, for a model."""
+        return _MEANINGS_OF_ACTS if self.acts else self.world.meanings
 
-    @_kept.setter
-    def _kept(self, data: list[Any]) -> None:
-        # the posts exist once the log has been read
-        self.restored = data
+    def persona(self) -> str:
+        """Describe the agent for a model."""
+        lines = [f"You are {self.name}, a social media user."]
+        if self.interests:
+            lines.append(f"Your interests: {', '.join(self.interests)}")
+        if self.personality:
+            lines.append(f"Your personality: {self.personality}")
+        return "\n".join(lines)
 
-    def take_up(self, posts: Sequence[Post]) -> None:
-        """Continue where the agent was, now that all posts exist."""
-        if self.restored is None:
-            return
+    def memories(self, most: int) -> Sequence[str]:
+        """Return the last posts that it looked at, and what it did about them, oldest first."""
+        from prism.social._weighing import recollect
 
-        agent = self.agent
-        ticks, pending, self.seen_until, unread, post, passed, *rest = self.restored
-        chosen, drafted, own, *seen = rest
-        self.seen.update(*seen)
-        agent.ticks_in_state, agent.pending_action = ticks, pending
-        self.unread = [posts[number] for number in unread]
-        self.post = None if post is None else posts[post]
-        self.passed = None if passed is None else posts[passed]
-        self.has_chosen, self.reason = chosen
-        if drafted is not None:
-            self.draft, self.words = _restored(*drafted)
-        # an agent of another engine may lack it
-        if hasattr(agent, "attributes"):
-            agent.attributes = dict(own)
-        self.restored = None
+        return recollect(self, most)
+
+    def described(self) -> dict[str, Any]:
+        """Return what the log says about the agent when it joins."""
+        return {
+            "archetype": None if self.archetype is None else self.archetype.name,
+            "interests": [*self.interests],
+            "following": len(self.follows),
+            **({"follows": [*self.follows]} if self.world.logs_follows else {}),
+            "timeout_threshold": type(self).timeout_threshold,
+            **({"attributes": dict(self.attributes)} if self.attributes else {}),
+        }
 
 
-def attributes_of(agent: SocialAgent) -> dict[str, Any]:
-    """Return an agent's attributes, which the user's code may have changed."""
-    # an agent of another engine may lack it
-    own = getattr(agent, "attributes", None)
-    return plain_attributes(own) if own else {}
+@lru_cache(maxsize=256)
+def _kind_of(chart: Statechart[AgentState], timeout: int) -> type[Reader]:
+    body = {"chart": chart, "timeout_threshold": timeout, "__module__": __name__}
+    return type("Reader", (Reader,), body)
 
 
-def _number(post: Post | None) -> int | None:
-    return None if post is None else post.number
+def reader_of(
+    agent: SocialAgent,
+    chart: Statechart[AgentState],
+    interests: Sequence[str],
+    following: Sequence[str],
+) -> Reader:
+    """Return the reader for a social agent.
 
-
-def _drafted(draft: Draft | None, words: Words | None) -> list[Any] | None:
-    if draft is None:
-        return None
-
-    # at the end of a round, every requested text has arrived
-    written = None if words is None or words.written is None else words.written
-    told = None if written is None else [written.text, written.source, written.value]
-
-    return [draft.kind, draft.text, list(draft.topics), told]
-
-
-def _restored(kind: Any, text: str, topics: list[str], told: Any) -> tuple[Draft, Words | None]:
-    draft = Draft(kind, text, tuple(topics))
-    if told is None:
-        return draft, None
-
-    words = Words(draft)
-    words.arrive(Written(*told))
-
-    return draft, words
+    Args:
+        agent: The social agent, which does not change.
+        chart: The chart of the feed's agents.
+        interests: Its interests in this feed.
+        following: Ids of the agents that it follows in this feed.
+    """
+    reader = _kind_of(chart, agent.timeout_threshold)(
+        agent_id=agent.agent_id,
+        name=agent.name,
+        interests=tuple(interests),
+        personality=agent.personality,
+        archetype=agent.archetype,
+        engagement_threshold=agent.engagement_threshold,
+        following=tuple(following),
+    )
+    own = vars(reader)
+    own.update(
+        terms=terms_of(interests),
+        follows=dict.fromkeys(following),
+        attributes=dict(agent.attributes),
+    )
+    if agent.state is not AgentState.IDLE:
+        reader.begin_in(agent.state)
+    return reader

@@ -12,8 +12,10 @@ from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
 from prism.reasoner._questions import DEFAULT_PULL
+from prism.reasoner._recollection import transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart._engine.writing import make_record
+from prism.statechart._identity import SCALARS, identify
 from prism.statechart.transitions import Edge
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
@@ -113,7 +115,10 @@ class Agent(Declares):
         neighbours: ClassVar[AgentSet[Self]]
         inbox: ClassVar[deque[Message]]
         state_history: ClassVar[list[Any]]
-        notes: ClassVar[deque[Any]]
+        _key: ClassVar[int]
+        _place: ClassVar[int]
+        _since: ClassVar[Any]
+        _due: ClassVar[Any]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -139,13 +144,13 @@ class Agent(Declares):
         state = self._begin_state
         vars(self).update(
             world=world,
-            place=number,
+            _place=number,
             state=self.chart.initial if state is None else state,
-            since=0,
-            due=0,
+            _since=0,
+            _due=0,
             inbox=deque(),
             state_history=[],
-            key=keys[0],
+            _key=keys[0],
             _steps=AgentStream(keys[1]),
             _decides=AgentStream(keys[2]),
         )
@@ -189,7 +194,7 @@ class Agent(Declares):
     @property
     def ticks_in_state(self) -> int:
         """Ticks since its last transition."""
-        return int(self.world.turns.now - self.since)
+        return int(self.world.turns.now - self._since)
 
     @ticks_in_state.setter
     def ticks_in_state(self, ticks: int) -> None:
@@ -199,6 +204,31 @@ class Agent(Declares):
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
         return self.world.meanings
+
+    def described(self) -> Mapping[str, Any]:
+        """Return what the log says about the agent when it joins, besides its name and state."""
+        values = vars(self)
+        own = {name: values[name] for name in type(self).fields if name not in Agent.fields}
+        own = {name: value for name, value in own.items() if name != "object"} | {**self.attributes}
+        if not all(type(value) in SCALARS for value in own.values()):
+            own = identify(own) or {}
+        return {"attributes": own} if own else {}
+
+    def memories(self, most: int) -> Sequence[str]:
+        """Return at most so many of the last things that happened to the agent, oldest first.
+
+        By default, these are its transitions and notes; a model is told of them if the run has a
+        memory.
+        """
+        things: list[tuple[float, int, int, str]] = []
+        place, last = 0, None
+        for record in self.state_history:
+            time = time_of(record)
+            place, last = (place + 1 if time == last else 1), time
+            things.append((time, place, 0, transition_in_words(record)))
+        for number, (time, before, text) in enumerate(vars(self).get("_notes", ())):
+            things.append((time, before, number + 1, text))
+        return [text for *_, text in sorted(things)][-most:]
 
     def persona(self) -> str:
         """Describe the agent for a model. Override it to say more."""
@@ -419,7 +449,11 @@ class Asked(Waits):
     It has the form of a question, for a policy.
     """
 
-    __slots__ = ("context", "options", "prompt", "since", "state", "trigger", "weights")
+    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+
+    options: tuple[Any, ...]
+    state: Any
+    since: Any
 
     pulls: ClassVar[None] = None
     relevance_pull: ClassVar[float] = DEFAULT_PULL
@@ -434,6 +468,7 @@ class Asked(Waits):
     ) -> None:
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
+        self.reason: str | None = None
         agent.world.turns.unawaited = self
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -441,6 +476,11 @@ class Asked(Waits):
         self.agent.world.turns.unawaited = None
         settled = self.agent.world.turns.settle(self)
         return (yield self) if settled is self else settled
+
+
+def time_of(record: Any) -> float:
+    """Return when a transition was made, in seconds since the epoch."""
+    return float(record.timestamp.timestamp())
 
 
 class Writing(Waits):

@@ -82,7 +82,7 @@ class AloneLoop:
         clock: SimulatedClock,
     ) -> None:
         self.agent, self.writer, self.rounds = agent, writer, rounds
-        self.clock, self.finished, self.has_run = clock, [], False
+        self.clock, self.has_run = clock, False
         self.agents: Sequence[Any] = (agent,)
         self.finished: list[Any] = []
         self._seed, self._logger = seed, logger

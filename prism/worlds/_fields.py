@@ -141,7 +141,7 @@ def uniform(low: float, high: float) -> float:
     if not low <= high:
         raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
 
-    return _drawn("between", low, high, drawn=f"uniform from {low} to {high}")
+    return cast(float, _drawn("between", low, high, drawn=f"uniform from {low} to {high}"))
 
 
 def whole(least: int, most: int) -> int:
@@ -166,27 +166,27 @@ def one_of(*options: ValueT) -> ValueT:
 
 def normal(mean: float = 0.0, sd: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a normal distribution."""
-    return _drawn("normal", mean, sd)
+    return cast(float, _drawn("normal", mean, sd))
 
 
 def lognormal(mean: float = 0.0, sd: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a lognormal distribution."""
-    return _drawn("lognormal", mean, sd)
+    return cast(float, _drawn("lognormal", mean, sd))
 
 
 def exponential(mean: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from an exponential distribution."""
-    return _drawn("exponential", mean)
+    return cast(float, _drawn("exponential", mean))
 
 
 def gamma(shape: float, scale: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a gamma distribution."""
-    return _drawn("gamma", shape, scale)
+    return cast(float, _drawn("gamma", shape, scale))
 
 
 def beta(alpha: float, beta: float) -> float:
     """Declare a number from 0 to 1 that is drawn once for each agent from a beta distribution."""
-    return _drawn("beta", alpha, beta)
+    return cast(float, _drawn("beta", alpha, beta))
 
 
 def poisson(mean: float) -> int:
@@ -236,6 +236,16 @@ class Declares:
             own[name] = value if isinstance(value, Field) else Field(value)
             if isinstance(value, Field):
                 delattr(cls, name)
+        for name, value in [*vars(cls).items()]:
+            # a new default, whose type is that of the base
+            if name in cls.fields and name not in own and not callable(value):
+                own[name] = replace(cls.fields[name], default=value, make=None, draw=None)
+        for name in own:
+            if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
+                raise DefinitionError(
+                    f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
+                    "give it another name, or set it without a type"
+                )
         cls.fields = {**cls.fields, **own}
 
     def _fill(
@@ -259,6 +269,12 @@ class Declares:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
                 values[name] = field.default
+
+
+def _above(cls: type) -> list[type]:
+    """Return prism's own bases of a class."""
+    own = [base for base in cls.__mro__[1:] if base.__module__.startswith("prism.worlds.")]
+    return [base for base in own if base is not Declares]
 
 
 def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
@@ -344,7 +360,9 @@ def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     has_bounds = field.least is not None or field.most is not None
-    bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)] if has_bounds else hint
+    bounded: Any = hint
+    if has_bounds:
+        bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)]
     try:
         adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
     except Exception:  # a type that pydantic cannot check

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
@@ -54,7 +54,8 @@ class Guest(Agent, Generic[ObjectT]):
                 f"got {object!r}"
             )
         chart = getattr(object, "chart", PRESENT_CHART)
-        made: Guest[ObjectT] = super().__new__(_kind_of(cls, type(object), chart))
+        kind: Any = cast(Any, _kind_of)(cls, type(object), chart)
+        made: Guest[ObjectT] = super().__new__(kind)
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -64,7 +65,7 @@ class Guest(Agent, Generic[ObjectT]):
         return getattr(self.object, name)
 
     @property
-    def state(self) -> Any:  # type: ignore[override]
+    def state(self) -> Any:
         """The object's state."""
         return Presence.PRESENT if self._is_plain else getattr(self.object, "state", None)
 

@@ -58,7 +58,6 @@ class Kind:
         open: The targets of decisions that no guard changes, by state and trigger.
         is_ticked: Whether its chart has timers, rates or eventless transitions of its own.
         has_regions: Whether its chart has regions.
-        attributes: The fields that its class declares.
         channels: Its events in continuous time.
     """
 
@@ -69,7 +68,6 @@ class Kind:
     open: Mapping[tuple[Any, str], tuple[Any, ...]]
     is_ticked: bool
     has_regions: bool
-    attributes: Sequence[str]
     channels: list[Channel] = field(default_factory=list)
 
 
@@ -96,7 +94,6 @@ def make_kind(
         _unguarded(definition),
         not is_guest and (chart._schedule is not None or has_regions),
         has_regions,
-        _attributes_of(cls),
     )
     if is_guest:
         kind.chart = GuestChart(chart)
@@ -104,11 +101,6 @@ def make_kind(
         kind.channels += _channels(kind, world)
 
     return kind
-
-
-def _attributes_of(cls: type[Agent]) -> list[str]:
-    """Return the fields that the log describes an agent by when it joins."""
-    return [name for name in cls.fields if name not in Agent.fields and name != "object"]
 
 
 def is_by_rate(cls: type[World[Any]]) -> bool:

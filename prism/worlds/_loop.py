@@ -199,7 +199,7 @@ class Loop:
                 if self.turns.stopped is not None:
                     break
 
-            results = WorldResults(len(self.agents), tuple(self.finished))
+            results = self.world.results(WorldResults(len(self.agents), tuple(self.finished)))
             costs = costs_told(self.reasoner, self.writer)
             self.turns.emit(RUN_ENDED, **results.totals(), **costs)
 
@@ -234,12 +234,13 @@ class Loop:
         world, turns = self.world, self.turns
         vars(world).update(seed=self._seed, turns=turns)
         if isinstance(agents, AgentTable):
-            agents = agents.agents_of(world)
-        elif isinstance(agents, int) and not isinstance(agents, bool):
-            agents = world.populate(agents)
+            agents = world.members_of(agents)
+        else:
+            is_number = isinstance(agents, int) and not isinstance(agents, bool)
+            agents = world.members(world.populate(agents) if is_number else agents)
         turns.populate(agents)
         if self._sampled is not None:
-            by_key = sorted(turns.everybody(), key=lambda each: (each.key, each.agent_id))
+            by_key = sorted(turns.everybody(), key=lambda each: (each._key, each.agent_id))
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()
@@ -315,6 +316,7 @@ class Loop:
             dict(answers.fallbacks),
             dict(answers.fallback_examples),
             turns.stopped,
+            world.round_counts(),
         )
         turns.emit(ROUND_ENDED, **summary.to_dict())
         return summary

@@ -14,8 +14,6 @@ from prism.runs._rounds import RoundFrames, frames_of
 Measured = float | int | None
 
 _COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-_ALWAYS = ("states", "measures", *_COUNTS, "timeouts")
-_ONLY_IF_ANY = ("texts", "fallbacks", "fallback_examples")
 
 _MOST_EXAMPLE = 300
 _EXCEPTION = re.compile(EXCEPTION_NAME)
@@ -55,6 +53,7 @@ class WorldRound:
         fallback_examples: One full reason of each of these.
         stopped: If the run was stopped in this round, the tick, the time in rounds since the
             beginning, and the reason. Otherwise None.
+        counts: The world's own counts by name; see `World.round_counts`.
     """
 
     number: int
@@ -69,6 +68,7 @@ class WorldRound:
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     fallback_examples: Mapping[str, str] = field(default_factory=dict)
     stopped: Mapping[str, Any] | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
@@ -76,22 +76,13 @@ class WorldRound:
             "round": self.number,
             "states": dict(self.states),
             **_counts_of(self),
+            **self.counts,
             "timeouts": dict(sorted(self.timeouts.items())),
             **({"texts": dict(self.texts)} if self.texts else {}),
             **_told_fallbacks(self.fallbacks, self.fallback_examples),
             "measures": dict(self.measures),
             **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
-
-    @classmethod
-    def from_event(cls, event: Mapping[str, Any]) -> WorldRound:
-        """Read what `to_dict` returned, in a line of a log."""
-        return cls(
-            event["round"],
-            **{name: event[name] for name in _ALWAYS},
-            **{name: event.get(name, {}) for name in _ONLY_IF_ANY},
-            stopped=event.get("stopped"),
-        )
 
 
 class Measuring:
@@ -156,6 +147,7 @@ class WorldResults(Measuring):
 
         return {
             **sums,
+            **_added(each.counts for each in self.rounds),
             "timeouts": timeouts,
             **({"texts": texts} if texts else {}),
             **_told_fallbacks(fallbacks, examples),

@@ -246,7 +246,7 @@ class Run(Generic[WorldT_co]):
         self._world: World[Any] | None = made or _made(self._class, self._parameters)
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
-        self._loop: Loop | None = None
+        self._loop: Any = None
         self._loop_logger: EventLogger | None = None
         self._logger, self._clock, self._wording = logger, clock, wording
         self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
@@ -324,7 +324,8 @@ class Run(Generic[WorldT_co]):
     @property
     def agents(self) -> Sequence[Any]:
         """The population, in the order in which it was given."""
-        return self.loop.agents
+        agents: Sequence[Any] = self.loop.agents
+        return agents
 
     @property
     def finished(self) -> Sequence[Any]:
@@ -334,7 +335,8 @@ class Run(Generic[WorldT_co]):
     @property
     def clock(self) -> SimulatedClock:
         """The run's clock."""
-        return self.loop.clock
+        clock: SimulatedClock = self.loop.clock
+        return clock
 
     def replace(self, **changes: Any) -> Self:
         """Return the same run with other arguments.
@@ -378,7 +380,7 @@ class Run(Generic[WorldT_co]):
         replayed = ReplayOptions(recorded, is_whole=True)
         return self.replace(model=None, reasoner=replayed, writer=replayed_writer(self.writer))
 
-    def prepare(self, logger: EventLogger | None) -> Loop:
+    def prepare(self, logger: EventLogger | None) -> Any:
         """Make everything that the run needs, before anything is written.
 
         Args:
@@ -514,14 +516,14 @@ class Run(Generic[WorldT_co]):
     # Making it
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> Any:
         """The loop that carries out the run, for inspection."""
         if self._loop is None:
             self.prepare(self._logger or LateLogger())
         assert self._loop is not None
         return self._loop
 
-    def _make(self, logger: EventLogger | None) -> Loop:
+    def _make(self, logger: EventLogger | None) -> Any:
         """Make the world, its agents, the reasoner and the writer."""
         if self._world is None:
             self._world = _made(self._class, self._parameters)

@@ -15,7 +15,7 @@ AgentT = TypeVar("AgentT")
 
 Cell = tuple[int, int]
 
-_BY_ID, _BY_PLACE = attrgetter("agent_id"), attrgetter("place")
+_BY_ID, _BY_PLACE = attrgetter("agent_id"), attrgetter("_place")
 _ROUNDING = 1e-9
 _DIGITS = 4
 

@@ -25,12 +25,12 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
-from prism.reasoner._recollection import stay_in_words, transition_in_words
+from prism.reasoner._recollection import stay_in_words
 from prism.runlog import SimulatedClock
 from prism.statechart import Configuration, Question, Written
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._identity import SCALARS, identify
+from prism.statechart._identity import identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -40,7 +40,16 @@ from prism.telemetry.events import (
     TREATMENT_ASSIGNED,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message, Receiving, Waits, Writing
+from prism.worlds._agent import (
+    HISTORY_DEPTH,
+    Agent,
+    Asked,
+    Message,
+    Receiving,
+    Waits,
+    Writing,
+    time_of,
+)
 from prism.worlds._agent_set import AgentSet, leaves_in
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
@@ -185,7 +194,7 @@ class Turns:
         self._look_at(agent)
         if self.by_rate:
             self.members.add(agent, agent.state)
-        vars(agent)["acts_from"] = self.now + 1
+        vars(agent)["_acts_from"] = self.now + 1
         for space in () if parent is None else [*parent._spaces]:
             space.bring(agent, parent)
         if self.world._network is not None:
@@ -269,7 +278,8 @@ class Turns:
         """
         if not any(chart.leaves_of(state) for chart in self.definitions):
             raise UnknownStateError(f"no agent's chart has the state {state!r}")
-        able = {cls for cls in self.kinds if cls.chart.definition.leaves_of(state)}
+        kinds = self.kinds.values()
+        able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
         if len(able) == len(self.kinds):
             return len(self._everybody)
         return sum(type(agent) in able for agent in self._everybody)
@@ -298,7 +308,7 @@ class Turns:
             self._look_at(agent)
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=lambda each: (each.key, each.agent_id))
+            by_key = sorted(self._everybody, key=lambda each: (each._key, each.agent_id))
             self.members = Members(by_key)
             kinds = dict.fromkeys(map(type, by_key))
             self.kinds = {cls: self.kinds[cls] for cls in kinds}
@@ -327,19 +337,13 @@ class Turns:
         self.acting = None
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
-        values = vars(agent)
-        own = {name: values[name] for name in self.kinds[type(agent)].attributes} | {
-            **agent.attributes
-        }
-        if not all(type(value) in SCALARS for value in own.values()):
-            own = identify(own) or {}
         self.emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
             chart=self.kinds[type(agent)].chart.name,
             display_name=agent.name,
             state=state_text(agent.state),
-            **({"attributes": own} if own else {}),
+            **agent.described(),
             **more,
         )
 
@@ -380,7 +384,7 @@ class Turns:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
-        agent.since = self.now - ticks
+        vars(agent)["_since"] = self.now - ticks
         self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -471,16 +475,16 @@ class Turns:
         """Store a note for a model, in order with the agent's transitions."""
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")
-        notes: deque[Any] = vars(agent).setdefault("notes", deque(maxlen=HISTORY_DEPTH))
+        notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()
-        same = takewhile(lambda record: _time_of(record) == time, reversed(agent.state_history))
+        same = takewhile(lambda record: time_of(record) == time, reversed(agent.state_history))
         notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
     def memory_in_words(self, agent: Agent) -> str:
         """Return what an agent remembers, for the prompt of a text."""
         memory = self.answers.memory
-        words = "" if memory is None else str(memory.tell(_things_of(agent)))
+        words = "" if memory is None else str(memory.tell(agent.memories(HISTORY_DEPTH)))
         return f"{words}\n\n" if words else ""
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
@@ -494,12 +498,16 @@ class Turns:
         for name in keys:
             if name in _RESERVED:
                 raise FieldValueError(f"world.{event}: every line has {name!r} already: rename it")
-        told = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
-        if self._buffer is not None:
-            # events of setup follow those that begin the run
-            self._buffer.append((f"world.{event}", identify(told) or {}))
-        elif active_logger(self.logger) is not None:
-            self.emit(f"world.{event}", **(identify(told) or {}))
+        named = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
+        if self._buffer is not None or active_logger(self.logger) is not None:
+            self.tell(f"world.{event}", **(identify(named) or {}))
+
+    def tell(self, event: str, **keys: Any) -> None:
+        """Log an event of the world; events of setup follow those that begin the run."""
+        if self._buffer is None:
+            self.emit(event, **keys)
+        else:
+            self._buffer.append((event, keys))
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log one of the run's events."""
@@ -521,8 +529,8 @@ class Turns:
         counts[entered] += 1
         self.transitions += 1
         now = self.now
-        dwell: int = now - agent.since
-        agent.state, agent.since = entered, now
+        dwell: int = now - agent._since
+        agent.state, agent._since = entered, now
         if self.by_rate:
             self.members.remove(agent, left)
             self.members.add(agent, entered)
@@ -530,7 +538,7 @@ class Turns:
             self._look_at(agent)
             and self._at != _EVERYBODY_IS_OVER
             and (place := self.place_of(agent)) > self._at
-            and vars(agent).get("acts_from", 0) <= now
+            and vars(agent).get("_acts_from", 0) <= now
         ):
             heappush(self._newcomers, (place, agent.agent_id, agent))
         return dwell
@@ -539,8 +547,8 @@ class Turns:
         """Note when an agent times out; return whether it has something to do in its state."""
         kind = self.kinds[type(agent)]
         if kind.limits:
-            agent.due = agent.since + kind.limits.get(agent.state, _NEVER)
-            self._due.setdefault(max(agent.due, self._now + 1), []).append(agent)
+            vars(agent)["_due"] = agent._since + kind.limits.get(agent.state, _NEVER)
+            self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
             self._active[agent] = None
@@ -552,15 +560,15 @@ class Turns:
 
     def place_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
-        return agent.place if self._is_listed else mixed(agent.key + self.now * GOLDEN)
+        return agent._place if self._is_listed else mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
         if self._is_listed:
-            places = [each.place for each in chosen]
+            places = [each._place for each in chosen]
         else:
-            places = all_mixed([each.key for each in chosen], self.now * GOLDEN)
+            places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
         return sorted(zip(places, [each.agent_id for each in chosen], chosen, strict=True))
 
     def begin_tick(self) -> None:
@@ -583,7 +591,7 @@ class Turns:
 
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
-        due = [each for each in self._due.pop(self._now, ()) if each.due <= self._now]
+        due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
         own = None if agents is None else list(agents)
         if own is None:
             chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
@@ -646,7 +654,7 @@ class Turns:
         for _, _, agent in self.in_order([each for each in due if each not in others]):
             yield agent
         for agent in others:
-            if not agent.has_left and vars(agent).get("acts_from", 0) <= self.now:
+            if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
                 yield agent
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
@@ -673,7 +681,7 @@ class Turns:
         """Let an agent take its turn; return what its step waits for."""
         self.acting = agent
         kind = self.kinds[type(agent)]
-        if kind.limits and agent.due <= self.now and self._time_out(agent):
+        if kind.limits and agent._due <= self.now and self._time_out(agent):
             return None
         # the step is that of the state in which the turn begins
         step = self.step_of(agent)
@@ -714,13 +722,13 @@ class Turns:
             self._put_off(agent)
             return False
         self.timeouts[state_text(state)] += 1
-        if agent.due <= self.now:
+        if agent._due <= self.now:
             self._put_off(agent)
         return True
 
     def _put_off(self, agent: Agent) -> None:
-        agent.due = self.now + 1
-        self._due.setdefault(agent.due, []).append(agent)
+        vars(agent)["_due"] = self.now + 1
+        self._due.setdefault(agent._due, []).append(agent)
 
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
@@ -827,14 +835,13 @@ class Turns:
                 questions, [each.call for each in writing], self.logger
             )
             for each, decision in zip(asked, decisions, strict=True):
-                each.answer = decision.chosen
+                each.answer, each.reason = decision.chosen, decision.said
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
     def question(self, asked: Asked) -> Question:
         """Return a decision as a reasoner is asked."""
         agent = asked.agent
-        things = None if self.answers.memory is None else _things_of(agent)
         return Question(
             agent,
             asked.state,
@@ -845,7 +852,7 @@ class Turns:
             asked.prompt,
             self.kinds[type(agent)].chart.definition,
             self.answers.parameters,
-            None if things is None else lambda most: things[-most:],
+            None if self.answers.memory is None else agent.memories,
         )
 
     def _value_of(self, waits: Any) -> Any:
@@ -999,20 +1006,3 @@ def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]
     for leaf in own or leaves_in(option):
         product *= weights.get(leaf, 0.0)
     return product
-
-
-def _things_of(agent: Agent) -> list[str]:
-    """Return an agent's notes and transitions in words, oldest first."""
-    things: list[tuple[float, int, int, str]] = []
-    place, last = 0, None
-    for record in agent.state_history:
-        time = _time_of(record)
-        place, last = (place + 1 if time == last else 1), time
-        things.append((time, place, 0, transition_in_words(record)))
-    for number, (time, before, text) in enumerate(vars(agent).get("notes", ())):
-        things.append((time, before, number + 1, text))
-    return [text for *_, text in sorted(things)]
-
-
-def _time_of(record: Any) -> float:
-    return float(record.timestamp.timestamp())

@@ -36,6 +36,7 @@ from prism.worlds._results import WorldResults
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
+    from prism.worlds._people import AgentTable
 
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
@@ -312,6 +313,14 @@ class World(Declares, Generic[AgentT]):
 
         return [kinds[0]() for _ in range(agents)]
 
+    def members(self, population: Iterable[Any]) -> Iterable[Any]:
+        """Return agents of the world's kinds for a population: by default, they are such."""
+        return population
+
+    def members_of(self, table: AgentTable) -> Iterable[Any]:
+        """Return the agents of a table."""
+        return table.agents_of(self)
+
     def setup(self) -> None:
         """Prepare the world before the first round."""
 
@@ -333,6 +342,14 @@ class World(Declares, Generic[AgentT]):
 
     def round_ends(self) -> None:
         """Do what is due at the end of a round, after it has been measured."""
+
+    def round_counts(self) -> Mapping[str, int]:
+        """Return counts of the round besides those of every world, to be logged and added up."""
+        return {}
+
+    def results(self, results: WorldResults) -> Any:
+        """Return the results of the run; by default as they are."""
+        return results
 
     def until(self) -> bool:
         """Return whether the run should end. Called after every tick."""

@@ -1,13 +1,13 @@
 """A world that does everything a world can, at random."""
 
 from collections import deque
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from prism.statechart import Statechart, Transition
 from prism.worlds import (
     Agent,
-    Thing,
     World,
     during,
     from_edges,
@@ -39,13 +39,14 @@ class Gear(StrEnum):
     BUSY = "busy"
 
 
-class Note(Thing):
-    """A Thing that may refer to an agent, and to another Thing."""
+@dataclass
+class Note:
+    """Something that may refer to an agent, and to another note."""
 
     text: str
     by: Any = None
     earlier: Any = None
-    marks: list[int] = state(list)
+    marks: list[int] = field(default_factory=list)
 
 
 class Walker(Agent):

@@ -10,7 +10,7 @@ from prism.statechart import Configuration, History, State, Statechart, Transiti
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
 from tests.kit.medley import Note
 
-WAYS = ("all", "all", "listed", "together", "overlap", "one", "pair", "rate")
+WAYS = ("all", "all", "listed", "together", "independent", "one", "rate")
 ROUNDS, TICKS = 4, 2
 
 _OWN = ("fires", "decides", "counts", "notes")
@@ -44,7 +44,7 @@ def random_world(seed: int, way: str | None = None) -> RandomWorld:
     number = draw.randint(5, 9)
     of_kind = [draw.randrange(2) for _ in range(number)]
     edges = [(a, b) for a in range(number) for b in range(a) if draw.random() < 0.4]
-    acts = [*_OWN, *(_OTHERS if way != "overlap" else ())]
+    acts = [*_OWN, *(_OTHERS if way != "independent" else ())]
     if way == "together":
         acts = [each for each in acts if each not in ("adds", "links", "shares")]
     plans = {each: draw.choices(acts, k=draw.randint(1, 4)) for each in states}
@@ -136,15 +136,12 @@ def _world(  # noqa: C901 - one class with all its methods
     draw: Random, way: str, states: Any, plans: Any, edges: list[tuple[int, int]]
 ) -> type[World[Any]]:
     rate = draw.choice([1.5, "loud", lambda _world, agent: agent.level])
-    of_way = {"all": way, "listed": "all", "together": "all", "overlap": "all"}
-
     class Made(World[Any]):
         rounds = ROUNDS
         ticks = TICKS
         order = "listed" if way == "listed" else "random"
-        activation = of_way.get(way, way)  # type: ignore[assignment]
         together = way == "together"
-        overlap = way == "overlap"
+        independent = way == "independent"
         loud: float = 0.7
         total: int = state(0)
 
@@ -162,7 +159,7 @@ def _world(  # noqa: C901 - one class with all its methods
             return sum(each.met for each in self.agents)
 
         async def acts(self, agent: Any, other: Any) -> None:
-            for what in plans[_first_leaf(agent)] if way != "overlap" else plans[states[0]]:
+            for what in plans[_first_leaf(agent)] if way != "independent" else plans[states[0]]:
                 await self.act(what, agent, other)
 
         async def act(self, what: str, agent: Any, other: Any) -> None:
@@ -206,16 +203,12 @@ def _world(  # noqa: C901 - one class with all its methods
     def chosen(agent: Any) -> Any:
         return agent.random.choice(agent.neighbours) if agent.neighbours else None
 
-    if way == "pair":
+    @during(*states, **({"rate": rate} if way == "rate" else {}))
+    async def meet(self: Any, agent: Any) -> None:
+        await self.acts(agent, None if way == "independent" else chosen(agent))
 
-        @during(*states)
-        async def meet(self: Any, agent: Any, other: Any) -> None:
-            await self.acts(agent, other)
+    async def tick(self: Any) -> None:
+        await self.activate(self.agents.sample(2))
 
-    else:
-
-        @during(*states, **({"rate": rate} if way == "rate" else {}))
-        async def meet(self: Any, agent: Any) -> None:
-            await self.acts(agent, None if way == "overlap" else chosen(agent))
-
-    return type(World)("Made", (Made,), {"meet": meet, "__module__": __name__, "__slots__": ()})
+    own = {"tick": tick} if way == "one" else {}
+    return type("Made", (Made,), {"meet": meet, "__module__": __name__, **own})

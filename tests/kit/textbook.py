@@ -25,7 +25,6 @@ class Voter(Agent):
 class Voters(World[Voter]):
     """The voter model (Holley and Liggett 1975): one at a time takes the opinion of another."""
 
-    activation = "one"
     rounds = 100_000
     blue: int = 3
 
@@ -33,6 +32,10 @@ class Voters(World[Voter]):
         """Begin with some of the other opinion."""
         for voter in self.agents[: self.blue]:
             voter.begin_in(Vote.BLUE)
+
+    async def tick(self) -> None:
+        """Give a turn to one of them."""
+        await self.activate(self.agents.sample(1))
 
     @during(*Vote)
     def listen(self, voter: Voter) -> None:
@@ -45,11 +48,13 @@ class Voters(World[Voter]):
         return self.count(Vote.RED) in (0, len(self.agents))
 
 
-class Moran(Voters):
+class Moran(World[Voter]):
     """The Moran process (1958): in proportion to fitness one is born, and takes a place by lot."""
 
-    activation = "rate"
+    rounds = 100_000
+    blue: int = 3
     fitness: float = 2.0
+    setup, until = Voters.setup, Voters.until
 
     @during(Vote.RED, rate=1)
     def listen(self, voter: Voter) -> None:
@@ -65,13 +70,15 @@ class Moran(Voters):
 class Ants(World[Voter]):
     """Ants between two sources of food (Kirman 1993): one meets another, and may follow it."""
 
-    activation = "pair"
     rounds = 1
     ticks = 200
     alone: float = 0.05
     follows: float = 0.7
 
-    @during(*Vote)
+    async def tick(self) -> None:
+        """Let two meet."""
+        self.meet(*self.agents.sample(2))
+
     def meet(self, one: Voter, other: Voter) -> None:
         """Change of one's own accord, or follow the other."""
         if one.random.chance(self.alone):
@@ -104,25 +111,20 @@ class Hearer(Agent):
 class Gossip(World[Hearer]):
     """A rumour (Daley and Kendall 1965): any two meet; two who both know it tire of it."""
 
-    activation = "pair"
     rounds = 100_000
 
     def setup(self) -> None:
         """Let one know."""
         self.agents[0].begin_in(Mind.SPREADER)
 
-    @during(Mind.SPREADER)
-    def tell(self, one: Hearer, other: Hearer) -> None:
-        """Tell the other, or tire, both of them if both spread it."""
-        if other.fire("hears") is None:
-            one.fire("tires")
-            other.fire("tires")
-
-    @during(Mind.IGNORANT, Mind.STIFLER)
-    def listen(self, one: Hearer, other: Hearer) -> None:
-        """Be told by the other: a meeting has no direction."""
-        if other.state is Mind.SPREADER and one.fire("hears") is None:
-            other.fire("tires")
+    async def tick(self) -> None:
+        """Let two meet: one tells the other, or those who spread it tire."""
+        one, other = self.agents.sample(2)
+        if Mind.SPREADER in (one.state, other.state):
+            tells, hears = (one, other) if one.state is Mind.SPREADER else (other, one)
+            if hears.fire("hears") is None:
+                tells.fire("tires")
+                hears.fire("tires")
 
     def until(self) -> bool:
         """End when nobody spreads it."""
@@ -142,12 +144,14 @@ class Thinker(Agent):
 class Deffuant(World[Thinker]):
     """Bounded confidence (Deffuant and others 2000): two who are close enough meet half-way."""
 
-    activation = "pair"
     rounds = 3
     ticks = 10
     confidence: float = 1.0
 
-    @during(Present.HERE)
+    async def tick(self) -> None:
+        """Let two meet."""
+        self.meet(*self.agents.sample(2))
+
     def meet(self, one: Thinker, other: Thinker) -> None:
         """Meet half-way."""
         if abs(one.opinion - other.opinion) <= self.confidence:

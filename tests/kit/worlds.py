@@ -100,7 +100,7 @@ class Gossip(World[Teller]):
     async def hear(self, teller: Teller) -> None:
         """Hear something, and tell it on if it is believed."""
         teller.remember(f"It rained\nin round {self.round}.")
-        if await teller.decide("hears", {"tick": self.tick}) is Mood.KEEN:
+        if await teller.decide("hears", {"tick": self.tick_number}) is Mood.KEEN:
             teller.send(teller.random.choice(teller.neighbours), f"news of round {self.round}")
 
     @during(Mood.KEEN)
@@ -137,9 +137,9 @@ def run_in(folder: Path, options: Run[Any], stops: Iterable[int] = ()) -> bytes:
     while True:
         try:
             if (folder / "run.json").exists():
-                resume(folder, on_round=on_round, checkpoint_every=0)
+                resume(folder, on_round=on_round)
             else:
-                options.keep(folder, on_round=on_round, checkpoint_every=0)
+                options.keep(folder, on_round=on_round)
             break
         except Stopped:
             continue

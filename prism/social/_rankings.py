@@ -1,0 +1,327 @@
+"""Rankings: functions that yield the posts of a feed, the best first, and feeds made of them.
+
+No ranking looks at all posts. Posts of followed authors come from the reader's own pool, posts on a
+topic from the topic's list, and the most popular posts from one list that is kept in order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge, nlargest
+from itertools import islice
+from math import log2, sqrt
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.social._posts import Network, Post, newest
+from prism.social._readers import Reader
+from prism.worlds._addresses import function_at
+
+if TYPE_CHECKING:
+    from prism.social._feed import Feed
+
+Ranking = Callable[["Feed", Reader, "bool | None", RandomStream], Iterable[Post]]
+"""Takes feed, reader, whether only followed authors (True), only others (False) or all (None) are
+wanted, and random numbers for this feed. Posts that the reader has looked at are left out later."""
+
+MIXED = "mixed"
+
+_number = attrgetter("number")
+
+
+def chronological(
+    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+) -> Iterable[Post]:
+    """Return the newest posts: by followed authors, or else by anybody."""
+    return feed.newest_posts() if is_followed is False else reversed(reader.pool)
+
+
+def interests(
+    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+) -> Iterable[Post]:
+    """Return the newest posts by followed authors and on the reader's interests."""
+    sources = reader.sources
+    if is_followed is not None:
+        sources = sources[:1] if is_followed else sources[1:]
+    newest_of_each = [islice(reversed(each), feed.candidates) for each in sources]
+    return merge(*newest_of_each, key=_number, reverse=True)
+
+
+def popular(
+    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+) -> Iterable[Post]:
+    """Return the posts with the highest hot score."""
+    hot = feed.hot
+    return sorted(reader.pool, key=hot.key, reverse=True) if is_followed else hot.posts()
+
+
+def at_random(
+    feed: Feed, reader: Reader, is_followed: bool | None, stream: RandomStream
+) -> Iterable[Post]:
+    """Return posts in a random order, all equally likely."""
+    if is_followed:
+        yield from stream.shuffled(reader.pool)
+        return
+    # repeated ones are left out; they are rare while few posts have been drawn
+    for _ in range(10 * feed.feed_length if feed.posts else 0):
+        yield stream.choice(feed.posts)
+    yield from stream.shuffled(feed.posts)
+
+
+def collaborative(
+    feed: Feed, reader: Reader, _is_followed: bool | None, _stream: RandomStream
+) -> Iterable[Post]:
+    """Return the posts that similar readers like, the highest rated first, then popular ones.
+
+    This is collaborative filtering by nearest neighbours (Resnick et al. 1994): the similarity of
+    two readers is the cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| /
+    sqrt(|A| * |B|)``, and a post's rating is the sum of the similarities of the nearest readers who
+    like it. Only the newest likes of a reader and of a post count, which bounds the work.
+    """
+    most, hot = feed.likes_compared, feed.hot
+    own = reader.liked[-most:]
+    common: Counter[Reader] = Counter()
+    for post in own:
+        common.update(post.likers[-most:])
+    common.pop(reader, None)
+
+    similar = {other: count / sqrt(len(own) * len(other.liked)) for other, count in common.items()}
+    nearest = nlargest(
+        feed.similar_agents,
+        similar.items(),
+        key=lambda item: (item[1], hot.key(item[0].liked[-1]), item[0].agent_id),
+    )
+    ratings: dict[Post, float] = {}
+    for other, similarity in nearest:
+        for post in other.liked[-most:]:
+            ratings[post] = ratings.get(post, 0.0) + similarity
+
+    yield from sorted(ratings, key=lambda post: (ratings[post], hot.key(post)), reverse=True)
+    # a reader whose likes nobody shares gets what is popular
+    yield from hot.posts()
+
+
+RANKINGS: Mapping[str, Ranking] = {
+    "chronological": chronological,
+    "interests": interests,
+    "popular": popular,
+    "random": at_random,
+    "collaborative": collaborative,
+}
+"""The rankings that the parameter ``feed`` names."""
+
+
+def own_ranking(rank: Callable[[Reader, Sequence[Post], RandomStream], Iterable[Post]]) -> Ranking:
+    """Return the ranking of a user's function, which orders the newest posts that are unseen."""
+
+    def ranking(
+        feed: Feed, reader: Reader, is_followed: bool | None, stream: RandomStream
+    ) -> Iterable[Post]:
+        pools = (reversed(reader.pool), feed.newest_posts())
+        candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
+        unseen = [*fitting(reader, candidates.values(), is_followed, set())]
+        ranked = [*rank(reader, unseen, stream)]
+        wrong = [post for post in ranked if candidates.get(getattr(post, "number", -1)) is not post]
+        if wrong:
+            raise FieldValueError(
+                f"a ranking must return posts that it was given, got {wrong[0]!r} for "
+                f"{reader.agent_id}"
+            )
+        return ranked
+
+    return ranking
+
+
+def ranking_named(name: str) -> Ranking:
+    """Return a ranking by its name, or of a user's function by its address."""
+    return RANKINGS[name] if name in RANKINGS else own_ranking(function_at(name, "feed"))
+
+
+def fitting(
+    reader: Reader, posts: Iterable[Post], is_followed: bool | None, chosen: set[int]
+) -> Iterator[Post]:
+    """Yield posts that a reader has not seen, by authors whom it follows, or by others."""
+    own, seen, follows, muted = reader.agent_id, reader.seen, reader.follows, reader.muted
+    for post in posts:
+        number, author = post.number, post.author_id
+        if number in seen or number in chosen or author == own or author in muted:
+            continue
+        if is_followed is None or (author in follows) is is_followed:
+            chosen.add(number)
+            yield post
+
+
+# Feeds
+
+
+def refresh(feed: Feed, reader: Reader, stream_of: Callable[[], RandomStream]) -> bool:
+    """Update a reader's feed; no post is shown twice, or to its author.
+
+    Returns:
+        Whether there is anything to read.
+    """
+    if feed.is_usual and reader.next_number:
+        return _add_newest(feed, reader)
+
+    network: Network = feed.network_of_posts
+    if reader.found_nothing and _stays_empty(feed, reader):
+        return False
+
+    reader.unread = [*_mixed(feed, reader, stream_of())]
+    reader.next_number = len(network.posts)
+    reader.found_nothing = not reader.unread
+    return bool(reader.unread)
+
+
+def _add_newest(feed: Feed, reader: Reader) -> bool:
+    """Put new posts by followed authors and on its interests before those left in a feed."""
+    network: Network = feed.network_of_posts
+    since, reader.next_number = reader.next_number, len(network.posts)
+    if not reader.has_news:
+        return bool(reader.unread)
+
+    fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
+    if not fresh:
+        network.await_news(reader)
+        return bool(reader.unread)
+
+    own, muted, length = reader.agent_id, reader.muted, feed.feed_length
+    wanted = [
+        post
+        for post in newest(fresh, since, length)
+        if post.author_id != own and post.author_id not in muted
+    ]
+    reader.unread = (wanted + reader.unread)[:length]
+    return bool(reader.unread)
+
+
+def _stays_empty(feed: Feed, reader: Reader) -> bool:
+    """Return whether an empty feed stays empty, because no post for it has arrived."""
+    if feed.feed not in ("chronological", "interests", "random") or feed.has_own_ranking:
+        return False
+    if feed.beyond_follows == 0:
+        return not reader.pool or reader.pool[-1].number < reader.next_number
+    # otherwise, each place is drawn anew
+    if feed.beyond_follows in (None, 1):
+        return len(feed.posts) == reader.next_number
+    return False
+
+
+def _mixed(feed: Feed, reader: Reader, stream: RandomStream) -> Iterator[Post]:
+    """Yield the posts of a feed, each from the ranking that was drawn for its place."""
+    beyond = feed.beyond_follows
+    names, shares = _shares(feed)
+    chosen: set[int] = set()
+    sources: dict[tuple[str, bool | None], Iterator[Post]] = {}
+    for _ in range(feed.feed_length):
+        name = names[stream.weighted_index(shares) if len(names) > 1 else 0]
+        is_followed = None if beyond is None else not stream.chance(beyond)
+        source = sources.get((name, is_followed))
+        if source is None:
+            posts = feed.ranking(name)(feed, reader, is_followed, stream)
+            if not reader.next_number and name == "interests":
+                posts = _opening_drawn(feed, posts, stream)
+            source = sources[name, is_followed] = fitting(reader, posts, is_followed, chosen)
+
+        # a place whose ranking is exhausted stays empty, or the shares would not hold
+        post = next(source, None)
+        if post is not None:
+            yield post
+
+
+def _opening_drawn(feed: Feed, posts: Iterable[Post], stream: RandomStream) -> list[Post]:
+    """Put the opening posts, all of which are equally new, in an order of the reader's own."""
+    listed = [*posts]
+    opening = [post for post in listed if post.number < feed.network_of_posts.opening]
+    if len(opening) <= feed.feed_length:
+        return listed
+    return listed[: len(listed) - len(opening)] + stream.shuffled(opening)
+
+
+def _shares(feed: Feed) -> tuple[list[str], list[float]]:
+    """Return the rankings that have a share of the feed, and their shares."""
+    if feed.feed != MIXED or feed.has_own_ranking:
+        return [feed.feed], [1.0]
+
+    weights = {name: float(getattr(feed, f"mix_{name}")) for name in RANKINGS}
+    shares = {name: share for name, share in weights.items() if share > 0}
+    if not shares:
+        raise FieldValueError(
+            f"a mixed feed needs one of {', '.join(f'mix_{name}' for name in RANKINGS)} above 0"
+        )
+    return [*shares], [*shares.values()]
+
+
+# Popularity
+
+Key = tuple[float, float, int]
+"""Hot score, a random number per post for ties, and the number of the post."""
+
+
+def hot_score(score: int, published: float, half_life: float) -> float:
+    """Return Reddit's hot score (Salihefendic 2010), in the units described below.
+
+    It is ``sign(s) * log10(max(|s|, 1)) + t / 45000`` for likes minus dislikes ``s`` and a time of
+    publication ``t`` in seconds. Multiplied by ``log2(10)``, which does not change the order, that
+    is ``sign(s) * log2(max(|s|, 1)) + t / h`` with ``h = 45000 * log10(2)`` seconds: a post that is
+    older by h needs twice the score.
+
+    Args:
+        score: Likes minus dislikes.
+        published: When it was published, in ticks.
+        half_life: Ticks in which a score loses half its value.
+    """
+    votes = log2(abs(score)) if score else 0.0
+    return (votes if score > 0 else -votes) + published / half_life
+
+
+class HotPosts:
+    """All posts of a feed by hot score, as it was when the tick began.
+
+    Args:
+        feed: The feed.
+    """
+
+    def __init__(self, feed: Any) -> None:
+        self._feed = feed
+        self._at: tuple[int, int, float] | None = None
+        self._keys: list[Key] = []
+        self._order: list[int] = []
+
+    def key(self, post: Post) -> Key:
+        """Return the key that orders a post; a post of this tick has that of its publication."""
+        number = post.number
+        return self._keys[number] if number < len(self._keys) else self._key_of(post)
+
+    def posts(self) -> Iterator[Post]:
+        """Yield the posts, the hottest first."""
+        posts = self._feed.posts
+        return (posts[number] for number in self._order)
+
+    def update(self) -> None:
+        """Take in the votes and posts since the last call."""
+        feed, network = self._feed, self._feed.network_of_posts
+        now = (feed.round, feed.tick_number, feed.hot_half_life)
+        if now == self._at:
+            return
+        if self._at is None or self._at[-1] != feed.hot_half_life:
+            self._keys, self._order = [], []
+        self._at = now
+        posts, known = network.posts, len(self._keys)
+        for number in network.voted:
+            if number < known:
+                self._keys[number] = self._key_of(posts[number])
+        network.voted.clear()
+        self._keys += map(self._key_of, posts[known:])
+        self._order += range(known, len(posts))
+        # nearly in order, which takes one pass
+        self._order.sort(key=self._keys.__getitem__, reverse=True)
+
+    def _key_of(self, post: Post) -> Key:
+        feed = self._feed
+        tie = RandomStream(feed.seed, "tie", post.post_id).random()
+        age = post.published / feed.seconds_per_tick
+        return hot_score(post.score, age, feed.hot_half_life), tie, post.number
