@@ -6,20 +6,20 @@ thinks, executes and pages. `ProgramAgent` carries out steps of your own.
 
 from prism.programs._layer import (
     ProgramAgent,
-    ProgramStopped,
     Step,
     StepFailedError,
     StepRun,
     Turn,
+    WorkflowStopped,
 )
 from prism.runs._services import Services
 
 __all__ = [
     "ProgramAgent",
-    "ProgramStopped",
     "Services",
     "Step",
     "StepFailedError",
     "StepRun",
     "Turn",
+    "WorkflowStopped",
 ]

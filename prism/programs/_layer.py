@@ -21,7 +21,7 @@ OnFailure = Literal["retry", "skip", "fail"]
 MOST_HISTORY = 50
 
 
-class ProgramStopped(PrismError, RuntimeError):  # noqa: N818 - a state of the program, not a fault
+class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - a state of the program, not a fault
     """The program has stopped and takes no more turns."""
 
 
@@ -194,7 +194,7 @@ class ProgramAgent:
         Steps that ask in the same state take turns. In a final state, nothing happens.
 
         Raises:
-            ProgramStopped: If a step has failed and its policy was to stop.
+            WorkflowStopped: If a step has failed and its policy was to stop.
             AgentError: If a turn of this agent is under way.
         """
         if self._is_at_turn:
@@ -203,7 +203,7 @@ class ProgramAgent:
                 "the next, or give each task an agent of its own"
             )
         if self.failure is not None:
-            raise ProgramStopped(
+            raise WorkflowStopped(
                 f"the program of agent {self.agent_id!r} has stopped: {self.failure}"
             )
         if self.has_finished:

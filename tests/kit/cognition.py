@@ -10,10 +10,10 @@ from xml.sax.saxutils import escape
 import pytest
 
 from prism import Run, resume
+from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, Paging
 from prism.programs.thinking._prompts import LEAST, build_prompt
 from prism.programs.thinking._replies import read_reply
-from prism.llm import Model
 from prism.statechart import BaseWriter, Cost, TextCall, Written
 from prism.testing import FakeOllama, ScriptedWriter
 from tests.kit import kept as runs

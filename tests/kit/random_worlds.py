@@ -136,6 +136,7 @@ def _world(  # noqa: C901 - one class with all its methods
     draw: Random, way: str, states: Any, plans: Any, edges: list[tuple[int, int]]
 ) -> type[World[Any]]:
     rate = draw.choice([1.5, "loud", lambda _world, agent: agent.level])
+
     class Made(World[Any]):
         rounds = ROUNDS
         ticks = TICKS

@@ -23,7 +23,8 @@ from prism.social import Feed, Results
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.watch import Watching, watch
-from prism.programs.yaml import Turn, Workflow, WorkflowAgent
+from prism.programs import Turn
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")

@@ -124,16 +124,21 @@ class Actions:
         # the host may change its copy: the log and the context have what the model wrote
         copy = replace(action, action=deepcopy(action.action))
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds) as limit:
                 returned = None if self.on_action is None else self.on_action(copy)
                 result = await returned if inspect.isawaitable(returned) else returned
             return {"result": as_data(result, "result"), "succeeded": True}
-        except TimeoutError:
-            reason = f"took over {self._seconds:g} s"
         except FieldTypeError as error:
             reason = str(error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            reason = "cancelled itself"
         except Exception as error:  # of the host's code: the workflow goes on, and the log says so
             reason = describe(error)
+            if limit.expired():
+                reason = f"took over {self._seconds:g} s"
         return {"result": _FAILED + reason, "succeeded": False}
 
 

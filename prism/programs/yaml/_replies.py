@@ -17,6 +17,7 @@ from prism.reasoner._replies._reading import read_choice
 Schema = dict[str, Any]
 
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_LABEL = re.compile(r"\A\W*(?:option\s+)?(?:[a-z]|\d\d?)[).:]\s+", re.IGNORECASE)
 _TEXT: Schema = {"type": "string"}
 _ACTION: Schema = {
     "type": "object",
@@ -95,8 +96,8 @@ def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
 
 
 def _decided(text: str, answers: list[str]) -> str:
-    # the next focus is no part of the answer, whatever it mentions
-    text = _NEXT_FOCUS.sub(r'\1""', text)
+    # the next focus is no part of the answer, whatever it mentions; a label is none either
+    text = _LABEL.sub("", _NEXT_FOCUS.sub(r'\1""', text))
     try:
         return str(read_choice(text, answers, key="decision"))
     except ReasonerError:

@@ -130,9 +130,12 @@ class Program:
             raise CodeError(f"has more than {MAX_CHARACTERS:,} characters")
         tree = _parsed(code, "exec")
         used, bound = _names_in(tree)
+        # what is called is a function, though a variable has the same name
+        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        called = {node.id for node in calls if isinstance(node, ast.Name)}
         self.code: str = code
         self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
-        self.reads: frozenset[str] = frozenset((used | bound) - {"context"})
+        self.reads: frozenset[str] = frozenset((used | bound) - called - {"context"})
         self.needs: frozenset[str] = frozenset(used - bound - _BUILTINS - {"context"})
         self.stored: frozenset[str] = frozenset(_stored(tree))
         self.sees_all: bool = "locals" in used
@@ -296,7 +299,8 @@ class _Sandbox:
         """Run a step, and return what it leaves behind as text."""
         try:
             with self._session(seed) as session:
-                session.feed_run(code, inputs=inputs, print_callback=_drop)
+                # without a statement, the inputs would not be bound
+                session.feed_run(f"{code}\npass", inputs=inputs, print_callback=_drop)
                 return str(session.feed_run(epilogue))
         except require_monty().MontyError as error:
             raise _failure(error) from None
@@ -312,7 +316,8 @@ class _Sandbox:
             return self._conditions.feed_run(program, inputs=inputs, print_callback=_drop)
         except require_monty().MontyError as error:
             self._end_conditions()  # a limit leaves no guarantees about the session
-            raise _failure(error) from None
+            failure = _failure(error)
+            raise CodeError(failure.problem, is_final=failure.is_final) from None
 
     def _end_conditions(self) -> None:
         session, self._conditions, self._evaluated = self._conditions, None, 0

@@ -121,6 +121,8 @@ def through_json(value: Any) -> Any:
 def _require_plain(value: Any, levels: int) -> None:
     if levels < 0:
         raise ValueError(f"it is nested more than {MOST_LEVELS} levels deep")
+    if isinstance(value, dict):
+        "".join(value).encode()
     if isinstance(value, (dict, list)):
         for each in value.values() if isinstance(value, dict) else value:
             _require_plain(each, levels - 1)

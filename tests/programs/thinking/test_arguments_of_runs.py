@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.programs.thinking import CognitiveAgent, Config
 from prism.errors import InputError
 from prism.llm import Model
+from prism.programs.thinking import CognitiveAgent, Config
 from prism.testing import FakeOllama
 from tests.kit.cognition import thought
 

@@ -12,7 +12,7 @@ from prism.testing import FakeOllama
 from tests.kit.commands import Prism
 from tests.kit.pages import blocks_of
 
-FOLDER = Path(__file__).parents[2] / "docs" / "cognition"
+FOLDER = Path(__file__).parents[3] / "docs" / "cognition"
 CYCLES = 30
 WHOLE_PLAN = {"setting", "outline", "character_Alba", "character_Teo", "character_Inspector"} | {
     f"chapter_{number}" for number in range(1, 7)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, ThinkingLog, action
 from prism.llm import Model
+from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, ThinkingLog, action
 from prism.testing import FakeOllama
 
-FOLDER = Path(__file__).parents[2] / "docs" / "cognition"
+FOLDER = Path(__file__).parents[3] / "docs" / "cognition"
 
 
 @pytest.fixture

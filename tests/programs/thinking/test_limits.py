@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from prism.programs.thinking import Config, Iterate, Memory, Paging, ThinkingLog
 from prism.errors import FieldValueError, InputError
+from prism.programs.thinking import Config, Iterate, Memory, Paging, ThinkingLog
 from tests.kit.cognition import (
     FIXED,
     LARGEST,

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from pydantic import Field
 
+from prism.errors import DefinitionError
 from prism.programs.thinking import (
     ActionRefusedError,
     ActionResult,
@@ -17,7 +18,6 @@ from prism.programs.thinking import (
     Memory,
     action,
 )
-from prism.errors import DefinitionError
 from prism.testing import ScriptedWriter
 from tests.kit.cognition import thinker, thought
 

@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from prism import Run, replay, resume
-from prism.programs.thinking import Config, Cycle, Memory
 from prism.errors import InputError, ReplayError
 from prism.llm import Model
+from prism.programs.thinking import Config, Cycle, Memory
 from prism.runs import run_status
 from prism.testing import FakeOllama
 from tests.kit import kept as runs

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from prism import Run, replay
-from prism.programs.thinking import CognitiveAgent, Config, Cycle, Iterate, Memory
 from prism.llm import Model
+from prism.programs.thinking import CognitiveAgent, Config, Cycle, Iterate, Memory
 from prism.runs import ReplayOptions
 from prism.testing import FakeOllama, ScriptedWriter
 from tests.kit import kept as runs

@@ -8,7 +8,14 @@ import openai
 import pytest
 
 from prism import Model
-from prism.programs.thinking import ActionRefusedError, CognitiveAgent, Config, Cycle, Memory, action
+from prism.programs.thinking import (
+    ActionRefusedError,
+    CognitiveAgent,
+    Config,
+    Cycle,
+    Memory,
+    action,
+)
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
 from tests.kit.cognition import thinker, thought
 

@@ -48,7 +48,7 @@ async def test_a_transition_whose_condition_holds_is_made(
     ("condition", "reason"),
     [
         ("has_context", "the condition 'has_context' is false"),
-        ("nowhere", "the condition 'nowhere' failed: there is no variable 'nowhere'"),
+        ("nowhere", "the condition 'nowhere' failed: NameError: name 'nowhere' is not defined"),
         ("1 / zero", "the condition '1 / zero' failed: ZeroDivisionError: division by zero"),
         ("has_context > 'x'", "the condition \"has_context > 'x'\" failed: TypeError"),
         ("false", "the condition 'False' is false"),
@@ -113,7 +113,9 @@ steps:
     assert agent.context == {"c": 1}
     refused = said(events, "workflow.refused")
     assert {(event["step"], event["target"]) for event in refused} == {("lost", None)}
-    assert refused[0]["reason"] == "run_if 'nowhere' failed: there is no variable 'nowhere'"
+    assert (
+        refused[0]["reason"] == "run_if 'nowhere' failed: NameError: name 'nowhere' is not defined"
+    )
 
 
 @pytest.mark.slow

@@ -10,12 +10,12 @@ import yaml
 
 pytest.importorskip("pydantic_monty")
 
-from prism.testing import FakeOllama
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.testing import FakeOllama
 from tests.kit.models import Filler
 from tests.kit.writers import prompts_of, turns_of, writer_of
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = DOCS / "workflows"
 SPECIFIED = ["observing", "ideating", "implementing", "testing", "reflecting", "shipping"]
 

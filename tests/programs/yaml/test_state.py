@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from prism.errors import InputError
-from prism.testing import ScriptedWriter
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.testing import ScriptedWriter
 
 TEXT = """
 state_machine:

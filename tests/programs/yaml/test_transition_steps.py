@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import ReasonerError
-from prism.statechart import parse_reasoner_response
 from prism.programs.yaml import Workflow
+from prism.statechart import parse_reasoner_response
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, prompts_of, said, writer_of
 
@@ -28,7 +28,7 @@ steps:
 ONE_STATE = "state_machine: {states: [a]}\nsteps:\n  - name: s\n    type: transition\n    prompt: p"
 CORPUS = [
     json.loads(line)
-    for line in (Path(__file__).parents[1] / "data" / "replies.jsonl")
+    for line in (Path(__file__).parents[2] / "data" / "replies.jsonl")
     .read_text(encoding="utf-8")
     .splitlines()
 ]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import AgentError
+from prism.programs import Turn, WorkflowStopped
 from prism.statechart import Writer
 from prism.testing import ScriptedWriter
-from prism.programs.yaml import Turn, WorkflowStopped
 from tests.kit.writers import ACT, agent_of, names_of
 
 ALTERNATING = """

@@ -8,13 +8,8 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import FieldTypeError
 from prism.programs.yaml import WorkflowAgent
-from prism.programs.yaml._checks import OF_HOST, PROVIDED
 from tests.kit.writers import agent_of, prompts_of, turns_of, writer_of
 
-TABLE = {
-    "agent_id", "balance", "tick", "time_remaining", "progress_percent", "artifacts",
-    "my_artifacts", "action_history", "last_action_result", "success_rate", "economic_context",
-}  # fmt: skip
 KEEP = "steps:\n  - {name: keep, code: 'kept = [%s]'}\n  - {name: act, type: llm, prompt: p}\n"
 
 
@@ -23,12 +18,6 @@ async def kept(names: str, after: int = 1, **settings: Any) -> Any:
     agent = agent_of(KEEP % names, **settings)
     await turns_of(agent, after)
     return agent.context["kept"]
-
-
-def test_every_variable_of_the_table_has_somebody_who_provides_it() -> None:
-    """The runner provides what it knows, and the host the rest; both are named by `check`."""
-    assert TABLE <= PROVIDED | OF_HOST
-    assert not PROVIDED & OF_HOST
 
 
 async def test_time_is_known_where_the_number_of_turns_is() -> None:

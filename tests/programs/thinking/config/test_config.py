@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from prism.errors import FieldValueError, InputError
 from prism.programs.thinking import (
     Config,
     ConfigFileError,
@@ -17,7 +18,6 @@ from prism.programs.thinking import (
     ThinkingLog,
 )
 from prism.programs.thinking._config import AVAILABLE_ACTIONS, INSTRUCTIONS, STATE_DESCRIPTION
-from prism.errors import FieldValueError, InputError
 from tests.programs.thinking.config.examples import (
     ACTIONS,
     EXECUTING,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.programs.thinking import Config
-from prism.programs.thinking._config import SCHEMA_NAME, ConfigDocument, config_schema
 from prism.errors import InputError
 from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
+from prism.programs.thinking import Config
+from prism.programs.thinking._config import SCHEMA_NAME, ConfigDocument, config_schema
 from tests.programs.thinking.config.examples import FLAT, LKJAGENT, OLDEST
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(config_schema())
 
 EXAMPLES: list[Any] = [Config().to_dict(), LKJAGENT, OLDEST, FLAT, {}]

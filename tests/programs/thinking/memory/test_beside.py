@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from prism.programs.thinking import Memory
 from prism.errors import InputError
-from tests.programs.thinking.memory.living import live
+from prism.programs.thinking import Memory
 from tests.kit import processes
+from tests.programs.thinking.memory.living import live
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def start(path: Path) -> subprocess.Popen[str]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.programs.thinking import Memory
 from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.programs.thinking import Memory
 from tests.programs.thinking.memory.living import live
 
 SPECIFIED = {

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from prism.programs.thinking import Memory
-from tests.programs.thinking.memory.living import live
 from tests.kit import processes
+from tests.programs.thinking.memory.living import live
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KILLS = int(os.environ.get("PRISM_KILLS", "20"))
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
 )
 
 from prism.programs.thinking import Memory
-from tests.programs.thinking.memory.plain_memory import PlainMemory
 from tests.kit.files import IN_MEMORY
+from tests.programs.thinking.memory.plain_memory import PlainMemory
 
 TAGS = st.sampled_from(["a", "b", "c", "a_2", "the_plot", "thinking_log_001"])
 WORDS = st.lists(st.sampled_from(["alice", "plot", "Plot", "été", "猫", "a", "2"]), max_size=4).map(

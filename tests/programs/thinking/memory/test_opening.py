@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.programs.thinking import Memory
 from prism.errors import InputError
+from prism.programs.thinking import Memory
 from tests.programs.thinking.memory.living import live
 
 WHOLE = b'{"working_memory": {"a": "b"}, "storage": {"c": "d"}, "state": "thinking"}'

@@ -7,9 +7,9 @@ from itertools import accumulate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prism.programs.thinking._memory._search import forms_of, words_of
 
 from prism.programs.thinking import Memory
-from prism.programs.thinking._memory._search import forms_of, words_of
 
 FACTS = {
     "alice": "adventurous, nature-loving, 25 years old",

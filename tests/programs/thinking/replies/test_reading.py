@@ -19,7 +19,7 @@ from tests.kit.agent_replies import TYPES, as_json
 
 CORPUS = [
     json.loads(line)
-    for line in (Path(__file__).parents[2] / "data" / "agent_replies.jsonl")
+    for line in (Path(__file__).parents[3] / "data" / "agent_replies.jsonl")
     .read_text(encoding="utf-8")
     .splitlines()
 ]

@@ -18,7 +18,7 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
     path.write_text(text, encoding="utf-8")
     found = Workflow.check(path, variables)
     assert {problem.severity for problem in found} <= {"warning"}
-    return [f"{item.line}:{item.column}: {item.kind}: {item.message}" for item in found]
+    return [f"{item.line}:{item.column}: {item.kind}" for item in found]
 
 
 @pytest.mark.parametrize(
@@ -26,55 +26,49 @@ def told(tmp_path: Path, text: str, *variables: str) -> list[str]:
     [
         (
             f"{AB}steps:\n  - {{name: s, code: ''}}\n",
-            ["2:12: no_way_out: no step leads out of the state 'a': give one a way "
-             "out, or name the state in final_states",
-             "2:15: unreachable_state: no step leads to the state 'b': the workflow never gets "
-             "there"],
+            ["2:12: no_way_out",
+             "2:15: unreachable_state"],
         ),
         (
             f"{AB}steps:\n  - {{name: go, code: '', transition_to: b}}\n",
-            ["2:15: no_way_out: no step leads out of the state 'b': give one a way "
-             "out, or name the state in final_states"],
+            ["2:15: no_way_out"],
         ),
         (
             "state_machine:\n  states: [a, b, c]\nsteps:\n"
             "  - {name: go, code: '', in_state: a, transition_to: b}\n" + BACK +
             "  - {name: s, code: '', in_state: c}\n",
-            ["2:18: unreachable_state: no step leads to the state 'c': the workflow never gets "
-             "there",
-             "6:5: step_never_runs: the step 's' never runs: its states are never reached"],
+            ["2:18: unreachable_state",
+             "6:5: step_never_runs"],
         ),
         (
             f"{AB}  transitions: [a->b, b->a]\nsteps:\n"
             "  - {name: go, code: '', in_state: a, transition_to: b}\n" + BACK +
             "  - {name: s, code: '', in_state: b, transition_to: b}\n",
-            ["7:5: refused_transition: the step 's' asks for 'b', but no transition leads there "
-                "from the states it runs in: it is always refused"],
+            ["7:5: refused_transition"],
         ),
         (
             "steps:\n  - {name: s, type: llm, prompt: '{x} {balance} {tick}', run_if: y and x}\n",
-            ["2:26: unknown_variable: the prompt of 's' names the variable 'balance': the host has "
-             "to provide it",
-             "2:26: unknown_variable: the prompt of 's' names the variable 'x': nobody sets it",
-             "2:58: unknown_variable: run_if of 's' names the variable 'x': nobody sets it",
-             "2:58: unknown_variable: run_if of 's' names the variable 'y': nobody sets it"],
+            ["2:26: unknown_variable",
+             "2:26: unknown_variable",
+             "2:58: unknown_variable",
+             "2:58: unknown_variable"],
         ),
         (
             f"{AB}  transitions:\n    - b->a\n    - from: a\n      to: b\n      condition: z > 1\n"
             "steps:\n  - {name: go, code: '', in_state: a, transition_to: b}\n" + BACK,
-            ["7:7: unknown_variable: the condition of a->b names the variable 'z': nobody sets it"],
+            ["7:7: unknown_variable"],
         ),
         (
             "steps:\n  - name: s\n    code: |\n      n = len(tickets)\n"
             "      words = [w for w in ticket['words'] if w]\n      print(n)\n",
-            ["3:5: unknown_variable: the code of 's' names the variable 'ticket': nobody sets it",
-             "3:5: unknown_variable: the code of 's' names the variable 'tickets': nobody sets it"],
+            ["3:5: unknown_variable",
+             "3:5: unknown_variable"],
         ),
         (
             "steps:\n  - {name: s, type: llm, prompt: p}\ncomponents:\n  traits:\n    t:\n"
             "      prompt_fragment: x\n      inject_into: [s, q]\n      requires_context: [k]\n",
-            ["7:24: unknown_step: the component 't' joins 'q', which is not a step",
-             "8:26: unknown_variable: the component 't' names the variable 'k': nobody sets it"],
+            ["7:24: unknown_step",
+             "8:26: unknown_variable"],
         ),
     ],
 )  # fmt: skip

@@ -179,6 +179,5 @@ def test_warnings_of_a_component_are_told_in_its_file(folder: Path) -> None:
     path = written(folder, f"{ASK}components: {{traits: [odd]}}\n")
     name = f"{folder}/traits/odd.yaml"
     assert [str(problem) for problem in Workflow.check(path)] == [
-        f"{name}:5:20: requires_context[0]: the component 'odd' names the variable 'k': "
-        "nobody sets it",
+        f"{name}:5:20: requires_context[0]: 'odd' needs the variable 'k', which nobody sets",
     ]

@@ -18,7 +18,7 @@ from prism.programs.yaml import WorkflowFileError
 from prism.programs.yaml._declarations import SCHEMA_NAME, workflow_schema
 from prism.programs.yaml._reading import read_workflow
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 VALIDATOR = jsonschema.Draft202012Validator(workflow_schema())
 
 AGENT: dict[str, Any] = {
