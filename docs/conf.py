@@ -81,7 +81,14 @@ ROOMS = sorted(
     {page.stem for page in _PAGES.glob("*.md")}
     - {"index", "command-line", "events", "feed-parameters"}
 )
-PARTS = ("statechart.inspection", "statechart.outline")
+PARTS = (
+    "files.declarations",
+    "statechart.asking",
+    "statechart.inspection",
+    "statechart.memory",
+    "statechart.names",
+    "statechart.outline",
+)
 
 # these are imported when first used, so that autodoc would not see them
 for _name in prism.testing.__all__:

@@ -3,8 +3,8 @@
 import re
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from prism.social import PRESETS
 from prism.social._parameters import Parameters
-from prism.social._presets import PRESETS
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
 

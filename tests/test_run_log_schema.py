@@ -210,7 +210,7 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
                     fallback=S.SCROLLING,
                     seed=5,
                     reasons=True,
-                    option_order="shuffled",
+                    rotations="drawn",
                 ),
             )
     kept.close()

@@ -134,7 +134,7 @@ def _agent(
     return agent
 
 
-def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost]:
+def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
     """Load the posts that a simulation starts from.
 
     Args:

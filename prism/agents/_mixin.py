@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 from prism.agents.relevance import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart._engine.memory import assigned
-from prism.statechart._engine.writing import (
+from prism.statechart.memory import assigned
+from prism.statechart.states import state_text
+from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     append_record,
-    is_pydantic,
     make_record,
+    shared_edge,
 )
-from prism.statechart.states import state_text
-from prism.statechart.transitions import shared_edge
 
 _WRITTEN_BY_ENGINE = (
     *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
@@ -111,7 +110,7 @@ class StatechartMixin:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse a pydantic model, which would lose the fields without a word."""
         super().__init_subclass__(**kwargs)
-        if is_pydantic(cls):
+        if any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__):
             raise AgentError(
                 f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave "
                 "StatechartMixin out and declare 'state', and 'ticks_in_state' and 'state_history' "

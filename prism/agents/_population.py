@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents.social_agent import SocialAgent
@@ -111,7 +112,7 @@ def _follows(draw: random.Random, hubs: Sequence[str], ids: Sequence[str]) -> se
     }
 
 
-def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedPost]:
+def opening_posts(agents: Iterable[Any], *, seed: int = 0) -> list[SeedPost]:
     """Return one post of each agent on one of its interests, for a population without posts.
 
     Args:

@@ -14,8 +14,8 @@ from prism.agents._mixin import StatechartMixin
 from prism.agents.relevance import relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
-from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart.social import DECIDES
+from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
 
 _THRESHOLDS = ("engagement_threshold", "timeout_threshold")
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.statechart import Statechart, Transition
-from prism.statechart._definition import TIMEOUT
-from prism.statechart._engine.rows import EVENTLESS, MOST_OUTCOMES
-from prism.statechart._nesting import SEPARATOR
-from prism.statechart.states import state_text
-from prism.statechart.transitions import ALWAYS
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
 
 
 class Fault(NamedTuple):
@@ -46,28 +39,6 @@ def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
     return unguarded - loops
 
 
-def _leads(rows: NestedRows, source: str, trigger: str, target: str) -> bool:
-    """Return whether transitions of a trigger may lead from one configuration to another.
-
-    Guards are ignored. Each region may react or not, and a history may stand for whatever has been
-    entered.
-
-    Raises:
-        KeyError: If no agent of the chart can be in one of the two.
-    """
-    place, leaves = rows.place(source), rows.place(target).leaves
-    entered = {number: rows.tree.inside(leaves, number) for number in rows.hierarchy.kept}
-    memory = {number: inside for number, inside in entered.items() if inside}
-    triggers = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
-    found = chain.from_iterable(rows.groups(place.leaves, each) for each in triggers)
-    choices = product(*((None, *group) for group in dict.fromkeys(found)))
-    return any(
-        rows.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
-        for arcs in islice(choices, 1, MOST_OUTCOMES)
-        for each in ({}, memory)
-    )
-
-
 class Rules:
     """What a chart allows, with states as texts, as in logs.
 
@@ -91,7 +62,8 @@ class Rules:
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check the name of a state."""
-        if state not in self._states if self._regions is None else state not in self._regions._rows:
+        regions = self._regions
+        if state not in self._states if regions is None else not regions.can_be_in(state):
             yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
 
     def transition_faults(
@@ -160,9 +132,7 @@ class Rules:
     def _allows(self, source: str, trigger: str, target: str) -> bool:
         if self._regions is None:
             return (source, trigger, target) in self._transitions
-        rows = self._regions._nested
-        assert rows is not None
-        return _leads(rows, source, trigger, target)
+        return self._regions.may_lead(source, trigger, target)
 
     def _targets(self, state: str, trigger: str) -> list[str]:
         if self._regions is not None:

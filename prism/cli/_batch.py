@@ -111,7 +111,7 @@ class PlannedRuns:
             return started(partial(resume, folder, hosts=self.model.get("hosts", ())), screen)
 
         def started(runs: Callable[..., DoneT], screen: Any) -> DoneT:
-            return runs(workers=self.workers, observer=screen, **self.keeping.paced)
+            return runs(workers=self.workers, observer=screen)
 
         return begin_or_resume(
             *(self.keeping, begin_new, go_on, partial(batch_screen, command)),

@@ -30,7 +30,7 @@ def decision(
 ) -> None:
     """Show a decision or a text: the question, the prompt, the reply, and the result.
 
-    Prompts and replies are there if the run was begun with --record-prompts; --json has every
+    Prompts and replies are in the journal of a run that is kept; --json has every
     request and reply as it was sent.
 
     Options:
@@ -64,15 +64,16 @@ def decision(
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._prompts import find_asked, find_prompts
+    from prism.runlog._prompts import find_asked
     from prism.runlog._reader import locate_log
+    from prism.runs._journal import find_answers
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
-    found = find_prompts(folder, [record_id], note)
+    found = find_answers(folder, [record_id], note)
     record = found.get(record_id)
     served_by = None if record is None else record.get("same_request_as")
-    served = {} if served_by is None else find_prompts(folder, [served_by], note)
+    served = {} if served_by is None else find_answers(folder, [served_by], note)
     if as_json:
         data = {"id": record_id, "event": asked.event, "outcome": outcome, "record": record}
         more = {"request": served[served_by]} if served_by in served else {}
@@ -147,7 +148,7 @@ def _parts(
 
     contents = {
         "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
-        "Question": choice_text(record, served),
+        "Question": choice_text(record),
         "Reply": record.get("reply"),
     }
     for heading, content in contents.items():
@@ -284,15 +285,8 @@ def _dict_of(value: Any) -> Mapping[str, Any]:
 
 
 def _how_to_record(folder: Path, record_id: str) -> str:
-    """Explain why there is no prompt, and how to get one."""
-    from prism.runlog._prompts import PROMPTS_NAME
+    """Explain why there is no prompt, and where there is one."""
     from prism.runs._folder import SUMMARY_NAME, read_summary
-
-    if (folder / PROMPTS_NAME).is_file():
-        return (
-            f"{folder / PROMPTS_NAME} has no record of it: it has not been written yet, or it "
-            "was lost"
-        )
 
     recorded = None
     if (folder / SUMMARY_NAME).is_file():
@@ -301,4 +295,4 @@ def _how_to_record(folder: Path, record_id: str) -> str:
         again = f"prism log decision {quote(record_id)} {quote(str(recorded))}"
         return f"its answer came from another run; see: {again}"
 
-    return f"{folder} has no prompts: a run keeps them with --record-prompts (and --out)"
+    return f"{folder} has no prompt of it: no model was asked"

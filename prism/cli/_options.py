@@ -203,23 +203,12 @@ class Keeping:
         out: Folder for the run: events.jsonl (every transition, one JSON object per line) and
             run.json. It must not hold a run yet. By default, nothing is written.
         resume: Continue the stopped run in this folder.
-        checkpoint_every: Write a checkpoint at the end of a round if the last one is at least this
-            old; 10 by default, 0 writes one every round.
     """
 
     command_line: typer.Context
     out: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
     resume: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
-    checkpoint_every: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", **_KEEPING)
-    ] = None
     as_json: AsJson = False
-
-    @property
-    def paced(self) -> dict[str, Any]:
-        """The time between checkpoints, if it was given, as an argument of the library."""
-        seconds = self.checkpoint_every
-        return {} if seconds is None else {"checkpoint_every": seconds}
 
 
 def keeping_panel(*without: str, **helps: str) -> Panel:
@@ -252,7 +241,7 @@ def _with_help(parameter: Parameter, text: str | None) -> Parameter:
     return parameter.replace(annotation=Annotated[kind, changed])
 
 
-_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache", "record_prompts")
+_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache")
 
 _LIBRARY_ONLY = ("attempts", "load_timeout", "keep_alive", "seed")
 """Settings of a model that no command has an option for."""
@@ -335,7 +324,7 @@ def _option_of(name: str, kind: Any, text: str) -> Parameter:
         False if plain is bool else None,
         option_of(name),
         help=text,
-        rich_help_panel=(_KEEPING if name == "record_prompts" else MODEL)["rich_help_panel"],
+        rich_help_panel=MODEL["rich_help_panel"],
         **more,
     )
 
@@ -373,7 +362,7 @@ def import_from_here() -> None:
 
 
 def listed(given: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the names in options such as ``--keep age,trust``, which may be repeated."""
+    """Return the names in options such as ``--attributes age,trust``, which may be repeated."""
     return tuple(name.strip() for names in given or () for name in names.split(","))
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import Keeping, import_from_here, keeping_panel, model_panel
+from prism.cli._options import (
+    Keeping,
+    Parameters,
+    import_from_here,
+    keeping_panel,
+    model_panel,
+    named_values,
+)
 from prism.cli._screen import pour_json, say
 from prism.errors import InputError
 
@@ -27,8 +34,11 @@ def rerun(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", show_default=False)] = None,
     from_round: Annotated[int | None, typer.Option(min=1)] = None,
     treatments: Annotated[list[str] | None, typer.Option("--treat", metavar="NAME@ROUND")] = None,
+    parameters: Parameters = None,
+    agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1)] = None,
     then: Literal["model", "policy"] = "model",
-    model: Annotated[Mapping[str, Any], model_panel("hosts")],
+    model: Annotated[Mapping[str, Any], model_panel(without=("server",))],
     keeping: Annotated[
         Keeping,
         keeping_panel(out="Folder for the new run."),
@@ -36,19 +46,25 @@ def rerun(
 ) -> None:
     """Repeat a run with something changed from a given round on.
 
-    The rounds before are repeated from the log, with the same random numbers and the recorded
-    answers of a model.
+    The rounds before are repeated with the same random numbers and the recorded answers of a
+    model. --set, --treat and all options of a model count from that round on.
 
     Options:
         run: Folder of the run.
         from_round: First round in which something is different.
         treatments: Apply a treatment of the world. Repeat it for several. Without any, the run is
             repeated unchanged.
+        agents: Another population, with --from-round 1.
+        rounds: Another number of rounds.
         then: If a model decided in the run, who answers the questions that its log does not answer.
 
     [bold]Examples[/bold]
 
     prism rerun runs/rumour --from-round 12 --treat warning@12 --out runs/warned
+
+    prism rerun runs/rumour --from-round 12 --set tiring=0.9 --out runs/tired
+
+    prism rerun runs/asked --from-round 5 --model ollama:qwen3 --prompt shorter.txt --out runs/other
 
     prism rerun --resume runs/warned
     """
@@ -57,20 +73,19 @@ def rerun(
 
     # only the commands of experiments load what they need
     from prism.science import resume_rerun
+    from prism.worlds._treatments import treatment_in
 
     import_from_here()
-    more: dict[str, Any] = {
-        "hosts": model.get("hosts", ()),
-        **keeping.paced,
-    }
+    more: dict[str, Any] = {"hosts": model.get("hosts", ())}
 
     def begin(folder: Path | None, screen: RunScreen) -> Rerun:
         if run is None or from_round is None or folder is None:
             lacking = "a RUN" if run is None else "--from-round" if from_round is None else "--out"
             raise InputError(f"{_COMMAND} needs {lacking}")
 
-        given = tuple(treatments or ())
-        more.update(on_round=screen.round_ended, observer=screen)
+        changes = {"parameters": named_values(parameters), "agents": agents, "rounds": rounds}
+        more.update(on_round=screen.round_ended, observer=screen, model=_model(model), **changes)
+        given = [treatment_in(each) for each in treatments or ()]
         return run_again(run, folder, from_round=from_round, treatments=given, then=then, **more)
 
     def resume(folder: Path, screen: RunScreen) -> Rerun:
@@ -79,6 +94,16 @@ def rerun(
     screen = partial(run_screen, command=f"{_COMMAND} --resume")
     found = begin_or_resume(keeping, begin, resume, screen)
     _print(found, as_json=keeping.as_json)
+
+
+def _model(given: Mapping[str, Any]) -> Any:
+    """Return the model that is named, or the settings that change; addresses alone change none."""
+    if not given.keys() - {"hosts"}:
+        return None
+    from prism.cli._answers import model_options, settings_from
+
+    settings = settings_from(given)
+    return model_options(settings) if {"model", "models"} & settings.keys() else settings
 
 
 def _print(found: Rerun, *, as_json: bool) -> None:

@@ -25,10 +25,8 @@ from prism.cli._screen import (
     table_of,
 )
 from prism.runlog._reader import log_in, read_blocks
-from prism.social import Activity, Cascade, Results
+from prism.social import Cascade, Results
 from prism.worlds import WorldResults
-
-AnyResults = Results | WorldResults
 
 _MOST_ROUNDS_SHOWN = 10
 _MOST_NAME = 20
@@ -36,7 +34,7 @@ _MOST_TEXT = 40
 _MOST_REASON = 130
 
 
-def print_results(results: AnyResults, folder: Path | None) -> None:
+def print_results(results: WorldResults, folder: Path | None) -> None:
     """Print states and measures of the rounds, the totals, and a feed's cascades.
 
     Args:
@@ -50,19 +48,13 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
     if results.rounds[0].measures:
         print_heading("Measures at the end of a round")
         _print_rounds(results, shown, "measures")
-    if isinstance(results, WorldResults) and (ended := results.stopped):
+    if ended := results.stopped:
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
-    if isinstance(results, Results):
-        print_heading("Engagement")
-        counts = _engagement(results.totals)
-        fallbacks, examples = results.totals.fallbacks, results.totals.fallback_examples
-    else:
-        totals: dict[str, Any] = results.totals()
-        print_heading("What happened")
-        counts = _counts(totals)
-        fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
-
+    totals = results.totals()
+    print_heading("Engagement" if isinstance(results, Results) else "What happened")
+    counts = _counts(totals)
+    fallbacks, examples = totals.get("fallbacks", {}), totals.get("fallback_examples", {})
     rows = ((what, f"{count:,}") for what, count in counts.items())
     print_table(rows, "what", "count", numbers=["count"])
     _warn(counts["decisions asked"], counts["decisions answered"])
@@ -79,7 +71,7 @@ def print_results(results: AnyResults, folder: Path | None) -> None:
     print_place(_logged(results, folder), folder)
 
 
-def _logged(results: AnyResults, folder: Path | None) -> str:
+def _logged(results: WorldResults, folder: Path | None) -> str:
     """Describe the agents that the log covers, if those are not all."""
     if folder is None or not log_in(folder).exists():
         return "Every transition"
@@ -93,7 +85,7 @@ def _logged(results: AnyResults, folder: Path | None) -> str:
 
 
 def _print_rounds(
-    results: AnyResults, shown: Sequence[int], what: Literal["states", "measures"]
+    results: WorldResults, shown: Sequence[int], what: Literal["states", "measures"]
 ) -> None:
     """Print the states or measures at the end of some rounds."""
     figures = [getattr(each, what) for each in results.rounds]
@@ -105,7 +97,7 @@ def _print_rounds(
     Screen().print(table)
 
 
-def _shown_rounds(results: AnyResults, width: int) -> list[int]:
+def _shown_rounds(results: WorldResults, width: int) -> list[int]:
     """Return the places of rounds that fit in every table, evenly spaced."""
     rounds: Sequence[Any] = results.rounds
     most = min(
@@ -142,22 +134,17 @@ def _most_rounds(figures: Sequence[Mapping[str, Any]], last: int, width: int) ->
     return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
 
 
-def _engagement(totals: Activity) -> dict[str, int]:
-    counts = {name: getattr(totals, name) for name in ("posts", "replies", "reshares", "likes")}
-    told = {
-        "transitions": totals.transitions,
-        "decisions_asked": totals.decisions_asked,
-        "decisions_answered": totals.decisions_answered,
-        "texts": dict(sorted(totals.texts.items())),
-        "timeouts": dict(sorted(totals.timeouts.items())),
-    }
-    return {**counts, **_counts(told)}
-
-
 def _counts(totals: Mapping[str, Any]) -> dict[str, int]:
     """Return what every run counts, as it is called in a table."""
     asked, answered = totals["decisions_asked"], totals["decisions_answered"]
+    usual = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+    own = {
+        name: count
+        for name, count in totals.items()
+        if isinstance(count, int) and name not in usual
+    }
     return {
+        **own,
         "transitions": totals["transitions"],
         "decisions asked": asked,
         "decisions answered": answered,

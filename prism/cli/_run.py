@@ -20,7 +20,6 @@ from prism.cli._options import (
     declared_panel,
     import_from_here,
     keeping_panel,
-    listed,
     model_panel,
     named_values,
     option_of,
@@ -45,8 +44,6 @@ class _Asked:
         agents: Number of agents to create, or a file of them; 100 by default. For the feed: prism's
             JSON Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population
             (.csv). For other worlds: any table with one row per agent (.csv, .jsonl, .json).
-        keep: Columns of the agents' file to keep, separated by commas. They become fields that the
-            agents' class declares, or else attributes, in the log and for your own code.
         rounds: Number of rounds; by default the world's own.
         ticks: Number of ticks in a round; by default the world's own.
         seed: Seed of every random number; the same seed gives the same run.
@@ -64,7 +61,6 @@ class _Asked:
     """
 
     agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None
-    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMNS")] = None
     rounds: Annotated[int | None, typer.Option(min=1)] = None
     ticks: Annotated[int | None, typer.Option(min=1)] = None
     seed: int = 0
@@ -183,7 +179,6 @@ class NewRun:
                     _made(self, world, given),
                     None if folder is None else RunFolder.for_new(folder),
                     on_round=screen.round_ended,
-                    checkpoint_every=self.keeping.checkpoint_every,
                     observer=screen,
                     told=folder is not None or as_json,
                 )
@@ -210,7 +205,7 @@ def run(
 
     prism run rumour --set friends=8 --treat warning@12 --out runs/rumour
 
-    prism run mine.py:Mine --agents people.csv --keep age,trust
+    prism run mine.py:Mine --agents people.csv
 
     prism run vaccination --model ollama:llama3.2 --max-calls 1000 --out runs/asked
 
@@ -267,7 +262,7 @@ def resume(
     model: Annotated[Given, model_panel("hosts")],
     keeping: Annotated[Keeping, keeping_panel("out", "resume")],
 ) -> None:
-    """Continue a stopped run from its last checkpoint, however it was stopped.
+    """Continue a stopped run, however it was stopped: its journal has the answers so far.
 
     Everything that the run depends on is in its folder.
 
@@ -290,7 +285,6 @@ def resume(
         outcome = worlds.resume(
             folder,
             hosts=model.get("hosts", ()),
-            checkpoint_every=keeping.checkpoint_every,
             on_round=screen.round_ended,
             observer=screen,
         )
@@ -306,7 +300,7 @@ def replay(
     *,
     keeping: Annotated[Keeping, keeping_panel("resume")],
 ) -> None:
-    """Repeat an earlier run with the decisions and texts from its log, and write the same log.
+    """Repeat an earlier run with the decisions and texts from its journal, and write the same log.
 
     No model is asked.
 
@@ -326,7 +320,6 @@ def replay(
         outcome = worlds.replay(
             run,
             folder,
-            checkpoint_every=keeping.checkpoint_every,
             on_round=screen.round_ended,
             observer=screen,
         )
@@ -369,7 +362,6 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
         writer=writes,
         treatments=asked.get("treatments", ()),
         parameters=_parameters(world, asked, given),
-        keep=listed(asked["keep"]) if "keep" in asked else (),
     )
 
 
@@ -446,7 +438,7 @@ def _parameters(world: Any, asked: Given, given: Given) -> Given:
     """Return the parameters that a command line sets."""
     of_file: Given = {}
     if "parameter_file" in asked:
-        from prism.worlds._parameters import read_parameter_file
+        from prism.worlds._fields import read_parameter_file
 
         of_file = read_parameter_file(asked["parameter_file"], _class_of(world))
 

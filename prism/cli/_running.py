@@ -22,7 +22,7 @@ from prism.runs._folder import is_begun, read_summary
 from prism.runs._runnable import Runnable
 from prism.runs._running import telling_warnings
 
-_WITH_RESUME = ("resume", "host", "checkpoint_every", "as_json")
+_WITH_RESUME = ("resume", "host", "as_json")
 """Parameters that are allowed beside ``--resume``, since they do not change the run."""
 
 if TYPE_CHECKING:
@@ -122,9 +122,6 @@ def begin_or_resume(
 
 def kept_in(keeping: Keeping) -> Path | None:
     """Return the folder for a new run, if one is named."""
-    if keeping.out is None and keeping.checkpoint_every is not None:
-        raise InputError("--checkpoint-every needs --out with a folder for the checkpoints")
-
     return None if keeping.out is None else own_folder("--out", keeping.out)
 
 

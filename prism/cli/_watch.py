@@ -198,7 +198,7 @@ def names_a_world(text: str) -> bool:
 
 def _refuse_if_near(text: str, worlds: Iterable[str]) -> None:
     # as it loads pydantic, which a viewer needs only for its error messages
-    from prism.files._declarations import meant
+    from prism.files.declarations import meant
 
     if (near := meant(text, worlds)) is not None:
         problem = f"there is no such run, folder or world; did you mean {near}?"

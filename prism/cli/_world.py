@@ -15,20 +15,13 @@ from prism.cli._options import (
     Treatments,
     command_group,
     import_from_here,
-    listed,
     named_values,
 )
 from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
 
-worlds = command_group("List, describe and rehearse worlds. To run one, use prism run.")
+worlds = command_group("List, describe and check worlds. To run one, use prism run.")
 
 _ARGUMENTS = {"world": "WORLD"}
-_TURNS = {
-    "all": "",
-    "one": ", one agent per tick",
-    "pair": ", one pair per tick",
-    "rate": ", with events at rates",
-}
 
 WorldArgument = Annotated[
     str,
@@ -96,7 +89,7 @@ def _lines(about: Mapping[str, Any]) -> Iterable[str]:
         drawn, said = field.get("drawn"), field.get("help")
         return signature_of(field) + f", {drawn}" * bool(drawn) + f": {said}" * bool(said)
 
-    turns = ", all agents at once" if about["together"] else _TURNS[about["activation"]]
+    turns = ", all agents at once" * about["together"] + ", agents ahead" * about["independent"]
     turns += ", in the order of the list" * (about["order"] == "listed")
     yield f"{about['world']} ({about['address']})"
     yield from _indented(about["doc"].splitlines())
@@ -155,7 +148,6 @@ def _indented(lines: Iterable[str]) -> Iterable[str]:
 def check(
     world: WorldArgument,
     agents: Annotated[str, typer.Option(metavar="N|FILE")] = "100",
-    keep: Annotated[list[str] | None, typer.Option(metavar="COLUMNS")] = None,
     parameters: Parameters = None,
     treatments: Treatments = None,
     rounds: Annotated[int | None, typer.Option(min=1)] = None,
@@ -163,7 +155,7 @@ def check(
     seed: int = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Rehearse a world: run it twice in fresh processes, resume it in the middle, and compare.
+    """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
     Report the first field or event that differs. Without --treat, every treatment is applied once.
     Notes name probable mistakes in the charts, as prism chart check does.
@@ -172,7 +164,6 @@ def check(
 
     Options:
         agents: Number of agents, or a table of them.
-        keep: Columns of the table to keep, separated by commas.
         rounds: Number of rounds; by default the world's own, but at most 20.
         ticks: Ticks in a round; by default the world's own.
         seed: Seed of every random number.
@@ -181,16 +172,16 @@ def check(
 
     prism world check rumour
 
-    prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
+    prism world check mine.py:Mine --agents people.csv --set beta=0.3
     """
     from prism.cli._running import naming_options
-    from prism.worlds import rehearse
+    from prism.worlds._checking import check_world
 
     import_from_here()
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
     with naming_options(_ARGUMENTS):
-        found = rehearse(
+        checked = check_world(
             world,
             agents,
             rounds=rounds,
@@ -198,19 +189,21 @@ def check(
             seed=seed,
             parameters=named_values(parameters),
             treatments=treatments,
-            keep=listed(keep),
         )
 
+    found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
     if not as_json:
-        _note_what_was_rehearsed(world, rounds)
+        for each in checked.notes:
+            note(each)
+        _note_what_was_checked(world, rounds, is_same=not found)
 
 
-def _note_what_was_rehearsed(world: str, rounds: int | None) -> None:
+def _note_what_was_checked(world: str, rounds: int | None, *, is_same: bool) -> None:
     """Say what agreed and was left out, and the probable mistakes in the charts of a world."""
     from prism.statechart import Statechart
     from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._rehearse import MOST_ROUNDS
+    from prism.worlds._checking import MOST_ROUNDS
     from prism.worlds._world import kinds_of
 
     cls = load_world(address_of(world))
@@ -219,9 +212,10 @@ def _note_what_was_rehearsed(world: str, rounds: int | None) -> None:
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
             note(f"chart of {kind.__name__}: {each.message}")
-    note("the world gave the same run in two processes, and when resumed in the middle")
+    if is_same:
+        note("the world gave the same run with another hash seed and order of agents")
     if rounds is None and cls.rounds > MOST_ROUNDS:
         note(
-            f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were rehearsed; --rounds "
-            f"{cls.rounds} rehearses all"
+            f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were checked; --rounds "
+            f"{cls.rounds} checks all"
         )

@@ -107,9 +107,9 @@ class Model(RunSettings):
         remember_tokens: Maximum tokens of what it remembers; the oldest are dropped. 400 by
             default.
         reasons: Ask for a reason with the choice, and log it. Decision models give none.
-        option_order: Order of the options in the prompt: that of the chart, or shuffled (the
-            default) in a rotation that is drawn for each decision, since models prefer certain
-            letters and places.
+        rotations: Order of the options in the prompt, since models prefer certain letters and
+            places: none for that of the chart, drawn (the default) for a rotation of it that is
+            drawn for each decision, or all to ask in every rotation and average.
         stop_at_fallbacks: Stop the run, so that it can be resumed, if this share (0 to 1) of the
             last 200 decisions fell back, or never. 0.5 by default, not counting fallbacks after
             the budget was spent.
@@ -117,9 +117,6 @@ class Model(RunSettings):
         max_tokens: Maximum number of tokens in the run.
         deadline: Seconds after which the run asks no more questions.
         cache: File to keep answers in, and to reuse them from.
-        record_prompts: Keep every prompt and reply in prompts.jsonl.gz beside the log, for 'prism
-            log decision'. The file holds names, traits, posts and everything else that agents are
-            told; only you can read it.
         assigned: Other models, hosts or settings for some of the agents, by a selector:
             ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
             model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import create_model
 
 from prism.errors import InputError
-from prism.files._declarations import Declaration, Optionally, read_document
 from prism.files._source import Source, Where
+from prism.files.declarations import Declaration, Optionally, read_document
 from prism.llm._assignments import BYS, ModelAssignment
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import KEYS, AgentSettings, from_plain, settings_of

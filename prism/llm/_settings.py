@@ -21,18 +21,18 @@ from prism.llm._addresses import Address, check_address
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
-OptionOrder = Literal["chart", "shuffled"]
+Rotations = Literal["none", "drawn", "all"]
 Server = Literal["ollama", "openai"]
 
 OF_DECISIONS = (
     *("mode", "pick", "stop_at_fallbacks", "prompt", "attributes", "remember"),
-    *("remember_tokens", "reasons", "option_order"),
+    *("remember_tokens", "reasons", "rotations"),
 )
 """Settings without a meaning for a model that writes."""
 
 OF_SPENDING = ("max_calls", "max_tokens", "deadline", "cache")
 
-OF_RUNS = (*OF_DECISIONS, *OF_SPENDING, "record_prompts")
+OF_RUNS = (*OF_DECISIONS, *OF_SPENDING)
 """Settings without a meaning outside of a run."""
 
 KEYS: Mapping[str, str] = {"hosts": "host", "seed": "sampling_seed"}
@@ -180,8 +180,7 @@ class RunSettings(AgentSettings):
     remember: Count | None = None
     remember_tokens: Count | None = None
     reasons: bool | None = None
-    option_order: OptionOrder | None = None
-    record_prompts: bool | None = None
+    rotations: Rotations | None = None
 
 
 class RequestSettings(TypedDict, total=False):
@@ -281,7 +280,7 @@ def _checked(kind: Any, value: Any) -> Any:
     """
     from pydantic import ValidationError
 
-    from prism.files._declarations import shape_problems
+    from prism.files.declarations import shape_problems
 
     try:
         return _reader(kind).validate_python(value)

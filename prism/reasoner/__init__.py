@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prism.reasoner._reasoner import Reasoner
     from prism.reasoner._recollection import Recollection
     from prism.reasoner._recording import AnswerStore, PromptRecord
-    from prism.reasoner._replies._reading import parse_reasoner_response
+    from prism.reasoner._replies import parse_reasoner_response
     from prism.reasoner._router import EarlierAnswers, Router
     from prism.reasoner._spending import Budget, Cost
     from prism.reasoner._texts import BaseWriter, TextCall, Written

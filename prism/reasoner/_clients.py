@@ -43,7 +43,7 @@ from prism.reasoner._messages import (
     of_kind,
     parameters,
 )
-from prism.reasoner._replies._objects import what_is_said
+from prism.reasoner._replies import spoken
 from prism.reasoner._slots import Pool, Server
 from prism.reasoner._spending import Cost
 from prism.telemetry.loggers import describe
@@ -462,7 +462,7 @@ def _with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
     """
     calls = first(first(_choice(reply), "message"), "tool_calls")
     asked = (schema or {}).get("properties") or ()
-    is_choice = not {"next_state", "letter"}.isdisjoint(asked) and not what_is_said(text).strip()
+    is_choice = not {"next_state", "letter"}.isdisjoint(asked) and not spoken(text)
     if not isinstance(calls, Sequence) or not calls or not ("agent" in asked or is_choice):
         return text
 

@@ -32,6 +32,9 @@ class Kinds:
         client: The client as the user gave it.
         mode: How the user wants it to be asked.
         logger: Where to report the first failure.
+
+    Attributes:
+        is_proven: Whether a question by letter was answered, or could not be.
     """
 
     def __init__(
@@ -46,9 +49,8 @@ class Kinds:
             self._found = self._without_decisions
         self._mode = mode
         self._looks: SingleFlight[Kind] = SingleFlight()
-        self._is_proven = False
+        self.is_proven: bool = False
         self._next_look = 0.0
-        self._trial: asyncio.Future[None] | None = None
         self._warned: set[str] = set()
 
     @property
@@ -84,25 +86,9 @@ class Kinds:
 
         return usual
 
-    async def tries(self, kind: Kind) -> bool:
-        """Return whether the caller is the first to ask by letter; others wait for its answer.
-
-        So a server without log-probabilities costs a run one request, and not one for each agent.
-        """
-        if kind != "letter" or self._mode != "auto" or self._is_proven:
-            return False
-        if self._trial is None or self._trial.get_loop().is_closed():
-            self._trial = asyncio.get_running_loop().create_future()
-            return True
-
-        await asyncio.wait([self._trial])
-        return False
-
-    def has_tried(self) -> None:
-        """Let the others ask, whatever came of the first question."""
-        self._is_proven = True
-        if self._trial is not None and not self._trial.done():
-            self._trial.set_result(None)
+    def needs_proof(self, kind: Kind) -> bool:
+        """Return whether it is unknown if the model can be asked by letter, so it is tried once."""
+        return kind == "letter" and self._mode == "auto" and not self.is_proven
 
     async def _look(self, seconds: float) -> Kind:
         limit = min(seconds, _LONGEST_LOOK_SECONDS)

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 from weakref import finalize
 
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream, Taken
-from prism.randomness._stream import total_of
+from prism.randomness import RandomStream, Taken, total_of
 from prism.reasoner._questions import (
     BaseReasoner,
     Decision,
     Question,
     made_of,
 )
-from prism.statechart._engine.reporting import announce
-from prism.statechart._identity import given_name
+from prism.statechart.asking import announce
+from prism.statechart.names import given_name
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 

@@ -1,9 +1,8 @@
-"""The prompts for models, the requests that carry them, and what their replies choose.
+"""The wording of a question, for every way in which a model is asked.
 
-In the social feed, the prompt of a chat is the specification's. For any other chart, the prompt
-begins with the part that is the same for all agents (the chart's description, the options and their
-meanings, and how to reply), so that servers can cache it, followed by the agent's own part. A
-decision model gets the same facts as choice questions. Each question is a separate request.
+A prompt begins with the part that all agents share (the chart's description and the options), so
+that servers can reuse what they have read, and ends with how to respond. Only a question of the
+social feed that is put to a `Reasoner` outside of a run has the prompt of the specification.
 
 The options may be listed in another order, since language models prefer options by letter and
 position (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust Multiple
@@ -13,6 +12,7 @@ than another.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,17 +21,22 @@ from typing import Any
 
 from prism._faults import place_of
 from prism.errors import ReasonerError
-from prism.reasoner._own_prompts import (
-    OwnPrompt,
-    OwnPrompts,
-    Template,
-    attribute_lines,
-    value_of,
-)
+from prism.reasoner._own_prompts import OwnPrompts
 from prism.reasoner._questions import Question, hash_of
 from prism.reasoner._recollection import Recollection, things_in_history
-from prism.statechart._identity import agent_name, identify
-from prism.statechart._nesting import Configuration
+from prism.reasoner._replies import LETTER
+from prism.reasoner._words import (
+    Template,
+    attribute_of,
+    fill_fields,
+    indented,
+    lines_of,
+    one_line,
+    quotation,
+    value_in,
+)
+from prism.statechart import Configuration
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import describe
 
@@ -50,16 +55,12 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
 MOST_REASON_CHARACTERS = 300
 """Maximum length of a reason."""
 
-_REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}\n'
+_REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
 _REPLY_WITH_REASON = (
     "Respond with JSON only, the reason in one sentence:\n"
-    '{"next_state": "<state_value>", "reason": "<why>"}\n'
+    '{"next_state": "<state_value>", "reason": "<why>"}'
 )
-_TASK = "Below you are told who you are and what has happened. Choose one of these:"
-
-
-_DECIMALS = 2
-"""Decimals of a number in a prompt."""
+_TASK = "Below you read who you are and what happens. Choose what you do next:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,9 @@ class PromptSettings:
 DEFAULT_SETTINGS = PromptSettings()
 
 
+# How to respond
+
+
 def answer_schema(
     options: Sequence[Any], *, key: str = "next_state", asks_reason: bool = False
 ) -> dict[str, Any]:
@@ -100,40 +104,163 @@ def answer_schema(
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+def letter_schema(letters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the JSON schema of a reply with a letter, which says what each letter stands for."""
+    schema = answer_schema(list(letters), key=LETTER)
+    schema["properties"][LETTER]["description"] = json.dumps(letters, ensure_ascii=False)
+    return schema
+
+
+def letter_form(letters: Sequence[str]) -> str:
+    """Return the form of a reply with a letter: ``{"letter": "A, B or C"}``."""
+    either = " or ".join(filter(None, (", ".join(letters[:-1]), letters[-1])))
+    return f'{{"{LETTER}": "{either}"}}'
+
+
+# Prompts
+
+
 def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
-    """Build the prompt for a question, from its agent's description of itself.
+    """Build the prompt of a question that is answered by the name of an option.
+
+    Raises:
+        ReasonerError: If the user's own prompt does not fit the question.
+    """
+    reply = _REPLY_WITH_REASON if settings.asks_reason else _REPLY
+    if settings.prompts is None and _has_specified_prompt(question):
+        return _specified_prompt(question, settings).removesuffix(f"{_REPLY}\n") + f"{reply}\n"
+
+    listed = []
+    for option in question.options:
+        text, meaning = state_text(option), meaning_of(question, option, settings.descriptions)
+        # a state whose meaning is its name is listed without it
+        listed.append(f"- {text}" if text == meaning else f"- {text}: {meaning}")
+    return _prompt(question, settings, "\n".join(listed), reply)
+
+
+def letter_prompt(question: Question, settings: PromptSettings, letters: Sequence[str]) -> str:
+    """Build the prompt of a question that is answered by a letter.
+
+    The wording was measured on small models (``python -m tests.benchmarks --only wordings``). With
+    ``"<letter>"`` in the last line, or name and meaning of an option, they would rather write the
+    option's name, and its letter has little probability.
+
+    Raises:
+        ReasonerError: If the user's own prompt does not fit the question.
+    """
+    meanings = (meaning_of(question, option, settings.descriptions) for option in question.options)
+    listed = "\n".join(f"{letter}: {each}" for letter, each in zip(letters, meanings, strict=True))
+    how = f"Respond with JSON only, with the letter of one option:\n{letter_form(letters)}"
+    return _prompt(question, settings, listed, how)
+
+
+def _prompt(question: Question, settings: PromptSettings, options: str, reply: str) -> str:
+    """Put the part for all agents first, then the agent's own, and how to respond last."""
+    own = None if settings.prompts is None else settings.prompts.of(question)
+    if own is not None:
+        text, fields = fill(own, question, settings, options=options, reply=reply)
+        further = {
+            "memory": memory_of(question, settings),
+            "options": f"Choose one of these:\n{options}",
+            "reply": reply,
+        }
+        parts = [text.rstrip(), *(part for name, part in further.items() if name not in fields)]
+    else:
+        parts = [
+            description_of(question),
+            f"{_TASK}\n{options}",
+            persona_of(question.agent, settings.attributes),
+            memory_of(question, settings),
+            situation_of(question),
+            reply,
+        ]
+
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def fill(
+    own: Template | Callable[[Question], str],
+    question: Question,
+    settings: PromptSettings,
+    *,
+    options: str,
+    reply: str,
+) -> tuple[str, Sequence[str]]:
+    """Return the text of the user's own prompt, and the fields that it names."""
+    if not isinstance(own, Template):
+        try:
+            text = own(question)
+        except Exception as error:
+            raise ReasonerError(
+                f"a prompt's function raised {describe(error)} ({place_of(error)}): it is called "
+                "with the Question"
+            ) from error
+        if not isinstance(text, str):
+            raise ReasonerError(f"a prompt's function must return text, got {text!r}")
+        return text, ()
+
+    chart = question.chart
+    fields: Mapping[str, Callable[[], str]] = {
+        "name": lambda: name_of(question.agent),
+        "persona": lambda: persona_of(question.agent, settings.attributes),
+        "state": lambda: state_text(question.state),
+        "trigger": lambda: question.trigger,
+        "options": lambda: options,
+        "chart": lambda: "" if chart is None else str(chart.name),
+        "description": lambda: description_of(question),
+        "situation": lambda: situation_of(question),
+        "context": lambda: _with_details(question, format_context(question.context)),
+        "memory": lambda: memory_of(question, settings),
+        "reply": lambda: reply,
+    }
+    objects: Mapping[str, Callable[[str], Any]] = {
+        "agent": lambda name: attribute_of(question.agent, name),
+        "context": lambda name: value_in([question.context], name, "the context"),
+        "world": lambda name: value_in([question.parameters or {}], name, "the world"),
+    }
+    return fill_fields(own, fields, objects), own.names
+
+
+def decision_question(
+    question: Question, settings: PromptSettings = DEFAULT_SETTINGS
+) -> dict[str, Any]:
+    """Build one choice question for a decision model; its criteria are the options' meanings.
 
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
     own = None if settings.prompts is None else settings.prompts.of(question)
     if own is not None:
-        return _filled_prompt(own, question, settings)
-    if not is_of_the_feed(question):
-        return _default_prompt(question, settings)
+        instructions, _ = fill(own, question, settings, options="", reply="")
+    else:
+        parts = (description_of(question), situation_of(question), "Choose what you do next.")
+        instructions = "\n\n".join(part for part in parts if part)
 
-    agent = question.agent
-    personality = personality_of(agent)
-    if settings.attributes:
-        lines = attribute_lines(agent, settings.attributes)
-        personality = "\n".join((personality, *lines))
+    meanings = {
+        state_text(option): meaning_of(question, option, settings.descriptions)
+        for option in question.options
+    }
+    return {"type": "choice", "instructions": instructions, "criteria": meanings}
 
-    context = context_of(question) if question.details else question.context
-    if settings.memory is not None and (memory := memory_of(question, settings)):
-        context = f"{format_context(context)}\n\n{memory}"
 
-    text = build_reasoner_prompt(
-        agent_name=name_of(agent),
-        agent_interests=interests_of(agent),
-        agent_personality=personality,
-        current_state=question.state,
-        trigger=question.trigger,
-        options=list(question.options),
-        context=context,
-        descriptions=_descriptions_for(question, settings.descriptions),
-    )
+def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
+    """Describe an agent to a decision model."""
+    about = persona_of(question.agent, settings.attributes)
+    own = None if settings.prompts is None else settings.prompts.of(question)
+    names_memory = isinstance(own, Template) and "memory" in own.names
+    memory = "" if names_memory else memory_of(question, settings)
+    return f"{about}\n\n{memory}" if memory else about
 
-    return text.removesuffix(_REPLY) + _REPLY_WITH_REASON if settings.asks_reason else text
+
+def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
+    """Return the beginning of the SHA-256 of a question's prompt; None if it cannot be built."""
+    try:
+        return hash_of(chat_prompt(question, settings))
+    except Exception:  # of the user's agent or post; the question is not asked
+        return None
+
+
+# The prompt of the specification
 
 
 def build_reasoner_prompt(
@@ -174,15 +301,51 @@ You are currently in the "{state_text(current_state)}" state and received the "{
 Choose your next state from these options:
 {options_text}
 
-Respond with JSON only:
-{{"next_state": "<state_value>"}}
+{_REPLY}
 """
+
+
+def _has_specified_prompt(question: Question) -> bool:
+    """Return whether a question is one of the social chart's states, asked outside of a run."""
+    return (
+        question.prompt is None
+        and _has_states_of_the_feed(question.state.__class__)
+        and _text_from(question.agent, "persona") is None
+    )
+
+
+def _specified_prompt(question: Question, settings: PromptSettings) -> str:
+    agent = question.agent
+    attributes = lines_of({name: attribute_of(agent, name) for name in settings.attributes})
+    context = _with_details(question, format_context(question.context))
+    memory = memory_of(question, settings)
+    return build_reasoner_prompt(
+        agent_name=name_of(agent),
+        agent_interests=interests_of(agent),
+        agent_personality="\n".join((personality_of(agent), *attributes)),
+        current_state=question.state,
+        trigger=question.trigger,
+        options=list(question.options),
+        context=f"{context}\n\n{memory}" if memory else context,
+        descriptions=_descriptions_for(question, settings.descriptions),
+    )
+
+
+@lru_cache(maxsize=256)
+def _has_states_of_the_feed(kind: type) -> bool:
+    # a chart that extends the social one has an enum with these states and others
+    return kind is AgentState or (
+        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
+    )
+
+
+# Situations
 
 
 def format_context(context: Any) -> str:
     """Describe a context: a post by author, text and topics, anything else by its fields.
 
-    A mapping with other keys than those of a post is no post.
+    The text of a post stands quoted. A mapping with other keys than those of a post is no post.
     """
     if context is None:
         return "There are no further details."
@@ -191,9 +354,16 @@ def format_context(context: Any) -> str:
 
     texts = _texts_of_post(context)
     if not texts:
-        return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
+        return "\n".join(lines_of(identify(context) or {}))
 
-    return _post(context, next((str(text) for text in texts if text != ""), "(no text)"))
+    text = next((str(text) for text in texts if text != ""), "(no text)")
+    author = _field(context, "author_id") or _field(context, "author")
+    topics = _field(context, "topics")
+    lines = [f"Post by {one_line(author)}:" if author else "Post:", quotation(text)]
+    if topics:
+        lines.append(f"Topics: {', '.join(_listed(topics))}")
+
+    return "\n".join(lines)
 
 
 def _texts_of_post(context: Any) -> list[Any]:
@@ -206,134 +376,51 @@ def _texts_of_post(context: Any) -> list[Any]:
 _OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
 
 
-def _post(context: Any, text: str) -> str:
-    author = _field(context, "author_id") or _field(context, "author")
-    topics = _field(context, "topics")
-    lines = [f"Post by {author}:" if author else "Post:", text]
-    if topics:
-        lines.append(f"Topics: {', '.join(_listed(topics))}")
-
-    return "\n".join(lines)
+def _field(context: Any, name: str) -> Any:
+    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
 
 
-def context_of(question: Question) -> str:
-    """Describe the context of a question, with its details."""
-    lines = [format_context(question.context)]
-    for name, value in question.details.items():
-        shown = round(value, _DECIMALS) if isinstance(value, float) else value
-        lines.append(f"{name.replace('_', ' ').capitalize()}: {shown}")
-
-    return "\n".join(lines)
+def _with_details(question: Question, text: str) -> str:
+    """Return a text with the details of a question behind it."""
+    named = {name.replace("_", " ").capitalize(): each for name, each in question.details.items()}
+    return "\n".join((text, *lines_of(named)))
 
 
-def _default_prompt(question: Question, settings: PromptSettings) -> str:
-    """Put the part for all agents first, and the agent's own part last."""
-    parts = (
-        description_of(question),
-        f"{_TASK}\n{_options(question, settings)}",
-        _reply(settings).rstrip(),
-        persona_of(question.agent, settings.attributes),
-        memory_of(question, settings),
-        situation_of(question),
-    )
+def situation_of(question: Question) -> str:
+    """Return the situation: the question's prompt, or else state, event and context."""
+    if question.prompt:
+        return _with_details(question, question.prompt)
 
-    return "\n\n".join(part for part in parts if part) + "\n"
+    context = _with_details(question, format_context(question.context))
+    return f"Now: {_words(question.state)}. What happens: {_words(question.trigger)}.\n\n{context}"
 
 
-def _filled_prompt(own: OwnPrompt, question: Question, settings: PromptSettings) -> str:
-    """Append the parts that the user's own prompt does not name."""
-    text, named = fill(own, question, settings, reply=_reply(settings).rstrip())
-    parts = {
-        "memory": memory_of(question, settings),
-        "options": f"Choose one of these:\n{_options(question, settings)}",
-        "reply": _reply(settings).rstrip(),
-    }
-    further = [part for name, part in parts.items() if part and name not in named]
-
-    return "\n\n".join((text.rstrip(), *further)) + "\n"
+def _words(name: Any) -> str:
+    return state_text(name).replace("_", " ")
 
 
-def fill(
-    own: OwnPrompt, question: Question, settings: PromptSettings, *, reply: str
-) -> tuple[str, Sequence[str]]:
-    """Return the text of the user's own prompt, and the fields that it names."""
-    if not isinstance(own, Template):
-        try:
-            text = own(question)
-        except Exception as error:
-            raise ReasonerError(
-                f"a prompt's function raised {describe(error)} ({place_of(error)}): it is called "
-                "with the Question"
-            ) from error
-        if not isinstance(text, str):
-            raise ReasonerError(f"a prompt's function must return text, got {text!r}")
-        return text, ()
-
-    chart = question.chart
-    makers: Mapping[str, Callable[[], str]] = {
-        "name": lambda: name_of(question.agent),
-        "persona": lambda: persona_of(question.agent, settings.attributes),
-        "state": lambda: state_text(question.state),
-        "trigger": lambda: question.trigger,
-        "options": lambda: _options(question, settings),
-        "chart": lambda: "" if chart is None else str(chart.name),
-        "description": lambda: description_of(question),
-        "situation": lambda: situation_of(question),
-        "context": lambda: context_of(question),
-        "memory": lambda: memory_of(question, settings),
-        "reply": lambda: reply,
-    }
-    known = {name: value_of(name, question, makers) for name in own.names}
-
-    return own.fill(known)[0], own.names
+def description_of(question: Question) -> str:
+    """Return what the author of a question's chart says about it."""
+    return "" if question.chart is None else question.chart.description.strip()
 
 
-def named_in(question: Question, settings: PromptSettings) -> Sequence[str]:
-    """Return the fields that the prompt for a question names."""
-    own = None if settings.prompts is None else settings.prompts.of(question)
-    return own.names if isinstance(own, Template) else ()
+def memory_of(question: Question, settings: PromptSettings) -> str:
+    """Return what an agent remembers; empty if prompts have no memory."""
+    memory = settings.memory
+    if memory is None:
+        return ""
+
+    # one more than is included reveals that there are more
+    most = memory.last + 1
+    recall = question.recall
+    return memory.tell(things_in_history(question.agent, most) if recall is None else recall(most))
 
 
-def is_of_the_feed(question: Question) -> bool:
-    """Return whether the specification's prompt fits: a question of the social chart's states."""
-    return (
-        question.prompt is None
-        and _has_states_of_the_feed(question.state.__class__)
-        and _told_by(question.agent, "persona") is None
-    )
-
-
-@lru_cache(maxsize=256)
-def _has_states_of_the_feed(kind: type) -> bool:
-    # a chart that extends the social one has an enum with these states and others
-    return kind is AgentState or (
-        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
-    )
-
-
-def _options(question: Question, settings: PromptSettings) -> str:
-    told = (
-        (state_text(option), meaning_of(question, option, settings.descriptions))
-        for option in question.options
-    )
-    # a state whose meaning is its name is listed without it
-    return "\n".join(f"- {text}" if text == means else f"- {text}: {means}" for text, means in told)
-
-
-def _descriptions_for(question: Question, descriptions: Mapping[Any, str]) -> Mapping[Any, str]:
-    """Return the meanings of options: the user's, or else the question's."""
-    here = question.meanings or {}
-    return {
-        **descriptions,
-        **{
-            option: meaning
-            for option, meaning in here.items()
-            if descriptions.get(option) == STATE_DESCRIPTIONS.get(option)
-        },
-    }
+# Meanings
 
 
 def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
+    """Return the meaning of an option: the user's, the question's, the agent's, or its name."""
     if question.meanings and option in question.meanings:
         return _descriptions_for(question, descriptions)[option]
 
@@ -342,54 +429,35 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
         descriptions = {}
 
     if isinstance(option, Configuration):
-        means = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        return descriptions.get(option) or _meaning_together(option, means)
+        meanings = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
+        is_named = meanings == [*map(state_text, option.leaves)]
+        return descriptions.get(option) or (state_text(option) if is_named else "; ".join(meanings))
 
     own = getattr(question.agent, "meanings", None)
     meaning = own.get(option) if isinstance(own, Mapping) else None
     return meaning or _description(option, descriptions)
 
 
-def _meaning_together(option: Configuration, means: Sequence[str]) -> str:
-    """Return the meaning of states that are active together, from what each of them means."""
-    return "; ".join(means) if means != [*map(state_text, option.leaves)] else state_text(option)
+def _descriptions_for(question: Question, descriptions: Mapping[Any, str]) -> Mapping[Any, str]:
+    """Return the meanings of options: the user's, or else the question's."""
+    of_question = {
+        option: meaning
+        for option, meaning in (question.meanings or {}).items()
+        if descriptions.get(option) == STATE_DESCRIPTIONS.get(option)
+    }
+    return {**descriptions, **of_question}
 
 
-def situation_of(question: Question) -> str:
-    """Return the situation: the question's prompt, or else state, event and context."""
-    return question.prompt or (
-        f'You are in the "{state_text(question.state)}" state, and the event '
-        f'"{question.trigger}" has occurred.\n\n{context_of(question)}'
-    )
+def _description(option: Any, descriptions: Mapping[Any, str]) -> str:
+    return descriptions.get(option) or _words(option)
 
 
-def description_of(question: Question) -> str:
-    return "" if question.chart is None else question.chart.description.strip()
-
-
-def _reply(settings: PromptSettings) -> str:
-    return _REPLY_WITH_REASON if settings.asks_reason else _REPLY
-
-
-def memory_of(question: Question, settings: PromptSettings) -> str:
-    memory = settings.memory
-    if memory is None:
-        return ""
-
-    # one more than is shown reveals that there are more
-    recall = question.recall
-    things = (
-        things_in_history(question.agent, memory.last + 1)
-        if recall is None
-        else recall(memory.last + 1)
-    )
-
-    return memory.tell(things)
+# Agents
 
 
 def name_of(agent: Any) -> str:
     """Return the name of an agent."""
-    return str(getattr(agent, "name", None) or agent_name(agent))
+    return one_line(getattr(agent, "name", None) or agent_name(agent))
 
 
 def interests_of(agent: Any) -> list[str]:
@@ -399,7 +467,7 @@ def interests_of(agent: Any) -> list[str]:
 
 def personality_of(agent: Any) -> str:
     """Return the personality of an agent, if it has one."""
-    return str(getattr(agent, "personality", None) or "")
+    return indented(str(getattr(agent, "personality", None) or ""))
 
 
 def persona_of(agent: Any, attributes: Sequence[str]) -> str:
@@ -408,18 +476,18 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
     Raises:
         ReasonerError: If the agent has no such attribute.
     """
-    told = _told_by(agent, "persona") or _told_by(agent, "describe") or _profile(agent)
-    return "\n".join((told, *attribute_lines(agent, attributes)))
+    about = _text_from(agent, "persona") or _text_from(agent, "describe") or _profile(agent)
+    return "\n".join((about, *lines_of({name: attribute_of(agent, name) for name in attributes})))
 
 
-def _told_by(agent: Any, method: str) -> str | None:
+def _text_from(agent: Any, method: str) -> str | None:
     """Return the text that a method of an agent returns; None without such a method or text.
 
     Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
     """
-    says = getattr(agent, method, None)
-    told = says() if callable(says) else None
-    return told if isinstance(told, str) else None
+    describes = getattr(agent, method, None)
+    text = describes() if callable(describes) else None
+    return text if isinstance(text, str) else None
 
 
 def _profile(agent: Any) -> str:
@@ -436,74 +504,4 @@ def _profile(agent: Any) -> str:
 def _listed(items: Any) -> list[str]:
     """Return the texts of several things, or of a single one."""
     several = isinstance(items, Iterable) and not isinstance(items, str)
-    return [str(item) for item in items] if several else [str(items)]
-
-
-def _description(option: Any, descriptions: Mapping[Any, str]) -> str:
-    return descriptions.get(option) or state_text(option).replace("_", " ")
-
-
-def _field(context: Any, name: str) -> Any:
-    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
-
-
-def decision_question(
-    question: Question, settings: PromptSettings = DEFAULT_SETTINGS
-) -> dict[str, Any]:
-    """Build one choice question for a decision model; its criteria are the options' meanings.
-
-    Raises:
-        ReasonerError: If the user's own prompt does not fit the question.
-    """
-    own = None if settings.prompts is None else settings.prompts.of(question)
-    if own is not None:
-        instructions, _ = fill(own, question, settings, reply="")
-    elif is_of_the_feed(question):
-        instructions = (
-            f'The user is in the "{state_text(question.state)}" state and received the '
-            f'"{question.trigger}" event.\n\n'
-            f"{context_of(question)}\n\n"
-            "Choose the user's next state."
-        )
-    else:
-        parts = (description_of(question), situation_of(question), "Choose what you do next.")
-        instructions = "\n\n".join(part for part in parts if part)
-
-    meanings = {
-        state_text(option): meaning_of(question, option, settings.descriptions)
-        for option in question.options
-    }
-
-    return {"type": "choice", "instructions": instructions, "criteria": meanings}
-
-
-def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
-    """Describe an agent to a decision model."""
-    agent = question.agent
-    if is_of_the_feed(question):
-        about = (
-            f"{name_of(agent)} is a social media user.\n"
-            f"Interests: {', '.join(interests_of(agent))}\n"
-            f"Personality: {personality_of(agent)}"
-        )
-        about = "\n".join((about, *attribute_lines(agent, settings.attributes)))
-    else:
-        about = persona_of(agent, settings.attributes)
-
-    if settings.memory is None or "memory" in named_in(question, settings):
-        return about
-
-    memory = memory_of(question, settings)
-    return f"{about}\n\n{memory}" if memory else about
-
-
-def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
-    """Return the hash of a question's prompt; None if it has none.
-
-    The hash is of the prompt by name with the options in the chart's order, however the model is
-    asked, so it does not depend on what a server supports.
-    """
-    try:
-        return hash_of(chat_prompt(question, settings))
-    except Exception:  # of the user's agent or post; asking reports it
-        return None
+    return [*map(one_line, items if several else [items])]

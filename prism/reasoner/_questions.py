@@ -12,19 +12,17 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
-from prism.statechart._definition import Definition
-from prism.statechart._engine.pending import Options
-from prism.statechart._engine.reporting import announce
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import Configuration
+from prism.statechart import Configuration, Definition
+from prism.statechart.asking import Options, announce
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
 
-_HOW_ASKED = ("question_kind", "option_mass", "rotation", "sampling_seed")
+_HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 _OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
-_NOTHING = (None,) * 8
+_NOTHING = (None,) * 9
 """The result of `_OF_A_MODEL` for a decision that no model made."""
 
 DEFAULT_PULL = 2.0
@@ -130,6 +128,8 @@ class Decision:
             prompt; None for the chart's order, or if unknown.
         sampling_seed: The number drawn for the question and added to the model's seed, if the model
             samples its answers.
+        rotations_apart: The largest distance between the answers in two rotations of the options (0
+            to 1, total variation), if the model was asked in all of them.
     """
 
     chosen: Any
@@ -144,6 +144,7 @@ class Decision:
     option_mass: float | None = None
     rotation: int | None = None
     sampling_seed: int | None = None
+    rotations_apart: float | None = None
 
 
 MadeT = TypeVar("MadeT", Question, Decision)

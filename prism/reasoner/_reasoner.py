@@ -25,7 +25,8 @@ from prism.reasoner._clients import refuse_own_limits
 from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._kinds import Kinds
 from prism.reasoner._messages import Reply
-from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts, attribute_names
+from prism.reasoner._order import averaged
+from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
     MOST_REASON_CHARACTERS,
@@ -36,23 +37,23 @@ from prism.reasoner._prompts import (
 from prism.reasoner._questions import BaseReasoner, Decision, Question, Source, by_changes, in_full
 from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
-from prism.reasoner._replies._reading import read_reason
+from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
     QUESTION,
     Kind,
     Mode,
-    OptionOrder,
     Pick,
     Request,
+    Rotations,
     answered,
     chances_of,
     requests_for,
 )
-from prism.reasoner._slots import Flight
+from prism.reasoner._slots import Flight, SingleFlight
 from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.reasoner._words import attribute_names
+from prism.statechart.names import agent_name
+from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
 
 _STARTS_PER_TURN = 32
@@ -96,9 +97,11 @@ class Reasoner(AsksModel, BaseReasoner):
             None for no memory.
         reasons: Whether to ask for a reason besides the choice, which is logged as ``said``;
             decision models give none.
-        option_order: The order of options in the prompt: ``chart`` for the order of the chart, or
-            ``shuffled`` for a rotation of it, drawn for each decision, since models prefer certain
-            letters and positions. A population's shares are then averages over all rotations.
+        rotations: The order of options in the prompt, since models prefer certain letters and
+            positions: ``none`` for that of the chart; ``drawn`` for a rotation of it, drawn for
+            each decision, so that a population's shares are averages over all rotations; or ``all``
+            to ask in every rotation and average the probabilities, which takes a request for each
+            option, and logs how far the rotations lie apart.
         timeout: Seconds that one answer may take, including retries, once the question has a slot
             of the client.
         concurrency: Simultaneous requests, for a client without its own ``concurrency``;
@@ -124,7 +127,7 @@ class Reasoner(AsksModel, BaseReasoner):
             is a cache and neither the client nor ``model`` names a model; or if a prompt names an
             unknown field.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
-        FieldValueError: If mode, pick or the order of options is unknown, if an attribute is not a
+        FieldValueError: If mode, pick or rotations are unknown, if an attribute is not a
             name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
             attempts are given for a client that has its own; when a question is asked, if the
             fallback is a text that is no state of the chart.
@@ -142,12 +145,12 @@ class Reasoner(AsksModel, BaseReasoner):
         attributes: Sequence[str] = (),
         memory: Recollection | int | None = None,
         reasons: bool = False,
-        option_order: OptionOrder = "chart",
+        rotations: Rotations = "none",
         **limits: Unpack[Limits],
     ) -> None:
         require_one_of("mode", mode, get_args(Mode))
         require_one_of("pick", pick, get_args(Pick))
-        require_one_of("option_order", option_order, get_args(OptionOrder))
+        require_one_of("rotations", rotations, get_args(Rotations))
         logger, seed = limits.get("logger"), limits.get("seed", 0)
         BaseReasoner.__init__(self, logger)
         AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
@@ -166,7 +169,9 @@ class Reasoner(AsksModel, BaseReasoner):
             self.memory,
             reasons,
         )
-        self._order_seed = seed if option_order == "shuffled" else None
+        self._seed = seed
+        self._rotations = rotations
+        self._proofs: SingleFlight[None] = SingleFlight()
         self._told_places: set[str] = set()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -254,17 +259,24 @@ class Reasoner(AsksModel, BaseReasoner):
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
         """Return the model's answer to each question; one with probabilities chooses nothing."""
-        may_look = self.budget.spent() is None
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        if await self._kinds.tries(kind):
-            try:
-                first = await self._find_by(kind, drawn[:1], recording)
-            finally:
-                self._kinds.has_tried()
-            return [*first, *(await self._find(drawn[1:], recording) if drawn[1:] else ())]
+        kind = await self._kind()
+        first: list[Decision] = []
+        if self._kinds.needs_proof(kind):
+            # so a server without log-probabilities costs a run one request, not one for each agent
+            async def prove(_cost: Cost) -> None:
+                first.extend(await self._find_by(kind, drawn[:1], recording))
+                self._kinds.is_proven = True
 
-        kind = await self._kinds.find(self._seconds_allowed()) if may_look else "name"
-        return await self._find_by(kind, drawn, recording)
+            await self._proofs.do("letter", prove)
+            kind = await self._kind()
+
+        rest = drawn[len(first) :]
+        return [*first, *(await self._find_by(kind, rest, recording) if rest else ())]
+
+    async def _kind(self) -> Kind:
+        """Return how the model is asked; by name if the budget allows no look at its server."""
+        may_look = self.budget.spent() is None
+        return await self._kinds.find(self._seconds_allowed()) if may_look else "name"
 
     async def _find_by(
         self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
@@ -272,29 +284,46 @@ class Reasoner(AsksModel, BaseReasoner):
         if kind != "name" and self._settings.asks_reason:
             self._kinds.warn_without_reasons(self._model)
 
-        questions, draws = [each for each, _ in drawn], [draw for _, draw in drawn]
+        # each question in one rotation of its options, or in all of them
+        rotated = [(*each, rotation) for each in drawn for rotation in self._rotations_of(*each)]
         placed: dict[int, Decision] = {}
-        further = await self._ask_all(self._requests(kind, questions, draws), placed, recording)
+        further = await self._ask_all(self._requests(kind, rotated), placed, recording)
         while further:
             further = await self._ask_all(further, placed, recording)
 
-        return [placed[number] for number in range(len(drawn))]
+        decisions = iter(placed[number] for number in range(len(rotated)))
+        return [
+            averaged(
+                [next(decisions) for _ in self._rotations_of(question, draw)],
+                [*map(state_text, question.options)],
+            )
+            for question, draw in drawn
+        ]
 
     def _requests(
-        self, kind: Kind, questions: Sequence[Question], draws: Sequence[Draw]
+        self, kind: Kind, rotated: Sequence[tuple[Question, Draw, int | None]]
     ) -> Iterator[Request]:
-        """Make the requests, each with its agent's rotation of the options and its own seed."""
-        rotations = [*map(self._rotation, questions, draws)] if self._order_seed is not None else ()
+        """Make the requests, each with its rotation of the options and its agent's own seed."""
+        questions = [question for question, _, _ in rotated]
+        rotations = [rotation for _, _, rotation in rotated]
         for request in requests_for(kind, questions, self._settings, rotations):
             # requests for probabilities are shared, since the agents draw from these
             is_apart = self._samples and request.kind == "name"
-            variation = draws[request.place].variation if self._samples else 0
+            draw = rotated[request.place][1]
+            variation = draw.variation if self._samples else 0
             yield replace(request, variation=variation, is_apart=is_apart)
 
-    def _rotation(self, question: Question, draw: Draw) -> int:
-        """Return a rotation of the options that depends on the agent and this draw alone."""
-        own = (agent_name(question.agent), draw.variation)
-        return RandomStream(self._order_seed or 0, "order", *own).index(len(question.options))
+    def _rotations_of(self, question: Question, draw: Draw) -> Sequence[int | None]:
+        """Return the rotations of the options in which a question is asked."""
+        if self._rotations == "none":
+            return (None,)
+
+        size = len(question.options)
+        if self._rotations == "all":
+            return range(size)
+        # depends on the agent and this draw alone
+        key = (agent_name(question.agent), draw.variation)
+        return (RandomStream(self._seed, "order", *key).index(size),)
 
     def _seconds_allowed(self) -> float:
         """Return the seconds that an answer may take now."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.reasoner._own_prompts import in_words
 from prism.reasoner._tokens import TokenCounter, count_tokens
-from prism.statechart._identity import identify
+from prism.reasoner._words import in_words, one_line
+from prism.statechart.names import identify
 from prism.statechart.states import state_text
 
 DEFAULT_TOKENS = 400
@@ -50,7 +50,7 @@ class Recollection:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
 
-        least = self.count(_told([_ELLIPSIS], is_cut=True))
+        least = self.count(_memory([_ELLIPSIS], is_cut=True))
         if self.tokens < least:
             raise FieldValueError(f"tokens must be at least {least}, got {self.tokens}")
 
@@ -58,38 +58,29 @@ class Recollection:
         """Return the memory as a part of a prompt; empty if there is nothing.
 
         Args:
-            things: What happened, oldest first; one more than ``last`` shows that there are more.
+            things: What happened, oldest first; one more than ``last`` reveals that there are more.
         """
-        lines = [" ".join(thing.split()) for thing in things]
-        most = min(self.last, len(lines))
-        if not most:
-            return ""
+        lines = [*map(one_line, things)]
+        for number in range(min(self.last, len(lines)), 0, -1):
+            text = _memory(lines[-number:], is_cut=number < len(lines))
+            if self.count(text) <= self.tokens:
+                return text
 
-        def fits(number: int) -> bool:
-            told = _told(lines[-number:], is_cut=number < len(lines))
-            return self.count(told) <= self.tokens
-
-        # leaving out more things needs fewer tokens
-        left_out = bisect_left(range(most), True, key=lambda less: fits(most - less))
-        shown = lines[len(lines) - most + left_out :] if left_out < most else []
-        if not shown:
-            return self._shortened(lines[-1], is_cut=len(lines) > 1)
-
-        return _told(shown, is_cut=len(shown) < len(lines))
+        return self._shortened(lines[-1], is_cut=len(lines) > 1) if lines else ""
 
     def _shortened(self, line: str, *, is_cut: bool) -> str:
         """Return the beginning of the newest thing, if even that does not fit."""
 
-        def fits(length: int) -> bool:
-            return self.count(_told([line[:length] + _ELLIPSIS], is_cut=is_cut)) <= self.tokens
+        def is_too_long(length: int) -> bool:
+            text = _memory([line[:length].rstrip() + _ELLIPSIS], is_cut=is_cut)
+            return self.count(text) > self.tokens
 
-        length = bisect_left(range(len(line)), True, key=lambda length: not fits(length + 1))
-
-        return _told([line[:length].rstrip() + _ELLIPSIS], is_cut=is_cut)
+        length = bisect_left(range(len(line)), True, key=lambda length: is_too_long(length + 1))
+        return _memory([line[:length].rstrip() + _ELLIPSIS], is_cut=is_cut)
 
 
 def recollection_of(memory: Recollection | int | None) -> Recollection | None:
-    """Return the memory that a `Reasoner` was given; a number is a number of things.
+    """Return the memory of a `Reasoner`; a number is a number of things.
 
     Raises:
         FieldValueError: If it is neither.
@@ -123,5 +114,5 @@ def things_in_history(agent: Any, most: int) -> list[str]:
     return [transition_in_words(record) for record in list(history)[-most:]]
 
 
-def _told(lines: Iterable[str], *, is_cut: bool) -> str:
+def _memory(lines: Iterable[str], *, is_cut: bool) -> str:
     return "\n".join((_HEADING, *[_CUT] * is_cut, *(f"- {line}" for line in lines)))

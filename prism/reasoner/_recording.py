@@ -13,7 +13,7 @@ from prism.reasoner._questions import Decision, Question, known
 from prism.reasoner._requests import Request
 from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
-from prism.statechart._identity import agent_name, identify
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import CACHE_FAILED
 from prism.telemetry.loggers import EventLogger, describe, report
@@ -70,12 +70,13 @@ class Recording:
         if outcome.record_id != self._id_of[place]:
             asked["same_request_as"] = outcome.record_id
 
-        self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
+        # a question may be asked in several rotations
+        self._asked.setdefault(place, {**asked, "attempts": []})["attempts"] += _plain(attempts)
 
     def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Add a request that is replaced by another one."""
         place = id(request.question)
-        self._earlier[place] = self._own_attempts(outcome, place)
+        self._earlier.setdefault(place, []).extend(self._own_attempts(outcome, place))
 
     def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep a record of each decision; return the decisions with their ids."""

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from prism.errors import DecisionsUnsupportedError, LLMError, ReasonerError, UselessReplyError
 from prism.reasoner._clients import MOST_ALTERNATIVES
-from prism.reasoner._letters import KEY, either, letter_schema, letters_for, read_letter
 from prism.reasoner._messages import ChatReply, ChoiceReply, Reply
 from prism.reasoner._prompts import (
     PromptSettings,
@@ -23,11 +22,18 @@ from prism.reasoner._prompts import (
     chat_prompt,
     decision_question,
     decision_state,
-    meaning_of,
+    letter_form,
+    letter_prompt,
+    letter_schema,
     prompt_hash,
 )
 from prism.reasoner._questions import Question
-from prism.reasoner._replies._reading import parse_reasoner_response, read_probabilities
+from prism.reasoner._replies import (
+    letters_for,
+    parse_reasoner_response,
+    read_letter,
+    read_probabilities,
+)
 from prism.reasoner._spending import Cost
 from prism.statechart.states import state_text
 
@@ -40,8 +46,8 @@ probabilities if server and model give them."""
 Pick = Literal["draw", "argmax"]
 """Whether an option is drawn from the probabilities, or the most likely one is taken."""
 
-OptionOrder = Literal["chart", "shuffled"]
-"""The order of options: that of the chart, or a rotation of it, drawn for each decision."""
+Rotations = Literal["none", "drawn", "all"]
+"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
 
 QUESTION = "q0"
 """The name of the one question in a request to a decision model."""
@@ -127,7 +133,7 @@ class Request:
         repeats itself at temperature 0 something new to read.
         """
         if self.kind == "letter":
-            how = f"Respond with JSON only:\n{_letter_form(self.letters)}"
+            how = f"Respond with JSON only:\n{letter_form(list(self.letters))}"
         else:
             listed = ", ".join(self.offered)
             how = f'Choose one of {listed}. Respond with JSON only:\n{{"next_state": "..."}}'
@@ -227,7 +233,8 @@ def _request(
         asks = settings.asks_reason
         return Request(kind, question, place, text, asks_reason=asks, rotation=rotation, hash=same)
     if kind == "letter":
-        text = letter_prompt(turned, settings)
+        letters = letters_for([state_text(option) for option in turned.options])
+        text = letter_prompt(turned, settings, list(letters))
         return Request(kind, question, place, text, rotation=rotation, hash=same)
 
     text, choice = decision_state(turned, settings), decision_question(turned, settings)
@@ -243,31 +250,6 @@ def _request(
 
 def _rotated(options: tuple[Any, ...], rotation: int | None) -> tuple[Any, ...]:
     return (*options[rotation:], *options[:rotation]) if rotation else options
-
-
-def letter_prompt(question: Question, settings: PromptSettings) -> str:
-    """Build the prompt of a question that is answered by a letter.
-
-    The wording was measured on small models. With ``"<letter>"`` in the last line, or name and
-    meaning of an option, they would rather write the option's name: its letter had 2 to 26 % of the
-    probability, and not 97 %.
-
-    Raises:
-        ReasonerError: If the user's own prompt does not fit the question.
-    """
-    letters = letters_for([state_text(option) for option in question.options])
-    meanings = (meaning_of(question, option, settings.descriptions) for option in question.options)
-    listed = "\n".join(f"{letter}: {each}" for letter, each in zip(letters, meanings, strict=True))
-    instructions = decision_question(question, settings)["instructions"]
-    return (
-        f"{decision_state(question, settings)}\n\n{instructions}\n\nOptions:\n{listed}\n\n"
-        "Respond with JSON only, with the letter of one option:\n"
-        f"{_letter_form(letters)}\n"
-    )
-
-
-def _letter_form(letters: Mapping[str, str]) -> str:
-    return f'{{"{KEY}": "{either(list(letters))}"}}'
 
 
 def again(prompt: str, problem: str, how: str) -> str:

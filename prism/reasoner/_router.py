@@ -11,10 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
+from prism.reasoner._order import Places
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
+from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 
 Choose = Callable[[Any], str]
@@ -136,6 +138,7 @@ class Router(BaseReasoner, BaseWriter):
         concurrency: Number of simultaneous questions that are worthwhile.
         budget: The shared budget, or None.
         costs: The cost of the answers so far, by model.
+        places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
         earlier: Sources of earlier answers; the first that has one counts.
 
@@ -162,6 +165,7 @@ class Router(BaseReasoner, BaseWriter):
         self.concurrency: int = sum(part.concurrency for part in self.parts.values())
         self.budget: Budget | None = _shared_budget(self.parts)
         self.costs: CostsByModel = CostsByModel()
+        self.places: Places = Places()
         self.stop_at: float | None = stop_at
         self.earlier: list[EarlierAnswers] = []
         self._choose = choose
@@ -251,12 +255,18 @@ class Router(BaseReasoner, BaseWriter):
             for place, answer in zip(places, given, strict=True)
         }
 
-        return [self._counted(answers, new, place) for place in range(len(asked))]
+        return [self._counted(each, answers, new, place) for place, each in enumerate(asked)]
 
-    def _counted(self, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int) -> Any:
+    def _counted(
+        self, asked: Any, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int
+    ) -> Any:
         """Return an answer after counting its cost and, if it is new, whether it fell back."""
         answer = new[place] if place in new else earlier[place]
         self.costs.add(answer)
+        if isinstance(asked, Question):
+            options = [*map(state_text, asked.options)]
+            chosen = state_text(answer.chosen)
+            self.places.add(options, chosen, answer.rotation, answer.source)
         if self._fallbacks is not None and place in new:
             self._fallbacks.count(answer)
 
@@ -378,6 +388,9 @@ class Router(BaseReasoner, BaseWriter):
             event: Its event.
         """
         self.costs.add_event(event)
+        if "options" in event:
+            options, chosen, source = (event[name] for name in ("options", "chosen", "source"))
+            self.places.add(options, chosen, event.get("rotation"), source)
         for source in self.earlier:
             source.remember(event)
 

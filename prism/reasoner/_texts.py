@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any, Literal
 from prism.errors import DeclinedError
 from prism.reasoner._questions import cost_told, hash_of
 from prism.reasoner._spending import Cost, require_positive
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 
@@ -233,62 +232,22 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     """Return a text as the answer to a call, or a failure if the call cannot use it."""
     text = whole_characters(text)
     try:
-        if source == "model" and declines(text, call.prompt):
-            raise DeclinedError("the model speaks of itself, and declines")
         value = call.read(text)
         was_cut = call.cuts is not None and call.cuts(text)
         return Written(text, source, value, cost=cost, was_cut=was_cut)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
-    except DeclinedError as error:
-        return failed_by(error, text, cost)
 
 
-def failed_by(error: Exception, text: str | None = None, cost: Cost | None = None) -> Written:
+def failed_by(error: Exception) -> Written:
     """Return the failure of a call that raised an exception."""
     was_declined = isinstance(error, DeclinedError)
-    return Written(text, "failed", None, describe(error), cost, was_declined=was_declined)
-
-
-_AI = re.compile(r"\bAIs?\b|artificial|language model|chatbot|assistant", re.IGNORECASE)
-_DECLINES = re.compile(
-    r"\W*(?:(?:I'm sorry|I am sorry|Sorry|I apologi[sz]e|Unfortunately)[,.]? (?:but )?)?"
-    r"as an AI(?: language)?(?: model| assistant)?,? I"
-    r"(?: can(?:not| not|'t)|(?: am|'m) (?:not|unable)| (?:do|will) not| don't| won't)\b",
-    re.IGNORECASE,
-)
-
-
-def declines(text: str, prompt: str) -> bool:
-    """Return True if a text begins as models do that decline to play an agent's part.
-
-    Regret alone is no sign, since agents have it, too ("I'm sorry, but I can't help with that").
-    Only a beginning such as "As an AI language model, I cannot" is none that an agent has, unless
-    its prompt speaks of AI.
-
-    Args:
-        text: The text.
-        prompt: What it answers.
-    """
-    told = text.replace("\u2019", "'")
-    return _DECLINES.match(told) is not None and _AI.search(prompt) is None
-
-
-_LONE_HALVES = re.compile(
-    "[\ud800-\udbff]+(?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]+"
-)
+    return Written(None, "failed", reason=describe(error), was_declined=was_declined)
 
 
 def whole_characters(text: str) -> str:
     """Return a text without half surrogate pairs, which JSON allows but logs cannot hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # first by hand, since the codec takes thirty times as long where all is broken
-        whole = _LONE_HALVES.sub(lambda found: "\ufffd" * len(found[0]), text)
-        return whole.encode("utf-16", "surrogatepass").decode("utf-16")
-
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _announce(

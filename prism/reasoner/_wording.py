@@ -7,163 +7,56 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
-from unicodedata import category, combining
+from unicodedata import category
+
+import orjson
 
 from prism.errors import FieldTypeError, FieldValueError
+from prism.reasoner._replies import find_json, spoken
 from prism.reasoner._texts import TextCall, whole_characters
 
-_MOST_NUMBER = 2**63
-_MOST_DEPTH = 50
-_SHOWN = 60
 
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "array": lambda value: isinstance(value, list),
-    "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: _is_number(value) and value == int(value),
-    "null": lambda value: value is None,
-    "number": lambda value: _is_number(value),
-    "object": lambda value: isinstance(value, dict),
-    "string": lambda value: isinstance(value, str),
-}
-
-
-_KEYWORDS: Mapping[str, tuple[Any, str]] = {
-    "type": (str | list, "the name of a type, or a list of them"),
-    "enum": (list, "a list of values"),
-    "required": (list, "a list of keys"),
-    "properties": (Mapping, "an object of schemas"),
-    "minimum": (int | float, "a number"),
-    "maximum": (int | float, "a number"),
-}
-"""The types of the supported keywords' values."""
-
-
-def require_schema(schema: Any, where: str = "schema") -> None:
-    """Refuse an invalid schema.
+def require_schema(schema: Any) -> None:
+    """Refuse an invalid JSON Schema.
 
     Raises:
-        FieldTypeError: If it is not a JSON Schema, or has invalid keywords; the message names the
-            place.
+        FieldTypeError: If it is one; the message names the place.
     """
-    if isinstance(schema, bool):
-        return
-    if not isinstance(schema, Mapping):
-        raise FieldTypeError(f"{where} must be a JSON Schema, which is an object, got {schema!r}")
+    # loaded only for a text with a schema
+    from jsonschema import Draft202012Validator, SchemaError
 
-    for name, (kinds, what) in _KEYWORDS.items():
-        if name in schema and not isinstance(schema[name], kinds):
-            raise FieldTypeError(f"{name} of {where} must be {what}, got {schema[name]!r}")
-    for name, part in schema.get("properties", {}).items():
-        require_schema(part, f"{name!r} of {where}")
-    if "items" in schema:
-        require_schema(schema["items"], f"items of {where}")
-
-
-def require_data(value: Any, schema: Any, where: str = "the reply", depth: int = 0) -> None:
-    """Refuse data that a schema does not allow, or that a log cannot hold.
-
-    The supported keywords of JSON Schema are ``type``, ``enum``, ``required``, ``properties``,
-    ``items``, ``minimum`` and ``maximum``; others are only for the model.
-
-    Args:
-        value: The data.
-        schema: The schema; anything but an object allows everything.
-        where: The name of the data, for messages.
-        depth: Number of lists and objects around it.
-
-    Raises:
-        ValueError: If the data is refused; the message names the place.
-    """
-    if depth > _MOST_DEPTH:
-        raise ValueError(f"the reply's data is nested more than {_MOST_DEPTH} levels deep")
-
-    known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
-    for fault_in in (_fault_of_number, _fault_of_type, _fault_of_enum, _fault_of_keys):
-        fault = fault_in(value, known)
-        if fault is not None:
-            raise ValueError(f"{where} {fault}")
-
-    for part, own, place in _parts_of(value, known):
-        require_data(part, own, f"{place} of {where}", depth + 1)
-
-
-def _parts_of(value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any, str]]:
-    """Yield the items of a list or an object, with their schemas and places."""
-    if isinstance(value, dict):
-        schemas = schema.get("properties", {})
-        yield from ((item, schemas.get(key), repr(key)) for key, item in value.items())
-    if isinstance(value, list):
-        own = schema.get("items")
-        yield from ((item, own, f"item {number}") for number, item in enumerate(value, start=1))
-
-
-def _fault_of_number(value: Any, schema: Mapping[str, Any]) -> str | None:
-    if not isinstance(value, int | float):
-        return None
-    if not _can_be_kept(value):
-        return f"is {_shown(value)}, which is too large or not a number"
-    if isinstance(value, bool):
-        return None
-    if "minimum" in schema and value < schema["minimum"]:
-        return f"must be at least {schema['minimum']}, got {_shown(value)}"
-    if "maximum" in schema and value > schema["maximum"]:
-        return f"must be at most {schema['maximum']}, got {_shown(value)}"
-
-    return None
-
-
-def _fault_of_type(value: Any, schema: Mapping[str, Any]) -> str | None:
-    kinds = schema.get("type", ())
-    names = [kinds] if isinstance(kinds, str) else list(kinds)
-    # an unknown type is only for the model
-    if not names or any(name not in _TYPES or _TYPES[name](value) for name in names):
-        return None
-
-    return f"must be {_named(names)}, got {_shown(value)}"
-
-
-def _fault_of_enum(value: Any, schema: Mapping[str, Any]) -> str | None:
-    if "enum" not in schema or any(_is_same(value, each) for each in schema["enum"]):
-        return None
-
-    return f"must be one of {', '.join(map(repr, schema['enum']))}, got {_shown(value)}"
-
-
-def _fault_of_keys(value: Any, schema: Mapping[str, Any]) -> str | None:
-    required = schema.get("required", ()) if isinstance(value, dict) else ()
-    missing = next((key for key in required if key not in value), None)
-    return None if missing is None else f"has no {missing!r}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_same(value: Any, other: Any) -> bool:
-    # True is 1 in Python, but not in JSON
-    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
-
-
-def _can_be_kept(value: float) -> bool:
-    return isfinite(value) if isinstance(value, float) else abs(value) < _MOST_NUMBER
-
-
-def _named(names: list[str]) -> str:
-    articles = ("an" if name[0] in "aio" else "a" for name in names)
-    return " or ".join(f"{article} {name}" for article, name in zip(articles, names, strict=True))
-
-
-def _shown(value: Any) -> str:
     try:
-        text = repr(value)
-    except ValueError:  # Python does not format numbers of more than a few thousand digits
-        return "a number of very many digits"
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise FieldTypeError(f"{error.json_path} of the schema: {error.message}") from None
 
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
+    """Return the data in a model's reply, with cleaned texts.
+
+    Raises:
+        ValueError: If there is none, it does not follow the schema, or a log cannot hold it.
+    """
+    from jsonschema import Draft202012Validator
+
+    data = _cleaned(find_json(reply))
+    error = next(iter(Draft202012Validator(schema).iter_errors(data)), None)
+    if error is not None:
+        raise ValueError(f"{error.json_path} of the reply: {error.message:.200}")
+    if not _can_be_logged(data):
+        raise ValueError("the reply has a number that is too large, or none, for a log")
+
+    return data
+
+
+def _can_be_logged(data: Any) -> bool:
+    try:
+        return bool(orjson.loads(orjson.dumps(data)) == data)
+    except TypeError:  # integers of more than 64 bits, or very deep data
+        return False
 
 
 POST_LENGTH = 280
@@ -174,11 +67,10 @@ _MOST_LANGUAGE = 60
 _ELLIPSIS = "…"
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*\n")
-_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069\ufeff]")
 # signs that turn the text around them, and the mark of a file's beginning
-
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069\ufeff]")
 _JOINER = "\u200d"
-_MODIFIERS = range(0x1F3FB, 0x1F400)
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAGS = range(0x1F1E6, 0x1F200)
 
 
@@ -315,21 +207,6 @@ USUAL_WORDING = Wording()
 """The wording of a post, in a language that is left to the model."""
 
 
-def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
-    """Return the data in a model's reply, with cleaned texts.
-
-    Raises:
-        ValueError: If there is none, or it does not follow the schema.
-    """
-    # a run without a model reads no replies
-    from prism.reasoner._replies._objects import find_json
-
-    found = _cleaned(find_json(reply))
-    require_data(found, schema)
-
-    return found
-
-
 def clean(text: str) -> str:
     """Return a text without control characters and half surrogate pairs; line breaks stay."""
     text = _DIRECTION.sub("", _LINE_BREAK.sub("\n", whole_characters(text)))
@@ -361,61 +238,33 @@ def shortened(text: str, most: int) -> str:
 
 def _start_of_sign(text: str, place: int) -> int:
     """Return the last position up to a given one that is not inside a visible character."""
-    while place > 0 and _belongs_together(text, place):
+    while place > 0 and _continues(text[place - 1], text[place]):
         place -= 1
 
     return place
 
 
-def _belongs_together(text: str, place: int) -> bool:
-    before, after = text[place - 1], text[place : place + 1]
-    if not after:
-        return False
-    if _JOINER in (before, after) or combining(after) or category(after) in ("Mn", "Me", "Mc"):
-        return True
-    if ord(after) in _MODIFIERS:
-        return True
-
-    # flags are pairs, counted from the first of a row
-    first = place
-    while first > 0 and ord(text[first - 1]) in _FLAGS:
-        first -= 1
-
-    return ord(after) in _FLAGS and (place - first) % 2 == 1
+def _continues(before: str, sign: str) -> bool:
+    """Return whether a sign belongs to the one before it, as an accent does."""
+    is_flag = ord(sign) in _FLAGS and ord(before) in _FLAGS
+    is_joined = _JOINER in (before, sign)
+    return is_flag or is_joined or category(sign)[0] == "M" or ord(sign) in _SKIN_TONES
 
 
 def _text_in(reply: str) -> str:
-    # in the requested form, since a text may mention something like a thinking tag
+    """Return the text of a reply: under its key, or all that a model says, if that is no data."""
     try:
-        text = json.loads(reply)["text"]
-        if isinstance(text, str):
-            return text
-    except (ValueError, TypeError, LookupError, RecursionError):
-        pass
-
-    from prism.reasoner._replies._objects import find_json, what_is_said
-
-    said = what_is_said(reply).strip()
-    is_data = said.startswith(("{", "[", "```", "~~~"))
-    try:
-        found = find_json(said)
+        data = find_json(reply)
     except ValueError:
-        if is_data:
+        words = spoken(reply)
+        if not words or "{" in words or words.startswith("["):
             raise
-        return said
+        return words
 
-    if isinstance(found, str):
-        return found
-    if isinstance(found, dict):
-        text = found.get("text")
-        if isinstance(text, str):
-            return text
-
-    if is_data:
+    text = data.get("text") if isinstance(data, dict) else data
+    if isinstance(text, (dict, list)) or text is None:
         raise ValueError('the reply has no "text"')
-
-    # words around some data, or a number
-    return said
+    return text if isinstance(text, str) else spoken(reply)
 
 
 def _cleaned(value: Any) -> Any:

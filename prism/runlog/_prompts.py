@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from io import BytesIO, FileIO
 from os import PathLike
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Any, Self
 
 import orjson
@@ -190,9 +189,7 @@ def read_prompts(
     """
     path = prompts_of(Path(run))
     if not path.is_file():
-        raise InputError(
-            f"holds no {PROMPTS_NAME}: a run records its prompts with --record-prompts", path=run
-        )
+        raise InputError(f"holds no {PROMPTS_NAME}: give a PromptLog to its reasoner", path=run)
 
     return _records(path, on_fault)
 
@@ -234,12 +231,11 @@ def _start_of(record_id: str) -> bytes:
     return f'{{"id":{named},'.encode("utf-8", "surrogatepass")
 
 
-def choice_text(record: Mapping[str, Any], served: Mapping[str, Any] | None = None) -> str | None:
+def choice_text(record: Mapping[str, Any]) -> str | None:
     """Return a decision question as text: the question, and the meaning of each option.
 
     Args:
         record: The record of the decision.
-        served: The record whose request answered it, if that is another one.
     """
     choice = record.get("choice")
     if not isinstance(choice, dict):
@@ -247,13 +243,8 @@ def choice_text(record: Mapping[str, Any], served: Mapping[str, Any] | None = No
 
     criteria = choice.get("criteria")
     meanings = criteria if isinstance(criteria, dict) else {}
-    attempts = (record if served is None else served).get("attempts", [])
-    # options are listed in the order in which they were asked, and so they had their letters
-    has_letters = any("<letter>" in str(each.get("request")) for each in attempts)
-    signs = dict(zip(meanings, ascii_uppercase, strict=False)) if has_letters else {}
     options = "\n".join(
-        f"{signs.get(option, '-')} {option}" + (f": {meaning}" if meaning else "")
-        for option, meaning in meanings.items()
+        f"- {option}" + (f": {meaning}" if meaning else "") for option, meaning in meanings.items()
     )
 
     return f"{choice.get('instructions')}\n\n{options}"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from prism.llm._assignments import BYS, ModelAssignment
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 
 ALL_OTHERS = "all others"
 """The title of agents that use the run's model."""

@@ -87,7 +87,7 @@ def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
     if is_unknown or isinstance(model, ReplayOptions) or by not in get_args(Then):
         raise InputError(f"cannot be {brief(then)}", field="then")
 
-    return ReplayOptions(run, model, by)
+    return ReplayOptions(run, model, by, until=then.get("until"))
 
 
 def read_decider(config: Mapping[str, Any]) -> DeciderOptions:

@@ -45,7 +45,7 @@ _COUNTED: ContextVar[list[Counted] | None] = ContextVar("_COUNTED", default=None
 _LENGTH_SHARE = 2 / 3
 """The assumed length of a text, as a share of the maximum length."""
 
-_BOUNDS = (*OF_SPENDING, "record_prompts")
+_BOUNDS = OF_SPENDING
 """Settings on spending and keeping, which do not apply while a run is tried."""
 
 _USUAL_LENGTH = 200

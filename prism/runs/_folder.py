@@ -104,6 +104,7 @@ class RunFolder:
         *,
         charts: Sequence[Mapping[str, Any]] = (),
         recorded: Path | None = None,
+        until: int | None = None,
         compared: Path | None = None,
         at_once: bool = False,
     ) -> Iterator[EventLogger]:
@@ -114,6 +115,7 @@ class RunFolder:
             clock: The run's clock.
             charts: The charts of its agents, as plain data.
             recorded: The journal of the run that it repeats.
+            until: The round from which on that journal's answers are not taken.
             compared: The log of the run that it repeats, which must have the same lines.
             at_once: Whether each line is passed to the operating system at once.
 
@@ -128,7 +130,7 @@ class RunFolder:
         self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
-                self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock)
+                self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock, until)
                 try:
                     yield self._log.logger
                 finally:

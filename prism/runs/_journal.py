@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from hashlib import blake2b
@@ -25,6 +25,7 @@ from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
+from prism.runlog._prompts import find_prompts
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
@@ -36,7 +37,7 @@ from prism.statechart import (
     Written,
     identify,
 )
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
 JOURNAL_NAME = "answers.jsonl"
@@ -64,6 +65,8 @@ class Journal:
         path: The file to which new answers are appended; None to keep none.
         recorded: The journal of an earlier run, whose answers are taken first.
         clock: The run's clock, for round and tick of each line.
+        until: The round from which on the earlier run's answers are not taken; None for no such
+            round.
 
     Attributes:
         path: The file, if any.
@@ -79,6 +82,7 @@ class Journal:
         path: Path | None = None,
         recorded: Path | None = None,
         clock: SimulatedClock | None = None,
+        until: int | None = None,
     ) -> None:
         self.path = path
         self.earlier: dict[str, dict[str, Any]] = {}
@@ -88,7 +92,11 @@ class Journal:
         self._file: FileIO | None = None
         for source in (recorded, path):
             if source is not None and source.exists():
-                self.earlier.update((line["id"], line) for line in read_journal(source))
+                self.earlier.update(
+                    (line["id"], line)
+                    for line in read_journal(source)
+                    if until is None or source == path or line.get("round", 0) < until
+                )
         self.unread = len(self.earlier)
         if path is not None:
             self._file = _opened(path)
@@ -382,6 +390,27 @@ def restore_spending(budget: Budget | None, journal: Journal) -> None:
     if budget is not None and journal.earlier:
         calls, tokens = journal.spent()
         budget.add(retries=calls, tokens=tokens)
+
+
+def find_answers(
+    run: Path, ids: Iterable[str], on_fault: Callable[[str], object]
+) -> dict[str, dict[str, Any]]:
+    """Return the prompts and replies of some answers, by id, as far as they were recorded.
+
+    Args:
+        run: The folder of the run; an application's own loop may have recorded prompts there.
+        ids: The ids.
+        on_fault: Called with problems of unreadable parts.
+    """
+    journal = run / JOURNAL_NAME
+    if not journal.is_file():
+        return find_prompts(run, ids, on_fault)
+    wanted = {*ids}
+    try:
+        return {line["id"]: line for line in read_journal(journal) if line["id"] in wanted}
+    except InputError as error:
+        on_fault(str(error))
+        return {}
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:

@@ -134,7 +134,7 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         attributes=options.attributes or (),
         memory=memory,
         reasons=bool(options.reasons),
-        option_order=options.option_order or "shuffled",
+        rotations=options.rotations or "drawn",
         budget=shared.budget,
         cache=shared.cache,
     )

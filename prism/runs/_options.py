@@ -33,12 +33,15 @@ class ReplayOptions:
             run, or the built-in ``policy``. None makes such a question an error, which is the
             default without a model.
         is_whole: Whether nothing else differs either, so that the logs must have the same lines.
+        until: The round from whose beginning no more answers are taken, since another model gives
+            them; None to take them up to the first question that differs.
     """
 
     run: Path
     model: Model | PolicyOptions | None = None
     then: Then | None = None
     is_whole: bool = False
+    until: int | None = None
 
     def __post_init__(self) -> None:
         """Default to asking the model, if one was given."""
@@ -50,7 +53,8 @@ class ReplayOptions:
         config: dict[str, Any] = {"reasoner": "replay", "replay": str(self.run)}
         if self.then is not None:
             decided = {} if self.model is None else {"model": self.model.to_config()}
-            config["then"] = {"by": self.then, **decided}
+            until = {} if self.until is None else {"until": self.until}
+            config["then"] = {"by": self.then, **decided, **until}
 
         return config | ({"whole": True} if self.is_whole else {})
 

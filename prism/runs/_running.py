@@ -256,6 +256,7 @@ def carry_out(
                 run.clock,
                 charts=charts,
                 recorded=None if recorded is None else recorded.journal,
+                until=None if recorded is None else recorded.until,
                 compared=compared,
                 at_once=getattr(options, "writes_at_once", False),
             )
@@ -264,7 +265,7 @@ def carry_out(
             if folder.is_new:
                 held.keep_before()
         elif recorded is not None:
-            _take_from(run, Journal(None, recorded.journal), recorded)
+            _take_from(run, Journal(None, recorded.journal, until=recorded.until), recorded)
         _close_caches(run, stack, observer)
         if models:
             _load_models(run, options, observer)
@@ -299,11 +300,13 @@ class _Recorded:
         journal: Its answers.
         log: Its log, if the new run must write the same lines.
         may_part: Whether the new run may ask something else.
+        until: The round from which on none of its answers are taken.
     """
 
     journal: Path
     log: Path | None
     may_part: bool
+    until: int | None
 
 
 def _recorded_of(options: Any) -> _Recorded | None:
@@ -313,7 +316,7 @@ def _recorded_of(options: Any) -> _Recorded | None:
     log = locate_log(decides.run)
     may_part = decides.then is not None
     is_same = not may_part and log.name == LOG_NAME and decides.is_whole
-    return _Recorded(log.parent / JOURNAL_NAME, log if is_same else None, may_part)
+    return _Recorded(log.parent / JOURNAL_NAME, log if is_same else None, may_part, decides.until)
 
 
 def _begin_keeping(
@@ -487,9 +490,15 @@ def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:
     told: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
     if money:
         told["money"] = round(sum(money), 6)
-    parts = {"by_model": by_model, "trials": trials}
+    parts = {"by_model": by_model, "trials": trials, "places": _places_of(reasoners)}
 
     return {"spent": {**told, **{name: part for name, part in parts.items() if part}}}
+
+
+def _places_of(reasoners: Sequence[Any]) -> dict[str, list[int]]:
+    """Return how often a model chose each place in its list of options."""
+    counted = (getattr(each, "places", None) for each in reasoners)
+    return next((places.to_dict() for places in counted if places is not None), {})
 
 
 def _trials_of(asking: Iterable[Any]) -> dict[str, dict[str, int]]:

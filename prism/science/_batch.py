@@ -15,13 +15,10 @@ import polars as pl
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._config import require_unchanged
 from prism.runs._dry_run import Estimate, estimate_all
-from prism.runs._ledger import Ledger
 from prism.science._batch_child import COMPLETE, FAILED
 from prism.science._batch_door import BatchObserver, BatchRun, Door
-from prism.science._batch_folder import LEDGER_NAME, LOGS, PLAN_NAME, TABLES, BatchFolder, Keep
+from prism.science._batch_folder import LOGS, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import (
     all_results,
     round_rows,
@@ -29,9 +26,9 @@ from prism.science._batch_tables import (
     table_of,
     write_tables,
 )
-from prism.science._plan import Configuration, Plan, asks_a_model, feed_parameters, inputs_of
+from prism.science._plan import Configuration, Plan, feed_parameters, inputs_of
 from prism.science._plan import is_of_feed as is_of_feed_plan
-from prism.social._presets import DEFAULT_PRESET
+from prism.social._parameters import DEFAULT_PRESET
 
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
 """A run, its identifying columns, its parameters, and its results."""
@@ -51,7 +48,6 @@ class Carrying:
     Args:
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of processes on this machine.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         grow: Draws more samples from the results so far.
@@ -62,7 +58,6 @@ class Carrying:
 
     workers: int | None = None
     executor: Executor | None = None
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN
     observer: BatchObserver | None = None
     hosts: Sequence[str] = ()
     grow: Grow | None = None
@@ -225,7 +220,6 @@ def batch(
     keep: Keep = LOGS,
     workers: int | None = None,
     executor: Executor | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
     """Carry out a plan: run every configuration with every seed, several at a time.
@@ -243,8 +237,6 @@ def batch(
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of local processes, on this machine or on others,
             which must all see the folder. Every run has the same bytes as one made here.
-        checkpoint_every: Seconds between checkpoints of a run, written when a round ends; 0 for a
-            checkpoint after every round.
         observer: Receives the progress of the batch.
 
     Raises:
@@ -253,7 +245,7 @@ def batch(
             then be resumed. A second interruption stops it at once.
     """
     given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
-    how = Carrying(workers, executor, checkpoint_every, observer)
+    how = Carrying(workers, executor, observer)
     return begin_batch(given, Path(folder), how, keep=keep)
 
 
@@ -315,12 +307,11 @@ def resume_batch(
     workers: int | None = None,
     executor: Executor | None = None,
     hosts: Sequence[str] = (),
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Batch:
     """Resume a batch that was stopped, however it was stopped, and complete it.
 
-    Complete runs stay as they are, others continue from their checkpoints, and failed runs are
+    Complete runs stay as they are, others continue, and failed runs are
     tried again. Unless a model decides, tables and logs are the same, to the byte, as those of a
     batch that was never stopped.
 
@@ -329,14 +320,13 @@ def resume_batch(
         workers: Number of processes. Defaults to the number of processors.
         executor: As for `batch`; it may differ from the one that began the batch.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds no batch, another version of prism began it, another process
             is carrying it out, or one of its files has changed.
     """
-    return go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
+    return go_on(Path(folder), Carrying(workers, executor, observer, hosts))
 
 
 def go_on(folder: Path, how: Carrying) -> Batch:
@@ -348,8 +338,9 @@ def go_on(folder: Path, how: Carrying) -> Batch:
         problem = f"was begun by prism {told['prism']}, and this is {__version__}: resume it there"
         raise InputError(problem, path=kept.path)
 
-    # all runs of a batch must read the same files
-    require_unchanged(told["inputs"], inputs_of(plan), kept.path / PLAN_NAME)
+    changed = [name for name, now in inputs_of(plan).items() if told["inputs"].get(name) != now]
+    for name in changed:
+        (how.observer or BatchObserver()).note(f"{name}: has changed since the batch began")
     with kept.locked() as session:
         return _carried_out(kept, told, session, how)
 
@@ -391,14 +382,10 @@ def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
         _judged(run, summary, failures.get(run.name))
         for run, summary in zip(runs, summaries, strict=True)
     )
-    ledger = folder.path / LEDGER_NAME
-    spent = Ledger(ledger).look() if ledger.exists() else None
-
+    spent = [each["spent"] for each in summaries if each and "spent" in each]
+    names = ("calls", "tokens") if spent else ()
     return Batch(
-        folder.path,
-        plan,
-        found,
-        {} if spent is None else {"calls": spent.calls, "tokens": spent.tokens},
+        folder.path, plan, found, {name: sum(each[name] for each in spent) for name in names}
     )
 
 
@@ -447,13 +434,10 @@ def _carried_out(
     observer = how.observer or BatchObserver()
     done = _as_it_stands(folder, told)
     observer.started(done.runs)
-    ledger = _ledger(folder, done.plan, told)
     try:
         with (
             how.opened() as (executor, at_a_time),
-            Door(
-                folder, session, _for_all(told, how, ledger), executor, at_a_time, observer
-            ) as door,
+            Door(folder, session, _for_all(told, how), executor, at_a_time, observer) as door,
         ):
             while True:
                 _carry_out_rest(door, done)
@@ -473,13 +457,11 @@ def _carried_out(
     return done
 
 
-def _for_all(told: Mapping[str, Any], how: Carrying, ledger: Ledger | None) -> dict[str, Any]:
+def _for_all(told: Mapping[str, Any], how: Carrying) -> dict[str, Any]:
     """Return the settings that all runs share, for the processes that carry them out."""
     return {
         "keep": told.get("keep", LOGS),
-        "checkpoint_every": how.checkpoint_every,
         "hosts": list(how.hosts),
-        "budget": None if ledger is None else told["plan"].get("budget", {}),
     }
 
 
@@ -488,15 +470,8 @@ def _carry_out_rest(door: Door, batch: Batch) -> None:
     plan = batch.plan
     door.carry_out(
         left,
-        {each.name: plan.options(each.configuration, each.seed).to_config() for each in left},
+        {
+            each.name: plan.options(each.configuration, each.seed, of=len(batch.runs)).to_config()
+            for each in left
+        },
     )
-
-
-def _ledger(folder: BatchFolder, plan: Plan, told: Mapping[str, Any]) -> Ledger | None:
-    if not asks_a_model(plan):
-        return None
-
-    ledger = Ledger(folder.path / LEDGER_NAME, **told["plan"].get("budget", {}))
-    ledger.take_up()
-
-    return ledger

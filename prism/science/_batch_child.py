@@ -5,8 +5,8 @@ run in the worker itself, whose own threads may draw random numbers or print. In
 process, and keeps it for the next run of its thread.
 
 That process reads messages from its input, one line of JSON each. The first holds the settings of
-the batch, ``run`` names a run to begin or resume, and ``stop`` ends the current run after a
-checkpoint. The end of the input means that the writing process is gone. The child process then ends
+the batch, ``run`` names a run to begin or resume, and ``stop`` ends the current run after
+its round. The end of the input means that the writing process is gone. The child process then ends
 at once, since every run can be resumed.
 """
 
@@ -21,8 +21,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from socket import gethostname
@@ -38,10 +38,8 @@ from prism.files import make_folder
 from prism.llm._addresses import with_credentials
 from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun
-from prism.runs._ledger import Ledger, lending
 from prism.runs._running import carry_out, telling_warnings
 from prism.science._batch_folder import (
-    LEDGER_NAME,
     LOCK_NAME,
     LOGS,
     PLAN_NAME,
@@ -286,8 +284,7 @@ def main() -> None:
             with folder.working():
                 if folder.session() != how["session"]:
                     os._exit(1)
-                with _budget(how):
-                    status, error, row = _carried_out(run, how, teller)
+                status, error, row = _carried_out(run, how, teller)
             # a stop that arrives before the run belongs to the previous one, which has ended
             teller.tell(status=status, error=error, row=row)
 
@@ -382,9 +379,9 @@ def _said(error: Exception, folder: Path) -> str:
 
 def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) -> None:
     if is_begun(folder):
-        outcome = resume(folder, hosts=how["hosts"], **_settings(how, teller))
+        outcome = resume(folder, hosts=how["hosts"], **_settings(teller))
     else:
-        outcome = _made(run, how).keep(folder, **_settings(how, teller))
+        outcome = _made(run, how).keep(folder, **_settings(teller))
     if outcome is not None and is_of_feed(outcome.summary["results"]):
         # measured here, while the log is at hand, so that all processes share the work
         measure_run(Path(how["folder"]), run["name"])
@@ -392,7 +389,7 @@ def _in_its_folder(folder: Path, run: Message, how: Message, teller: _Teller) ->
 
 def _as_a_row(run: Message, how: Message, teller: _Teller) -> str:
     """Carry out a run that leaves no folder, and return the row that the batch keeps."""
-    made, settings = _made(run, how), _settings(how, teller)
+    made, settings = _made(run, how), _settings(teller)
     if not _is_feed(made.world_class):
         summary = carry_out(made, None, **settings).summary
         results = summary["results"]
@@ -404,6 +401,7 @@ def _as_a_row(run: Message, how: Message, teller: _Teller) -> str:
             results = with_measures(summary["results"], measure_log(log))
 
     row = {"run": run["name"], "config": summary["config"], "results": results}
+    row |= {"spent": summary["spent"]} if "spent" in summary else {}
     return orjson.dumps(row).decode()
 
 
@@ -419,19 +417,5 @@ def _made(run: Message, how: Message) -> Run[Any]:
     return Run.from_config(config, plan)
 
 
-def _settings(how: Message, teller: _Teller) -> dict[str, Any]:
-    return {
-        "on_round": teller.round_ended,
-        "checkpoint_every": how["checkpoint_every"],
-        "observer": teller,
-    }
-
-
-@contextmanager
-def _budget(how: Message) -> Iterator[None]:
-    """Have runs in the block spend from the shared ledger, if there is one."""
-    lent: AbstractContextManager[None] = nullcontext()
-    if how["budget"] is not None:
-        lent = lending(Ledger(Path(how["folder"]) / LEDGER_NAME, **how["budget"]))
-    with lent:
-        yield
+def _settings(teller: _Teller) -> dict[str, Any]:
+    return {"on_round": teller.round_ended, "observer": teller}

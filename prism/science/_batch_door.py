@@ -93,7 +93,7 @@ class Door(AbstractContextManager["Door"]):
     Args:
         folder: The folder of the batch.
         session: The session that holds it.
-        how: How the batch is carried out: ``keep``, ``checkpoint_every``, ``hosts``, ``budget``.
+        how: How the batch is carried out: ``keep``, ``hosts``.
         executor: Carries out the runs.
         at_a_time: Number of runs to submit at a time.
         observer: Receives the progress.
@@ -148,7 +148,7 @@ class Door(AbstractContextManager["Door"]):
 
         Raises:
             InputError: If the executor broke, or one of its machines cannot carry it out.
-            KeyboardInterrupt: After an interruption, once the current runs have a checkpoint;
+            KeyboardInterrupt: After an interruption, once the current rounds have ended;
                 after a second one, at once.
         """
         self._waiting, self._configs = deque(runs), configs
@@ -255,7 +255,7 @@ class Door(AbstractContextManager["Door"]):
             self._waiting.appendleft(run)
 
     def _stop_for(self, problem: str) -> None:
-        """End all runs after a checkpoint, because the batch cannot continue."""
+        """End all runs after their rounds, because the batch cannot continue."""
         if self._problem is None:
             self._problem = problem
             self.folder.give_order(STOP)

@@ -29,7 +29,6 @@ Keep = Literal["logs", "tables"]
 LOGS: Final = "logs"
 TABLES: Final = "tables"
 PLAN_NAME = "plan.json"
-LEDGER_NAME = "budget.bin"
 ROWS_NAME = "runs.jsonl"
 FAILURES_NAME = "failures.json"
 LOCK_NAME = "batch.lock"
@@ -163,7 +162,7 @@ class BatchFolder:
             os.close(lock)
 
     def give_order(self, order: str) -> None:
-        """Order all runs to stop, after a checkpoint (`STOP`) or at once (`STOP_NOW`)."""
+        """Order all runs to stop, after their rounds (`STOP`) or at once (`STOP_NOW`)."""
         (self.path / _STOP_NAME).write_text(order)
 
     def order(self, session: str) -> str | None:

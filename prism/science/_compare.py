@@ -391,7 +391,7 @@ def _wanted(
     unknown = [name for name in names if name not in kinds]
     if unknown:
         # imported here as it loads pydantic, which is needed only for the message
-        from prism.files._declarations import meant
+        from prism.files.declarations import meant
 
         close = meant(unknown[0], kinds)
         guess = "" if close is None else f" (did you mean {close!r}?)"

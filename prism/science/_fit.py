@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from prism.errors import InputError
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._abc import Population, Search, Targets, first_points, quantiles
 from prism.science._arrays import Array, np
 from prism.science._batch import Batch, Carrying, begin_batch, go_on
@@ -212,7 +211,6 @@ def fit(
     keep: Keep = TABLES,
     workers: int | None = None,
     executor: Executor | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
     """Find parameters whose runs match given figures.
@@ -231,7 +229,6 @@ def fit(
         keep: What to keep of each run, as for `batch`.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
@@ -259,7 +256,7 @@ def fit(
         _TABLE: {**told, "parameters": list(names), "points": points, "odds": [1.0] * samples},
     }
     values = values_at(given, names, points)
-    how = Carrying(workers, executor, checkpoint_every, observer, grow=_grown)
+    how = Carrying(workers, executor, observer, grow=_grown)
 
     return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
 
@@ -270,7 +267,6 @@ def resume_fit(
     workers: int | None = None,
     executor: Executor | None = None,
     hosts: Sequence[str] = (),
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Fit:
     """Resume a fit that was stopped, with the same results to the byte; see `resume_batch`.
@@ -280,14 +276,13 @@ def resume_fit(
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds no fit, or it cannot be resumed.
     """
     read_fit(folder)
-    how = Carrying(workers, executor, checkpoint_every, observer, hosts, grow=_grown)
+    how = Carrying(workers, executor, observer, hosts, grow=_grown)
 
     return _written(go_on(Path(folder), how))
 

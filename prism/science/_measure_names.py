@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from prism.files._declarations import meant
+from prism.files.declarations import meant
 from prism.social import Feed
-from prism.social._results import count_names
 from prism.worlds import World
-from prism.worlds._kinds import measures_of, parts_of
+from prism.worlds._kinds import measures_of
 from prism.worlds._results import WorldResults
-from prism.worlds._world import kinds_of
+from prism.worlds._world import MEASURE, kinds_of, marked
 
 OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 """Measures of posts that a run has assigned to arms."""
@@ -30,7 +29,7 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
         only_tables: Whether it must be a column of ``results`` or ``rounds``, and not one of what
             `prism.science.compare` reads in logs as well.
     """
-    own = parts_of(cls).measures
+    own = marked(cls, MEASURE)
     known = [*own, *_columns_of(cls)]
     of_agents = [] if only_tables else [*_of_agents(cls)]
     in_logs = [] if only_tables else [*_in_logs(cls), *of_agents]
@@ -48,18 +47,17 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
 
 def _columns_of(cls: type[World[Any]]) -> Iterator[str]:
     """Yield the columns of a batch's tables that every run of a world has."""
+    totals = WorldResults(0, ()).totals()
+    yield from (name for name, total in totals.items() if isinstance(total, int))
     if issubclass(cls, Feed):
-        yield from count_names()
+        yield from ("posts", "replies", "reshares", "likes")
         yield from _of_runs()
-    else:
-        totals = WorldResults(0, ()).totals()
-        yield from (name for name, total in totals.items() if isinstance(total, int))
 
 
 def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
     """Yield what is compared besides, as far as it can be known before."""
     yield from _of_runs()
-    yield from (f"{name}_mean" for name in parts_of(cls).measures)
+    yield from (f"{name}_mean" for name in marked(cls, MEASURE))
     yield from OF_POSTS
     yield from ("posts_of_cascade", "posts_of_agent")
 

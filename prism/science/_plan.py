@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 from prism.errors import InputError, PrismError
 from prism.files._source import Problems, Source, Where
@@ -164,12 +164,13 @@ class Plan:
 
         return tuple(found)
 
-    def options(self, configuration: Configuration, seed: int) -> Run[Any]:
+    def options(self, configuration: Configuration, seed: int, *, of: int = 1) -> Run[Any]:
         """Return one run of the plan.
 
         Args:
             configuration: One of its configurations.
             seed: The seed of all its random numbers.
+            of: How many runs divide the plan's calls and tokens.
 
         Raises:
             InputError: If the configuration describes an impossible run.
@@ -177,8 +178,7 @@ class Plan:
         settings = configuration.settings
         given: dict[str, Any] = {
             "seed": seed,
-            "keep": tuple(settings.get("keep", ())),
-            "reasoner": _reasoner(settings),
+            "reasoner": _within(_reasoner(settings), self.budget, of),
             "writer": WriterOptions(**settings["writer"]) if "writer" in settings else None,
             **{key: settings[key] for key in _OF_RUNS if key in settings},
         }
@@ -246,8 +246,7 @@ def feed_parameters(configuration: Configuration) -> Feed:
     """
     preset = configuration.settings.get("preset")
     of_preset = {} if preset is None else {"preset": preset}
-    run: Run[Feed] = Run(Feed, parameters={**of_preset, **configuration.parameters})
-    return cast(Feed, run.world_with_parameters)
+    return Feed(**of_preset, **configuration.parameters)
 
 
 def inputs_of(plan: Plan) -> dict[str, str]:
@@ -334,6 +333,22 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
         raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
     return Model.of(given.pop("model"), **given)
+
+
+def _within(
+    reasoner: Model | PolicyOptions | None, budget: Mapping[str, Any], runs: int
+) -> Model | PolicyOptions | None:
+    """Give a model its run's part of the budget of all runs; each run has the whole time."""
+    if not isinstance(reasoner, Model):
+        return reasoner
+    limits: dict[str, Any] = {}
+    for name, limit in budget.items():
+        part = limit if name == "deadline" else limit // runs
+        if not part:
+            raise InputError(f"{limit} is less than 1 for each of {runs} runs", field=name)
+        own = getattr(reasoner, name)
+        limits[name] = part if own is None else min(part, own)
+    return replace(reasoner, **limits)
 
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:

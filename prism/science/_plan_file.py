@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import ConfigDict, Field, create_model
 
 from prism.errors import InputError
-from prism.files._declarations import (
+from prism.files._source import Source, Where
+from prism.files.declarations import (
     Declaration,
     Listed,
     Optionally,
     read_document,
     schema_of,
 )
-from prism.files._source import Source, Where
 from prism.llm import Model
 from prism.llm._settings import KEYS, Read, settings_of
 
@@ -175,7 +175,6 @@ class PlanFile(Sizes):
     posts: Optionally[str] = Field(
         None, description="File of posts with which the social feed begins."
     )
-    keep: Listed[str] = Field((), description="Columns of the file of agents to keep.")
     log_agents: Optionally[Count] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )

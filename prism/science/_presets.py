@@ -11,8 +11,7 @@ import polars as pl
 
 from prism.errors import FieldValueError
 from prism.science._plan import Plan
-from prism.social import Feed
-from prism.social._presets import PRESETS
+from prism.social import PRESETS, Feed
 from prism.worlds import Run
 
 

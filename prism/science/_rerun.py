@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
 from prism.llm._addresses import with_credentials
 from prism.runs import Observer, Outcome, ReplayOptions
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
 from prism.telemetry.events import (
@@ -29,7 +28,7 @@ from prism.telemetry.events import (
     TRANSITION,
     WORKFLOW_ACTION,
 )
-from prism.worlds import Run, SwitchModel, Treatment, resume
+from prism.worlds import Run, SetParameters, SwitchModel, Treatment, resume
 from prism.worlds._treatments import later_models
 
 _WHEN = ("round", "tick", "agent_id")
@@ -103,42 +102,60 @@ def rerun(
     *,
     from_round: int,
     treatments: Sequence[str | Treatment] = (),
+    parameters: Mapping[str, Any] | None = None,
+    model: Model | str | Mapping[str, Any] | None = None,
+    agents: Any = None,
+    rounds: int | None = None,
     then: Literal["model", "policy"] = "model",
     hosts: Sequence[str] = (),
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
 ) -> Rerun:
-    """Repeat a run with treatments from some round on.
+    """Repeat a run with something else from some round on.
 
-    The rounds before are repeated with the same random numbers, to the same bytes of the log. If a
-    model decided, its answers are taken from the log up to the first question that differs. From
-    there on, the model or the policy is asked. Repeated answers cost nothing, although the log
+    The rounds before are repeated with the same random numbers, to the same lines of the log. If a
+    model decided, its answers are taken from the journal up to the first question that differs.
+    From there on, the model or the policy is asked. Repeated answers cost nothing, although the log
     contains their original cost.
 
     Args:
         run: The folder of a complete run.
         folder: Where to keep the new run, which is an ordinary one.
         from_round: First round in which something is different.
-        treatments: Treatments of that round or later ones; without any, the new run equals the old
-            one.
+        treatments: Treatments of that round or later ones.
+        parameters: Parameters that have other values from that round on.
+        model: What answers from that round on: another model, or settings of the run's model that
+            change, such as ``{"prompt": ...}``. In a run without a model, a model by its text.
+        agents: Another population, from round 1 on alone: their number, or a file of agents.
+        rounds: Another number of rounds.
         then: What decides from the first difference on, in a run whose model decided.
         hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: Seconds between checkpoints, written when a round ends.
         observer: Receives the progress of the run.
 
     Raises:
-        InputError: If the folder holds no complete run of the feed or of a world, one of its files
-            has changed, a treatment is due in an earlier round, or the rounds before differ from
-            the original.
+        InputError: If the folder holds no complete run of the feed or of a world, a treatment is
+            due in an earlier round, or the rounds before differ from the original.
     """
     source, target = Path(run), Path(folder)
-    options = _changed(source, from_round, tuple(treatments), then, hosts)
+    options = _kept(source, hosts)
+    if rounds is not None:
+        options = options.replace(rounds=rounds)
+    _require_round(from_round, options.rounds)
+    if agents is not None:
+        if from_round != 1:
+            problem = "can only be others from round 1 on: leave it out, or rerun from round 1"
+            raise InputError(problem, field="agents")
+        options = options.replace(agents=agents)
+    if parameters:
+        treatments = (SetParameters(from_round, parameters), *treatments)
+    asked = _model_of(options, model)
+    if asked is not None and not _has_journal(options):
+        treatments = (_switch(from_round, asked), *treatments)
+        asked = None
+    options = _treated(options, source, from_round, tuple(treatments), then, asked)
     with _noted(target, {"run": str(source), "from_round": from_round}):
-        outcome: Outcome[Any] = options.keep(
-            target, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
-        )
+        outcome: Outcome[Any] = options.keep(target, on_round=on_round, observer=observer)
 
     return _told(outcome, target, source, from_round)
 
@@ -148,7 +165,6 @@ def resume_rerun(
     *,
     hosts: Sequence[str] = (),
     on_round: Callable[[Any], object] | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
 ) -> Rerun:
     """Resume a counterfactual that was stopped, however it was stopped, and complete it.
@@ -157,7 +173,6 @@ def resume_rerun(
         folder: The folder of the run.
         hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
-        checkpoint_every: Seconds between checkpoints, written when a round ends.
         observer: Receives the progress of the run.
 
     Raises:
@@ -174,33 +189,67 @@ def resume_rerun(
         path,
         hosts=hosts,
         on_round=on_round,
-        checkpoint_every=checkpoint_every,
         observer=observer,
     )
 
     return _told(outcome, path, Path(note["run"]), int(note["from_round"]))
 
 
-def _changed(
-    source: Path,
-    from_round: int,
-    treatments: tuple[str | Treatment, ...],
-    then: Literal["model", "policy"],
-    hosts: Sequence[str],
-) -> Run[Any]:
-    """Return the options of the new run."""
+def _kept(source: Path, hosts: Sequence[str]) -> Run[Any]:
+    """Return the options of a complete run."""
     summary = read_summary(source)
     if "results" not in summary:
         raise InputError("has not ended: resume it first", path=source)
 
     config, file = summary["config"], source / SUMMARY_NAME
-    Run.from_config(config, file)  # refuses changed files first
+    Run.from_config(config, file)  # reports damage first
     options: Run[Any] = Run.from_config(with_credentials(config, hosts, file), file)
-    rounds = options.rounds
+    return options
+
+
+def _require_round(from_round: int, rounds: int) -> None:
     if not 1 <= from_round <= rounds:
         problem = f"must be a round of the run, 1 to {rounds}, got {from_round}"
         raise InputError(problem, field="from_round")
 
+
+def _has_journal(options: Run[Any]) -> bool:
+    """Return whether the answers of a run were those of a model."""
+    asks = isinstance(options.reasoner, Model | ReplayOptions)
+    return asks or options.writer is not None or bool(later_models(options.treatments))
+
+
+def _model_of(options: Run[Any], model: Model | str | Mapping[str, Any] | None) -> Model | None:
+    """Return the model that is to answer, if another one is."""
+    if not isinstance(model, Mapping):
+        return None if model is None else Model.of(model)
+    decides = options.reasoner
+    own = decides.model if isinstance(decides, ReplayOptions) else decides
+    if not isinstance(own, Model):
+        raise InputError("asked none so far: name one, as in ollama:llama3.2", field="model")
+    return replace(own, **model)
+
+
+def _switch(from_round: int, model: Model) -> SwitchModel:
+    """Return the treatment by which a run without a model asks one."""
+    switch = SwitchModel(from_round, model.model)
+    text = f"{model.server}:{model.model}"
+    for each in (text, text + "@" + ",".join(model.hosts or ())):
+        if Model.of(each) == model:
+            return replace(switch, model=each)
+    problem = "asked none so far: give it one by a text alone, as in ollama:llama3.2"
+    raise InputError(problem, field="model")
+
+
+def _treated(
+    options: Run[Any],
+    source: Path,
+    from_round: int,
+    treatments: tuple[str | Treatment, ...],
+    then: Literal["model", "policy"],
+    model: Model | None,
+) -> Run[Any]:
+    """Return the options of the new run."""
     for each in treatments:
         number = each.round if isinstance(each, Treatment) else _round_of(each)
         if number < from_round:
@@ -211,28 +260,24 @@ def _changed(
             problem = f"{each.name!r} switches to a model, but then='policy' asks none: leave out"
             raise InputError(f"{problem} one of them", field="treatments")
 
-    return options.replace(
-        treatments=(*options.treatments, *treatments),
-        reasoner=_decider(options, source, then),
-    )
+    decider = _decider(options, source, then)
+    if model is not None:
+        assert isinstance(decider, ReplayOptions)
+        decider = replace(decider, model=model, then="model", until=from_round)
+    return options.replace(treatments=(*options.treatments, *treatments), reasoner=decider)
 
 
 def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) -> DeciderOptions:
-    """Return the reasoner; in a run with a model, its log for as long as it has the answers."""
+    """Return the reasoner; in a run with a model, its journal as long as it has the answers."""
     reasoner: DeciderOptions = options.reasoner
-    writer = options.writer
     if isinstance(reasoner, ReplayOptions):
         if reasoner.then is None:
             problem = f"is a replay of {reasoner.run}: rerun that one"
             raise InputError(problem, path=source)
         return ReplayOptions(source, reasoner.model, then)
 
-    asks = isinstance(reasoner, Model) or bool(later_models(options.treatments))
-    if asks or writer is not None:
-        return ReplayOptions(source, reasoner, then)
-
     # a policy draws the same numbers again
-    return reasoner
+    return ReplayOptions(source, reasoner, then) if _has_journal(options) else reasoner
 
 
 def _round_of(text: str) -> int:

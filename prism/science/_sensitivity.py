@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from prism.errors import InputError
-from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, Carrying, begin_batch, go_on, read_batch
 from prism.science._batch_door import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, BatchFolder
@@ -199,7 +198,6 @@ def sensitivity(
     samples: int = DEFAULT_SAMPLES,
     workers: int | None = None,
     executor: Executor | None = None,
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Sensitivity:
     """Find out on which parameters the outcomes of a plan's runs depend.
@@ -217,7 +215,6 @@ def sensitivity(
         samples: The number that ``method`` refers to; for Sobol a power of 2.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
@@ -235,7 +232,7 @@ def sensitivity(
     points = _points(method, names, samples, _seed_of(given))
     values = values_at(given, names, points)
     more = {_TABLE: {"method": method, "parameters": list(names), "points": points}}
-    how = Carrying(workers, executor, checkpoint_every, observer)
+    how = Carrying(workers, executor, observer)
     begin_batch(given, Path(folder), how, samples=values, more=more)
 
     return _written(read_sensitivity(folder))
@@ -247,7 +244,6 @@ def resume_sensitivity(
     workers: int | None = None,
     executor: Executor | None = None,
     hosts: Sequence[str] = (),
-    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: BatchObserver | None = None,
 ) -> Sensitivity:
     """Resume a sensitivity analysis that was stopped; see `resume_batch`.
@@ -257,14 +253,13 @@ def resume_sensitivity(
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        checkpoint_every: Seconds between checkpoints of a run.
         observer: Receives the progress of the batch.
 
     Raises:
         InputError: If the folder holds no sensitivity analysis, or it cannot be resumed.
     """
     read_sensitivity(folder)
-    go_on(Path(folder), Carrying(workers, executor, checkpoint_every, observer, hosts))
+    go_on(Path(folder), Carrying(workers, executor, observer, hosts))
 
     return _written(read_sensitivity(folder))
 

@@ -1,8 +1,9 @@
 """The social feed: an ordinary world of people who read, weigh, write, like and reshare posts."""
 
 from prism.social._feed import Feed
+from prism.social._parameters import PRESETS, Preset
 from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
 from prism.social._results import Cascade, Results
 
-__all__ = ["Cascade", "Draft", "Feed", "Post", "Reader", "Results"]
+__all__ = ["PRESETS", "Cascade", "Draft", "Feed", "Post", "Preset", "Reader", "Results"]

@@ -61,14 +61,6 @@ def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> l
     return found
 
 
-def in_means_of_all(activity: float) -> str:
-    """Describe an activity in words, for a model's prompt."""
-    if not activity:
-        return "never"
-
-    return f"{activity:.2g} times as often as people do on average"
-
-
 def _rank(agent: Reader, seed: int) -> tuple[int, float]:
     kind = None if agent.archetype is None else agent.archetype.name
     drawn = RandomStream(seed, "activity", agent.agent_id).random()
@@ -87,17 +79,12 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
 def _of_the_first(part: float, parameters: Parameters) -> float:
     """Return the share of the most active part of a population: the Lorenz curve from the top.
 
-    For a lognormal it is ``Phi(Phi^-1(p) + sigma)``, for a Pareto ``p ** (1 - 1 / exponent)``
-    (Kleiber and Kotz 2003, sections 4.5 and 3.3).
+    For a lognormal it is ``Phi(Phi^-1(p) + sigma)`` (Kleiber and Kotz 2003, section 4.5).
     """
     if part <= 0 or part >= 1:
         return float(part >= 1)
     if parameters.activity == "classes":
         return _of_classes(part, parameters)
-    if parameters.activity == "pareto":
-        share: float = part ** (1 - 1 / parameters.activity_exponent)
-        return share
-
     return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
 
 

@@ -22,17 +22,17 @@ from prism.social._activity import FREQUENCY, Hours, activities, wait
 from prism.social._follows import follows_of
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
 from prism.social._posts import Action, Draft, Network, Post, PostKind
-from prism.social._rankings import HotPosts, Ranking, own_ranking, ranking_named, refresh
+from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social._results import Results, largest_cascades
-from prism.social._weighing import dislikes, odds_of
+from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
 from prism.social._writing import (
+    RULE,
     own_topics,
+    prompt_of,
     situation_of,
     template_text,
-    text_call,
     with_common_topic,
-    writer_template,
 )
 from prism.statechart import AgentState
 from prism.statechart.social import (
@@ -100,7 +100,7 @@ class Feed(Parameters):
 
     if TYPE_CHECKING:
 
-        def _prism_comes_to(self) -> Results:  # type: ignore[override]
+        def _prism_comes_to(self) -> Results:
             """Tell type checkers the type of a run's results."""
 
     def __init__(
@@ -108,9 +108,7 @@ class Feed(Parameters):
     ) -> None:
         is_file = isinstance(first_posts, (str, Path))
         super().__init__(first_posts=str(first_posts) if is_file else "", **parameters)
-        self._first_posts = None if is_file else first_posts
-        if self.writer_prompt:
-            writer_template(self.writer_prompt)
+        self._first_posts: Any = None if is_file else first_posts
 
     # The population
 
@@ -146,7 +144,8 @@ class Feed(Parameters):
         if self.first_posts:
             return load_posts(self.first_posts, self.agents)
         if self._first_posts is not None:
-            return self._first_posts
+            posts: Iterable[SeedPost] = self._first_posts
+            return posts
         if self.opening_authors == "each":
             return opening_posts(self.agents, seed=self.seed)
         if self.opening_authors == "none":
@@ -185,6 +184,10 @@ class Feed(Parameters):
             raise FieldValueError(
                 f"posts must be by agents of the population, which has no {', '.join(strangers)}"
             )
+        ids = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
+        if twice := sorted(name for name, count in ids.items() if count > 1):
+            raise FieldValueError(f"post ids must be unique, used more than once: {twice}")
+        network.ids.update(ids)
         # an order that does not depend on that of the population
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
@@ -209,7 +212,7 @@ class Feed(Parameters):
         else:
             hours = (turns.now - 1) // self.ticks_per_hour
             awake = self._hours.awake(self._first_hour + hours)
-            await self.activate(turns.in_turn(awake))
+            await self.activate(agent for *_, agent in turns.in_order(awake))
         if not self.carries_over and turns.tick_of_round == turns.ticks_per_round:
             await self._finish()
 
@@ -217,7 +220,7 @@ class Feed(Parameters):
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(busy)
+            await self.activate(agent for *_, agent in self.turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
@@ -270,7 +273,9 @@ class Feed(Parameters):
         if answers.policy is None:
             reader.acts = self._acts_of(reader, post)
             prompt = situation_of(self, reader, post)
-        asked = reader.decide(DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt)
+        asked: Any = reader.decide(
+            DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt
+        )
         chosen = await asked
         reader.has_chosen, reader.reason = bool(reader.acts), asked.reason
         if chosen is AgentState.COMPOSING:
@@ -278,6 +283,8 @@ class Feed(Parameters):
             reader.pending_action = "post" if reader.has_chosen else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
+        if answers.memory is not None and chosen is not None:
+            reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
     def write_draft(self, reader: Reader) -> Any:
@@ -311,12 +318,7 @@ class Feed(Parameters):
         if post is not None:
             self.network_of_posts.vote(post, 1, 0, reader)
             self._counts["likes"] += 1
-            self._log(
-                POST_LIKED,
-                agent_id=reader.agent_id,
-                post_id=post.post_id,
-                author_id=post.author_id,
-            )
+            self._log_vote(POST_LIKED, reader, post)
         reader.fire(ACTION_DONE, post)
 
     # What your own feed may override
@@ -363,6 +365,12 @@ class Feed(Parameters):
         """
         return template_text(kind, topics, stream)
 
+    def writing_prompt(
+        self, reader: Reader, kind: PostKind, post: Post | None, draft: Draft
+    ) -> str:
+        """Return what a model is told that writes the words of a draft, as `compose` made it."""
+        return prompt_of(reader, kind, post, draft)
+
     # For treatments and hooks
 
     @property
@@ -388,7 +396,7 @@ class Feed(Parameters):
             FieldValueError: If no agent has the author's id.
         """
         name = self.agent(_name_of(author)).agent_id
-        return self._publish(name, "post", Draft(text, tuple(topics)), None)
+        return self._publish(name, "post", Draft(text, tuple(topics)), None, None)
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
         """Give a post likes or dislikes that come from no agent."""
@@ -406,14 +414,6 @@ class Feed(Parameters):
     def unfollow(self, reader: Reader | str, author: Reader | str) -> None:
         """Make an agent stop following another one; see `follow`."""
         self._change("unfollow", reader, author)
-
-    def mute(self, reader: Reader | str, author: Reader | str) -> None:
-        """Hide another agent's posts from an agent, even if others share them; see `follow`."""
-        self._change("mute", reader, author)
-
-    def unmute(self, reader: Reader | str, author: Reader | str) -> None:
-        """Show another agent's posts to an agent again; see `follow`."""
-        self._change("unmute", reader, author)
 
     def _change(self, action: Action, who: Reader | str, whom: Reader | str) -> None:
         reader, author = self.agent(_name_of(who)), self.agent(_name_of(whom))
@@ -442,9 +442,15 @@ class Feed(Parameters):
         usual = self.feed == "interests" and self.beyond_follows is None
         return usual and not self.has_own_ranking
 
+    @property
+    def has_stable_feeds(self) -> bool:
+        """Whether an empty feed stays empty until somebody publishes something."""
+        is_drawn = self.feed == "mixed" or self.beyond_follows not in (None, 0, 1)
+        return not (is_drawn or self.has_own_ranking)
+
     def ranking(self, name: str) -> Ranking:
         """Return the ranking with a name, or that of `rank`."""
-        return own_ranking(self.rank) if self.has_own_ranking else ranking_named(name)
+        return own_ranking(self.rank) if self.has_own_ranking else RANKINGS[name]
 
     def newest_posts(self) -> Iterable[Post]:
         """Yield the newest posts by anybody, newest first."""
@@ -497,10 +503,10 @@ class Feed(Parameters):
         if kind == "post" or post is None:
             return True
         root = post.root.number
-        if kind == "reshare":
-            return not self.reshares_once or root not in reader.reshared
         most = self.replies_per_cascade
-        return most is None or reader.replied.get(root, 0) < most
+        if kind == "reshare":
+            most = 1 if self.reshares_once else None
+        return most is None or reader.written[kind, root] < most
 
     def _log_weighing(self, reader: Reader, post: Post) -> None:
         if active_logger(self.turns.logger) is not None:
@@ -517,8 +523,11 @@ class Feed(Parameters):
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
         if self.dislike_chance and dislikes(self, reader, post):
             self.network_of_posts.vote(post, 0, 1)
-            keys = {"post_id": post.post_id, "author_id": post.author_id}
-            self._log(POST_DISLIKED, agent_id=reader.agent_id, **keys)
+            self._log_vote(POST_DISLIKED, reader, post)
+
+    def _log_vote(self, event: str, reader: Reader, post: Post) -> None:
+        keys = {"post_id": post.post_id, "author_id": post.author_id}
+        self._log(event, agent_id=reader.agent_id, **keys)
 
     def _drafted(self, reader: Reader, kind: PostKind, stream: RandomStream, end: Any) -> Any:
         """Draft a text, and end the step with it: at once, or when a model has written."""
@@ -534,8 +543,9 @@ class Feed(Parameters):
 
     async def _worded(self, reader: Reader, kind: PostKind, draft: Draft, end: Any) -> None:
         """Have a model write the words of a draft."""
+        prompt = self.writing_prompt(reader, kind, reader.post, draft)
         wording = self.turns.answers.wording
-        call = text_call(reader, kind, reader.post, draft, wording, self.writer_prompt)
+        call = wording.call(reader, kind, prompt, persona=RULE, fallback=draft.text)
         written = await Writing(reader, call)
         reader.draft = Draft(str(written.value), draft.topics, draft.text, written.source)
         end(reader, kind)
@@ -559,24 +569,20 @@ class Feed(Parameters):
         parent = None if kind == "post" else reader.post
         if parent is not None:
             root = parent.root.number
-            if kind == "reshare":
-                reader.reshared.add(root)
-            else:
-                reader.replied[root] = reader.replied.get(root, 0) + 1
-        self._publish(reader.agent_id, kind, draft, parent)
+            reader.written[kind, root] += 1
+        self._publish(reader.agent_id, kind, draft, parent, None)
+        if self.turns.answers.memory is not None:
+            reader.remember(f"You published a {kind}: {quoted(draft.text)}")
 
     def _publish(
-        self,
-        author_id: str,
-        kind: PostKind,
-        draft: Draft,
-        parent: Post | None,
-        post_id: str | None = None,
+        self, author_id: str, kind: PostKind, draft: Draft, parent: Post | None, name: str | None
     ) -> Post:
-        network, time = self.network_of_posts, self.turns.seconds()
-        post = network.publish(author_id, kind, draft, parent, time, post_id)
+        number, time = len(self.posts), self.turns.seconds()
+        name = name or self._new_id(number)
+        post = Post(name, author_id, kind, draft, parent, number, time)
+        self.network_of_posts.publish(post)
         self._counts[_COUNTERS[kind]] += 1
-        words = {} if draft.source is None else {"source": draft.source, "template": draft.template}
+        words = {"source": draft.source, "template": draft.template} if draft.source else {}
         self._log(
             POST_PUBLISHED,
             agent_id=author_id,
@@ -591,6 +597,11 @@ class Feed(Parameters):
         if self.up_treated or self.down_treated:
             self._treat(post)
         return post
+
+    def _new_id(self, number: int) -> str:
+        while (name := f"post_{number:06}") in self.network_of_posts.ids:
+            number += 1
+        return name
 
     def _treat(self, post: Post) -> None:
         """Give a post the like or dislike of the arm to which it is assigned."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from prism.agents.relevance import Terms, terms_of
-from prism.errors import FieldValueError
 
 if TYPE_CHECKING:
     from prism.social._readers import Reader
 
 PostKind = Literal["post", "reply", "reshare"]
-Action = Literal["follow", "unfollow", "mute", "unmute"]
+Action = Literal["follow", "unfollow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +41,17 @@ class Post:
     Args:
         post_id: Unique id.
         author_id: Id of its author.
-        text: Its text.
-        topics: Its topics.
         kind: ``post``, ``reply`` or ``reshare``.
+        draft: Its text and topics.
         parent: The post that it replies to or reshares; None for a new post.
         number: Its number in the order of publication, from 0.
         published: When it was published, in seconds since the epoch.
-        template: As for `Draft`.
 
     Attributes:
         root: The post at the beginning of the cascade; a new post is its own root.
         depth: Steps from the root.
+        text: Its text.
+        topics: Its topics.
         terms: Topics and words, for rating relevance.
         likes: Number of likes.
         dislikes: Number of dislikes.
@@ -61,13 +60,13 @@ class Post:
 
     post_id: str
     author_id: str
-    text: str
-    topics: tuple[str, ...] = ()
-    kind: PostKind = "post"
+    kind: PostKind
+    draft: Draft
     parent: Post | None = field(default=None, repr=False)
     number: int = 0
     published: float = 0.0
-    template: str | None = field(default=None, repr=False)
+    text: str = field(init=False, repr=False)
+    topics: tuple[str, ...] = field(init=False, repr=False)
     root: Post = field(init=False, repr=False)
     depth: int = field(init=False)
     terms: Terms = field(init=False, repr=False)
@@ -77,10 +76,11 @@ class Post:
 
     def __post_init__(self) -> None:
         """Compute the post's position in its cascade."""
-        parent = self.parent
+        parent, draft = self.parent, self.draft
+        self.text, self.topics = draft.text, draft.topics
         self.root = self if parent is None else parent.root
         self.depth = 0 if parent is None else parent.depth + 1
-        self.terms = terms_of(self.topics, self.text if self.template is None else self.template)
+        self.terms = terms_of(draft.topics, draft.template or draft.text)
 
     @property
     def score(self) -> int:
@@ -106,8 +106,7 @@ class Network:
     Attributes:
         posts: All posts, oldest first.
         opening: Number of posts from before the first round.
-        by_id: The posts by their ids.
-        by_author: What each agent has published, oldest first.
+        ids: Ids that are taken, also by opening posts that are still to come.
         by_topic: What has been published on each topic, oldest first.
         voted: Numbers of the posts whose votes changed since they were ranked.
     """
@@ -115,8 +114,7 @@ class Network:
     def __init__(self, readers: Iterable[Reader], candidates: int) -> None:
         self.posts: list[Post] = []
         self.opening = 0
-        self.by_id: dict[str, Post] = {}
-        self.by_author: dict[str, list[Post]] = defaultdict(list)
+        self.ids: set[str] = set()
         self.by_topic: dict[str, list[Post]] = defaultdict(list)
         self.voted: dict[int, None] = {}
         self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
@@ -129,49 +127,18 @@ class Network:
             for author_id in reader.follows:
                 self._followers[author_id][reader] = None
 
-    def publish(
-        self,
-        author_id: str,
-        kind: PostKind,
-        draft: Draft,
-        parent: Post | None,
-        published: float,
-        post_id: str | None = None,
-    ) -> Post:
-        """Publish a draft.
-
-        Raises:
-            FieldValueError: If another post has its id.
-        """
-        number = len(self.posts)
-        name = post_id or f"post_{number:06}"
-        if name in self.by_id:
-            raise FieldValueError(f"post ids must be unique, used more than once: {name}")
-
-        post = Post(
-            name,
-            author_id,
-            draft.text,
-            draft.topics,
-            kind,
-            parent,
-            number,
-            published,
-            draft.template,
-        )
+    def publish(self, post: Post) -> None:
+        """Publish a post."""
         self.posts.append(post)
-        self.by_id[name] = post
-        self.by_author[author_id].append(post)
+        self.ids.add(post.post_id)
         for topic in post.terms.topics:
             self.by_topic[topic].append(post)
             for reader in self._waiting.pop(topic, ()):
                 reader.has_news = True
 
-        for reader in self._followers.get(author_id, ()):
+        for reader in self._followers.get(post.author_id, ()):
             reader.pool.append(post)
             reader.has_news = True
-
-        return post
 
     def await_news(self, reader: Reader) -> None:
         """Have the next post for a reader tell it, so that it need not look at every source."""
@@ -189,22 +156,13 @@ class Network:
             post.likers.append(reader)
 
     def change(self, reader: Reader, action: Action, author_id: str) -> None:
-        """Make a reader follow, unfollow, mute or unmute an author.
-
-        Its feed shows what a followed author publishes from then on, and hides muted authors.
-        """
-        reader.found_nothing = False
-        match action:
-            case "follow":
-                reader.follows[author_id] = self._followers[author_id][reader] = None
-            case "unfollow":
-                reader.follows.pop(author_id, None)
-                self._followers[author_id].pop(reader, None)
-            case "mute":
-                reader.muted[author_id] = None
-                reader.unread = [post for post in reader.unread if post.author_id != author_id]
-            case "unmute":
-                reader.muted.pop(author_id, None)
+        """Make a reader follow or unfollow an author, whose posts it sees from then on."""
+        reader.empty_at = None
+        if action == "follow":
+            reader.follows[author_id] = self._followers[author_id][reader] = None
+        else:
+            reader.follows.pop(author_id, None)
+            self._followers[author_id].pop(reader, None)
 
 
 def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[Post]:

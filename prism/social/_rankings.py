@@ -18,7 +18,6 @@ from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._posts import Network, Post, newest
 from prism.social._readers import Reader
-from prism.worlds._addresses import function_at
 
 if TYPE_CHECKING:
     from prism.social._feed import Feed
@@ -135,19 +134,14 @@ def own_ranking(rank: Callable[[Reader, Sequence[Post], RandomStream], Iterable[
     return ranking
 
 
-def ranking_named(name: str) -> Ranking:
-    """Return a ranking by its name, or of a user's function by its address."""
-    return RANKINGS[name] if name in RANKINGS else own_ranking(function_at(name, "feed"))
-
-
 def fitting(
     reader: Reader, posts: Iterable[Post], is_followed: bool | None, chosen: set[int]
 ) -> Iterator[Post]:
     """Yield posts that a reader has not seen, by authors whom it follows, or by others."""
-    own, seen, follows, muted = reader.agent_id, reader.seen, reader.follows, reader.muted
+    own, seen, follows = reader.agent_id, reader.seen, reader.follows
     for post in posts:
         number, author = post.number, post.author_id
-        if number in seen or number in chosen or author == own or author in muted:
+        if number in seen or number in chosen or author == own:
             continue
         if is_followed is None or (author in follows) is is_followed:
             chosen.add(number)
@@ -166,13 +160,14 @@ def refresh(feed: Feed, reader: Reader, stream_of: Callable[[], RandomStream]) -
     if feed.is_usual and reader.next_number:
         return _add_newest(feed, reader)
 
-    network: Network = feed.network_of_posts
-    if reader.found_nothing and _stays_empty(feed, reader):
+    number = len(feed.posts)
+    now = number, feed.feed, feed.beyond_follows
+    if reader.empty_at == now and feed.has_stable_feeds:
         return False
 
     reader.unread = [*_mixed(feed, reader, stream_of())]
-    reader.next_number = len(network.posts)
-    reader.found_nothing = not reader.unread
+    reader.next_number = number
+    reader.empty_at = None if reader.unread else now
     return bool(reader.unread)
 
 
@@ -188,26 +183,10 @@ def _add_newest(feed: Feed, reader: Reader) -> bool:
         network.await_news(reader)
         return bool(reader.unread)
 
-    own, muted, length = reader.agent_id, reader.muted, feed.feed_length
-    wanted = [
-        post
-        for post in newest(fresh, since, length)
-        if post.author_id != own and post.author_id not in muted
-    ]
+    own, length = reader.agent_id, feed.feed_length
+    wanted = [post for post in newest(fresh, since, length) if post.author_id != own]
     reader.unread = (wanted + reader.unread)[:length]
     return bool(reader.unread)
-
-
-def _stays_empty(feed: Feed, reader: Reader) -> bool:
-    """Return whether an empty feed stays empty, because no post for it has arrived."""
-    if feed.feed not in ("chronological", "interests", "random") or feed.has_own_ranking:
-        return False
-    if feed.beyond_follows == 0:
-        return not reader.pool or reader.pool[-1].number < reader.next_number
-    # otherwise, each place is drawn anew
-    if feed.beyond_follows in (None, 1):
-        return len(feed.posts) == reader.next_number
-    return False
 
 
 def _mixed(feed: Feed, reader: Reader, stream: RandomStream) -> Iterator[Post]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -66,11 +66,9 @@ class Reader(Agent):
         personality: Description in words.
         archetype: Kind of user.
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0.
-        following: Ids of the agents that it follows at the beginning.
 
     Attributes:
         follows: Ids of the authors that it follows.
-        muted: Ids of the authors whose posts it does not see.
         unread: Its feed, in the order in which it is shown.
         post: The post that it is looking at.
         pending_action: The kind of post that it is about to publish.
@@ -86,9 +84,7 @@ class Reader(Agent):
     personality: str = ""
     archetype: Archetype | None = None
     engagement_threshold: float = 0.5
-    following: tuple[str, ...] = ()
 
-    muted: dict[str, None] = state(dict)
     unread: list[Post] = state(list)
     post: Post | None = state(None)
     pending_action: PostKind | None = state(None)
@@ -100,12 +96,11 @@ class Reader(Agent):
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
     has_news: bool = state(True)
-    found_nothing: bool = state(False)
+    empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root
-    reshared: set[int] = state(set)
-    replied: dict[int, int] = state(dict)
+    written: Counter[tuple[PostKind, int]] = state(Counter)
     # its choice about the post that it weighs
     is_engaged: bool = state(False)
     acts: frozenset[PostKind] = state(frozenset)
@@ -116,7 +111,7 @@ class Reader(Agent):
     before_idea: int = state(0)
 
     if TYPE_CHECKING:
-        world: ClassVar[Feed]  # type: ignore[assignment]
+        world: ClassVar[Feed]
         terms: ClassVar[Terms]
         follows: ClassVar[dict[str, None]]
 
@@ -146,10 +141,8 @@ class Reader(Agent):
         return "\n".join(lines)
 
     def memories(self, most: int) -> Sequence[str]:
-        """Return the last posts that it looked at, and what it did about them, oldest first."""
-        from prism.social._weighing import recollect
-
-        return recollect(self, most)
+        """Return what it last did about posts, oldest first, and not each of its transitions."""
+        return [text for *_, text in vars(self).get("_notes", ())][-most:]
 
     def described(self) -> dict[str, Any]:
         """Return what the log says about the agent when it joins."""
@@ -183,14 +176,9 @@ def reader_of(
         interests: Its interests in this feed.
         following: Ids of the agents that it follows in this feed.
     """
+    names = ("agent_id", "name", "personality", "archetype", "engagement_threshold")
     reader = _kind_of(chart, agent.timeout_threshold)(
-        agent_id=agent.agent_id,
-        name=agent.name,
-        interests=tuple(interests),
-        personality=agent.personality,
-        archetype=agent.archetype,
-        engagement_threshold=agent.engagement_threshold,
-        following=tuple(following),
+        interests=tuple(interests), **{name: getattr(agent, name) for name in names}
     )
     own = vars(reader)
     own.update(

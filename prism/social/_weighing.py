@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from json import dumps
 from math import copysign, exp, log2
 from statistics import NormalDist
-from typing import Any
 
 from prism.randomness import RandomStream
 from prism.social._parameters import Parameters
 from prism.social._posts import Post
 from prism.social._readers import Reader
 from prism.statechart import AgentState
-from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, SEES_POST
 
 _NORMAL = NormalDist()
 
@@ -80,62 +78,21 @@ def dislikes(parameters: Parameters, reader: Reader, post: Post) -> bool:
     return RandomStream(parameters.seed, "dislikes", reader.agent_id, post.post_id).chance(chance)
 
 
-_DONE = {
+ACTS_IN_WORDS = {
+    AgentState.SCROLLING: "scrolled on",
     AgentState.ENGAGING_LIKE: "liked it",
     AgentState.ENGAGING_REPLY: "replied",
     AgentState.ENGAGING_RESHARE: "reshared it",
-    AgentState.COMPOSING: "posted yourself",
+    AgentState.COMPOSING: "began to write",
 }
-"""The act that an agent has completed when it leaves a state."""
+"""What an agent that has weighed a post did, by the state that it chose."""
 
 
-def recollect(reader: Reader, most: int) -> Sequence[str]:
-    """Return the last posts that an agent looked at, and how it reacted, oldest first.
-
-    The post that it is weighing is left out.
-
-    Args:
-        reader: The agent.
-        most: Maximum number of posts.
-    """
-    history, network = reader.state_history, reader.world.network_of_posts
-    written = reversed(network.by_author.get(reader.agent_id, ()))
-    things: list[str] = []
-    done = ""
-
-    # newest first: the last text that the agent wrote belongs to the last act of writing
-    for record in reversed(history):
-        if record.trigger == SEES_POST:
-            post = network.by_id.get(str((record.context or {}).get("post_id")))
-            if post is not None and record is not history[-1]:
-                things.append(f"You saw {_in_words(post)}, and {done or 'scrolled on'}.")
-            done = ""
-        elif record.trigger in (ACTION_DONE, COMPOSE_DONE):
-            done = _done(record, written) or done
-        if len(things) == most:
-            break
-
-    return things[::-1]
+def in_words(post: Post) -> str:
+    """Describe a post on one line, for an agent's memory."""
+    return f"a {post.kind} by {post.author_id}: {quoted(post.text)}"
 
 
-def _done(record: Any, written: Iterator[Post]) -> str:
-    """Return the act that a transition completes."""
-    if record.trigger == COMPOSE_DONE and record.to_state is not AgentState.RESTING:
-        # on its way to a reply or a reshare, or without a result
-        return ""
-
-    what = _DONE.get(record.from_state, "")
-    if record.from_state is AgentState.ENGAGING_LIKE:
-        return what
-
-    post = next(written, None)
-    return what if post is None else f"{what}: {quoted(post)}"
-
-
-def _in_words(post: Post) -> str:
-    return f"a {post.kind} by {post.author_id}: {quoted(post)}"
-
-
-def quoted(post: Post) -> str:
-    """Return a post's text in quotation marks that it cannot end itself, on one line."""
-    return dumps(post.text, ensure_ascii=False)
+def quoted(text: str) -> str:
+    """Return a text in quotation marks that it cannot end itself, on one line."""
+    return dumps(text, ensure_ascii=False)

@@ -13,13 +13,7 @@ from prism.statechart._nesting import State, is_nested
 from prism.statechart._tree.hierarchy import Hierarchy, member_of
 from prism.statechart._tree.problems import chart_problems
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT, Transition
-
-TIMEOUT = "timeout"
-"""The trigger that `Statechart.tick` fires."""
-
-DEFAULT_NAME = "statechart"
-"""Name of a chart that is given none."""
+from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition
 
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)

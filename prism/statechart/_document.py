@@ -17,13 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from prism.errors import DefinitionError
-from prism.files._declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.files._source import Where, key_of
-from prism.statechart._definition import DEFAULT_NAME, Definition, arguments_of
-from prism.statechart._identity import own_name
+from prism.files.declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._nesting import In, State
+from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, History, Transition
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, History, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
@@ -37,11 +37,9 @@ _REQUIRED = ("state", "trigger", "source", "target")
 # Writing
 
 
-def to_data(
-    chart: Definition[Any], guards: Functions | None, actions: Functions | None
-) -> dict[str, Any]:
+def to_data(chart: Definition[Any]) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    writer = _Writer(guards or {}, actions or {})
+    writer = _Writer()
     parts = arguments_of(chart).items()
     data = {"schema": 2, **{key: writer.plain(value, key, chart.name) for key, value in parts}}
     if writer.problems:
@@ -57,16 +55,10 @@ def to_text(data: Mapping[str, Any]) -> str:
 
 
 class _Writer:
-    """Writes the parts of one chart, and collects the functions that cannot be named.
+    """Writes the parts of one chart, and collects the functions that cannot be named."""
 
-    Args:
-        guards: Guards, rates and delays by name.
-        actions: Actions by name.
-    """
-
-    def __init__(self, guards: Functions, actions: Functions) -> None:
+    def __init__(self) -> None:
         self.problems: list[str] = []
-        self._registered = {"guard": guards, "action": actions}
         self._named: dict[tuple[str, str], object] = {}
 
     def plain(self, value: Any, key: str, owner: object) -> Any:
@@ -108,21 +100,14 @@ class _Writer:
 
     def _name(self, function: Any, key: str, owner: object) -> str | None:
         kind = "action" if key in ("action", "entry", "exit") else "guard"
-        registered = self._registered[kind]
-        names = (name for name, other in registered.items() if other == function)
-        name = next(names, None) or own_name(function)
-        advice = f"register it, {kind}s={{'some_name': function}}"
+        name = own_name(function)
         if name is None:
             self.problems.append(
-                f"the {key} of {owner} has no name of its own ({brief(function)}): {advice}"
+                f"the {key} of {owner} has no name of its own ({brief(function)}): define it with "
+                "'def', or set its __name__"
             )
-        elif (
-            registered.get(name, function) != function
-            or self._named.setdefault((kind, name), function) != function
-        ):
-            self.problems.append(
-                f"two {kind}s are called {name!r}, one of them in {owner}; for that one, {advice}"
-            )
+        elif self._named.setdefault((kind, name), function) != function:
+            self.problems.append(f"two {kind}s are called {name!r}, one of them in {owner}")
         return name
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import reduce
-from itertools import count
 from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart._nesting import In, State
 from prism.statechart._tree.hierarchy import member_of, with_insides
-from prism.statechart.states import is_made, made_enum, state_text
+from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Action,
     Guard,
@@ -120,26 +119,11 @@ def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
     complete = [
         enum for enum in (base.state_type, *enums) if texts <= {state_text(x) for x in enum}
     ]
-    enum = complete[0] if complete else _made(base.state_type, added)
+    former: Any = base.state_type
+    names = dict.fromkeys(state_text(each) for each in (*former, *added))
+    name = _PREFIX + base.state_type.__name__.removeprefix(_PREFIX)
+    enum = complete[0] if complete else state_enum(name, names)
     return {state_text(member): member for member in enum}
-
-
-def _made(former: type[Enum], added: Iterable[Any]) -> type[Enum]:
-    """Make an enum of all former members and the new ones, under their names."""
-    names = {state_text(member): member.name for member in former}
-    for state in added:
-        # the definition refuses what is neither a member nor a text
-        if isinstance(state, str) and state_text(state):
-            names.setdefault(state_text(state), _name_for(state, names.values()))
-    name = former.__name__
-    return made_enum(_PREFIX + name.removeprefix(_PREFIX), tuple(names), tuple(names.values()))
-
-
-def _name_for(state: Any, taken: Collection[str]) -> str:
-    """Return the name of a new member: its own if somebody gave it one, else a generated one."""
-    if isinstance(state, Enum) and not (is_made(state) and state.name in taken):
-        return state.name
-    return next(name for n in count(len(taken)) if (name := f"S{n}") not in taken)
 
 
 def _translated(value: Any, members: Mapping[str, Any]) -> Any:

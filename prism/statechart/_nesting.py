@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Generic, Self
 
 from prism.errors import DefinitionError
-from prism.statechart.states import state_text
+from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import (
     Action,
     StateT_co,
@@ -19,9 +19,6 @@ from prism.statechart.transitions import (
     as_tuple,
     callable_problems,
 )
-
-SEPARATOR = "+"
-"""Stands between the leaves of a configuration."""
 
 DONE = "done.state."
 """The beginning of the triggers that a chart raises when a composite is done (SCXML, 3.7)."""
@@ -126,46 +123,6 @@ def done(state: Enum) -> str:
     are.
     """
     return DONE + state_text(state)
-
-
-class Configuration(str):
-    """The leaves that are active together: the state of an agent in a chart with regions.
-
-    It is a text, ``"feed+tired"``, with the leaves in the order of the chart.
-
-    Attributes:
-        leaves: The active leaves.
-        value: The text.
-        name: The text, for code that expects a member of an enum.
-    """
-
-    __slots__ = ("leaves",)
-    leaves: tuple[Any, ...]
-
-    def __new__(cls, leaves: Iterable[Any]) -> Self:
-        """Join the leaves' texts."""
-        leaves = tuple(leaves)
-        made = super().__new__(cls, SEPARATOR.join(map(state_text, leaves)))
-        made.leaves = leaves
-        return made
-
-    @property
-    def value(self) -> str:
-        """The text alone."""
-        return str.__str__(self)
-
-    name = value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the leaves."""
-        return type(self), (self.leaves,)
-
-
-def leaf_texts(state: Any) -> list[str]:
-    """Return the texts of an agent's leaves, also of a configuration that was read as text."""
-    if isinstance(state, Configuration):
-        return [state_text(leaf) for leaf in state.leaves]
-    return str(state).split(SEPARATOR) if type(state) is str else [state_text(state)]
 
 
 def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:

@@ -18,9 +18,8 @@ from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
-from prism.statechart._definition import DEFAULT_NAME
 from prism.statechart._document import MOST_LEVELS, Functions, read_chart
-from prism.statechart.transitions import ANY_STATE, TIMING
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
@@ -32,9 +31,9 @@ _OWN = f"{{{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
 _REFUSED = "is not supported: remove it, or correct it"
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|\.$|_(?=x[0-9A-F]{4})")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|\.$|^d(?=one(\.state)?$)|_(?=x[0-9A-F]{4})")
 _CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
-_NO_EVENTS = re.compile(r"\*|\.(\s|$)|^\s*$|\bdone(\.state)?(\s|$)")
+_NO_EVENTS = re.compile(r"\*|\.(\s|$)|^\s*$|(^|\s)done(\.state)?(\s|$)")
 _ACTIVE = re.compile(r"\s*In\(\s*(['\"])([^'\"]*)\1\s*\)\s*")
 
 

@@ -12,16 +12,15 @@ from itertools import chain
 from typing import Any, Literal
 
 from prism.errors import AgentError
-from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
-from prism.statechart._engine.memory import FIELD, histories
 from prism.statechart._engine.rows import NestedRows, Reaction
-from prism.statechart._identity import agent_name, shown_name
-from prism.statechart._nesting import leaf_texts
 from prism.statechart._tree.hierarchy import Hierarchy
 from prism.statechart._tree.numbers import Arc
-from prism.statechart.states import joined, state_text
-from prism.statechart.transitions import TIMING, Transition, target_text
+from prism.statechart.memory import FIELD, histories
+from prism.statechart.names import agent_name, shown_name
+from prism.statechart.states import joined, leaf_texts, state_text
+from prism.statechart.transitions import TIMEOUT, TIMING, Transition, target_text
 from prism.telemetry.loggers import describe
 
 __all__ = ["Candidate", "Explanation", "Finding"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data, to_text
-from prism.statechart._identity import shown_name
 from prism.statechart._scxml import to_scxml
 from prism.statechart._tree.numbers import CHART, HistoryAt
+from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMING, Transition, trigger_text
 
@@ -135,8 +135,8 @@ def _shown(value: Any) -> str:
 _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
-    "scxml": lambda chart: to_scxml(to_data(chart, None, None)),
-    "json": lambda chart: to_text(to_data(chart, None, None)),
+    "scxml": lambda chart: to_scxml(to_data(chart)),
+    "json": lambda chart: to_text(to_data(chart)),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
 FORMATS = tuple(_WRITERS)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError, UnknownStateError
-from prism.statechart._identity import agent_name
 from prism.statechart._nesting import State
+from prism.statechart.names import agent_name
 from prism.statechart.states import AgentState, state_text
 
 if TYPE_CHECKING:
     from prism.statechart.statechart import Statechart
-
-EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def agents_in_state(
@@ -31,20 +29,6 @@ def agents_in_state(
     if chart is not None:
         return sum(1 for agent in agents if chart.is_in(agent, state))
     return sum(1 for agent in agents if agent.state == state)
-
-
-@overload
-def state_distribution(
-    agents: Iterable[Any],
-    states: None = None,
-    *,
-    chart: Statechart[Any] | None = None,
-    depth: int | None = None,
-) -> dict[Any, int]: ...
-
-
-@overload
-def state_distribution(agents: Iterable[Any], states: Iterable[EnumT]) -> dict[EnumT, int]: ...
 
 
 def state_distribution(

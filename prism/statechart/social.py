@@ -8,10 +8,9 @@ from time import time
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import Guard, Transition, callable_problems
+from prism.statechart.transitions import TIMEOUT, Guard, Transition, callable_problems
 from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"

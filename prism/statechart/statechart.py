@@ -8,27 +8,28 @@ that only runs charts needs none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
-from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
 from prism.statechart._engine.machine import Machine
-from prism.statechart._engine.memory import FIELD
 from prism.statechart._engine.reading import definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
+from prism.statechart.memory import FIELD
 from prism.statechart.states import state_text
-from prism.statechart.transitions import StateT, StateTransition, Transition
+from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._document import Functions
+    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
@@ -123,26 +124,38 @@ class Described(Deciding[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        if self._nested is not None:
-            self._row(state)
-            return distinct(each.to_state for each in self._nested.outcomes(state, trigger))
-        return distinct(
-            item.source if item.target is None else item.target
-            for item in self._leaving(state)
-            if item.trigger == trigger
-        )
+        outcomes = self._rows_as_it_runs.outcomes(self.state_of(value_text(state)), trigger)
+        return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        if self._nested is not None:
-            self._row(state)
-            return [trigger for trigger in self._triggers if self._nested.reaction(state, trigger)]
-        leaving = {item.trigger for item in self._leaving(state)}
-        return [trigger for trigger in self._triggers if trigger in leaving]
+        rows, member = self._rows_as_it_runs, self.state_of(value_text(state))
+        return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
 
-    def _leaving(self, state: Any) -> Iterator[Any]:
-        source = self.state_of(value_text(state))
-        return (item for item in self._as_it_runs.transitions if item.source == source)
+    def may_lead(self, source: str, trigger: str, target: str) -> bool:
+        """Return whether an event may lead from one state to another, guards ignored.
+
+        With regions, each may react or not, and a history may stand for whatever has been entered.
+
+        Args:
+            source: The text of the state that is left.
+            trigger: Name of the event.
+            target: The text of the state that is entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the two.
+        """
+        return self._rows_as_it_runs.leads(source, trigger, target)
+
+    def can_be_in(self, state: object) -> bool:
+        """Return whether an agent of this chart can be in a state, which may be a text."""
+        return state in self._rows
+
+    @property
+    def _rows_as_it_runs(self) -> NestedRows:
+        from prism.statechart._engine.rows import NestedRows
+
+        return self._nested or NestedRows(self._as_it_runs.hierarchy)
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -163,24 +176,18 @@ class Described(Deciding[StateT]):
 class Written(Described[StateT]):
     """A chart as a document and as a picture, and reading one from a document."""
 
-    def to_dict(
-        self, *, guards: Functions | None = None, actions: Functions | None = None
-    ) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the definition as plain data, ready for JSON; ``docs/charts.md`` shows the shape.
 
-        Guards and actions are written by name: the one under which they are registered here, else
-        their own (``__qualname__``, or a ``__name__`` that a callable object has).
-
-        Args:
-            guards: Guards by name, for those without a name of their own, such as lambdas.
-            actions: Actions by name.
+        Guards and actions are written by their names (``__qualname__``, or a ``__name__`` that a
+        callable object has).
 
         Raises:
             DefinitionError: If a function has no name, or two have the same; lists all of them.
         """
         from prism.statechart._document import to_data
 
-        return to_data(self._as_it_runs, guards, actions)
+        return to_data(self._as_it_runs)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **options: Unpack[_Options]) -> Statechart[Any]:
@@ -221,11 +228,9 @@ class Written(Described[StateT]):
         chart: Statechart[Any] = make(**read(guards, actions, states), **options)
         return chart
 
-    def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
+    def to_json(self) -> str:
         """Return the definition as JSON text: see `to_dict`."""
-        from prism.statechart._document import to_text
-
-        return to_text(self.to_dict(guards=guards, actions=actions))
+        return format(self, "json")
 
     @classmethod
     def from_json(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
@@ -244,16 +249,9 @@ class Written(Described[StateT]):
         source: Any = Source.parse(text, "json")
         return cls.from_dict(source, **options)
 
-    def to_scxml(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
-        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents.
-
-        Args:
-            guards: Guards by name, for those without a name of their own, such as lambdas.
-            actions: Actions by name.
-        """
-        from prism.statechart._scxml import to_scxml
-
-        return to_scxml(self.to_dict(guards=guards, actions=actions))
+    def to_scxml(self) -> str:
+        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents."""
+        return format(self, "scxml")
 
     @classmethod
     def from_scxml(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum, EnumMeta, StrEnum
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from prism.errors import DefinitionError
@@ -78,18 +78,12 @@ _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDict
 """The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
 
 
-def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) -> type[StrEnum]:
-    """Return the enum with these texts, one and the same for the same arguments.
-
-    Args:
-        name: Name of the enum class.
-        texts: The members' texts.
-        names: The members' names; by default made of their texts.
-    """
-    recipe = name, texts, names or _names_for(texts)
+def made_enum(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
+    """Return the enum with these texts, one and the same for the same arguments."""
+    recipe = name, texts
     enum = _enums_made.get(recipe)
     if enum is None:
-        members = list(zip(recipe[2], texts, strict=True))
+        members = list(zip(_names_for(texts), texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
         # another thread may have been faster
         enum = _enums_made.setdefault(recipe, enum)
@@ -115,11 +109,6 @@ def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def is_made(state: object) -> bool:
-    """Return True for a member of an enum made at run time, whose name may be generated."""
-    return isinstance(state, _MadeState)
-
-
 def is_state(value: object) -> bool:
     """Return whether a value is a member of a ``str``-based enum, as every state must be."""
     return isinstance(value, Enum) and isinstance(value, str)
@@ -131,6 +120,54 @@ def state_text(state: object) -> str:
     # `value` is looked up by code of Python's own, which takes four times as long
     return str(state._value_) if isinstance(state, Enum) else str(state)
 
+
+# The states of agents in charts with regions
+
+SEPARATOR = "+"
+"""Stands between the leaves of a configuration."""
+
+
+class Configuration(str):
+    """The leaves that are active together: the state of an agent in a chart with regions.
+
+    It is a text, ``"feed+tired"``, with the leaves in the order of the chart.
+
+    Attributes:
+        leaves: The active leaves.
+        value: The text.
+        name: The text, for code that expects a member of an enum.
+    """
+
+    __slots__ = ("leaves",)
+    leaves: tuple[Any, ...]
+
+    def __new__(cls, leaves: Iterable[Any]) -> Self:
+        """Join the leaves' texts."""
+        leaves = tuple(leaves)
+        made = super().__new__(cls, SEPARATOR.join(map(state_text, leaves)))
+        made.leaves = leaves
+        return made
+
+    @property
+    def value(self) -> str:
+        """The text alone."""
+        return str.__str__(self)
+
+    name = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the leaves."""
+        return type(self), (self.leaves,)
+
+
+def leaf_texts(state: Any) -> list[str]:
+    """Return the texts of an agent's leaves, also of a configuration that was read as text."""
+    if isinstance(state, Configuration):
+        return [state_text(leaf) for leaf in state.leaves]
+    return str(state).split(SEPARATOR) if type(state) is str else [state_text(state)]
+
+
+# Texts of states
 
 MOST_NAMED = 20
 """Names, or problems, that one message lists."""

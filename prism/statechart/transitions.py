@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
-from prism.statechart._identity import Keys, pack, unpack
+from prism.statechart.names import Keys, pack, unpack
 from prism.statechart.states import is_state, joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
@@ -31,6 +31,18 @@ Delay = Callable[..., int]
 """``after(agent)`` or ``after(agent, context)``: after how many ticks a transition is made."""
 
 ANY_STATE: Literal["*"] = "*"
+
+TIMEOUT = "timeout"
+"""The trigger that `Statechart.tick` fires."""
+
+DEFAULT_NAME = "statechart"
+"""Name of a chart that is given none."""
+
+DEFAULT_TIMEOUT_THRESHOLD = 5
+"""Ticks after which an agent times out where neither it nor its chart says otherwise."""
+
+DEFAULT_MAX_HISTORY_DEPTH = 50
+"""Records that an agent keeps where it does not say otherwise."""
 
 ALWAYS = "always"
 """The name of an eventless transition's trigger in logs and pictures."""
@@ -389,6 +401,31 @@ class StateTransition:
 
     def _fields(self) -> tuple[Any, ...]:
         return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
+
+
+_new_record = StateTransition.__new__
+
+
+def make_record(edge: Edge, time: float, context: object) -> StateTransition:
+    """Make a history entry from a chart's own edge."""
+    # not by the constructor, which would check again what the chart has checked
+    record = _new_record(StateTransition)
+    record._time = time
+    if context is None:
+        record._edge, record._value = edge, None
+        return record
+
+    keys, record._value = pack(context)
+    # looked up here first, to save the call of `with_keys`
+    record._edge = edge.variants.get(keys) or edge.with_keys(keys)
+    return record
+
+
+def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
+    """Append a transition to a history, of which only the last ones stay if it has a depth."""
+    history.append(record)
+    while depth is not None and len(history) > depth:
+        del history[0]
 
 
 # What a guard or an action must be: a plain function of agent and context

@@ -18,9 +18,8 @@ import pytest
 
 from prism.drawing import printable, showable
 from prism.statechart import Definition
-from prism.statechart._identity import shown_name
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.statechart.names import shown_name
+from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import target_text, trigger_text
 from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from prism.errors import DefinitionError, UnknownStateError
-from prism.statechart import Statechart
-from prism.statechart._engine.machine import MachineError
+from prism.statechart import MachineError, Statechart
 from prism.statechart.states import state_text
 
 Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]

@@ -10,10 +10,10 @@ from typing import Any
 
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import Statechart
-from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
-from prism.statechart._identity import agent_name
 from prism.statechart.inspection import explain
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
+from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
 
 CUT = "..."
 ARROW = " > "

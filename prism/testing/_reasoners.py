@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.reasoner._prompts import chat_prompt
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
-from prism.statechart._identity import agent_name, id_text
+from prism.statechart.names import agent_name, id_text
 from prism.statechart.states import state_text
 from prism.testing._scripts import Maker, Scripted, named_by, rules_of
 

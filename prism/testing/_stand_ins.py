@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.agents import SocialAgent
 from prism.runlog._writer import DEFAULT_START, SECONDS_PER_TICK
-from prism.statechart._identity import id_text
+from prism.statechart.names import id_text
 from prism.telemetry import Instrument, LogEvent, instrumented
 from prism.telemetry.events import TRANSITION
 

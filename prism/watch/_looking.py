@@ -26,8 +26,9 @@ from prism.drawing import Levels, showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
-from prism.runlog._prompts import Asked, asked_in, find_prompts, read_line
+from prism.runlog._prompts import Asked, asked_in, read_line
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
+from prism.runs._journal import find_answers
 from prism.telemetry import events
 from prism.watch._tail import blocks_back
 from prism.watch._watched import Watched
@@ -253,7 +254,7 @@ def _recorded(asked: Sequence[Asked], folder: Path) -> list[Recorded]:
     records: Mapping[str, Any] = {}
     # a damaged file of prompts: the log has the decisions nevertheless
     with suppress(InputError):
-        records = find_prompts(folder, [each.id for each in asked if each.id], _ignore)
+        records = find_answers(folder, [each.id for each in asked if each.id], _ignore)
 
     return [
         Recorded(each.id or "", "", each.event, records.get(each.id or "", {}), folder)

@@ -28,9 +28,8 @@ from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.worlds import Run, SetParameters, Treatment
 from prism.worlds._about import about_world
-from prism.worlds._fields import plain_value
+from prism.worlds._fields import plain_value, read_parameters
 from prism.worlds._loop import Loop
-from prism.worlds._parameters import parsed_parameters
 from prism.worlds._world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
@@ -76,7 +75,7 @@ class Player(Observer):
             self._tell({"estimate": estimate(self._run).to_dict()})
             self._await_consent()
 
-        carry_out(self._run, self._kept, checkpoint_every=0, observer=self)
+        carry_out(self._run, self._kept, observer=self)
         self._tell({"state": "complete"})
 
     def _await_consent(self) -> None:
@@ -136,7 +135,7 @@ class Player(Observer):
                 applied = order["name"]
                 treatment = f"{applied}@{number}"
             else:
-                parsed = parsed_parameters(run.world_class, order["parameters"])
+                parsed = read_parameters(run.world_class, order["parameters"])
                 applied = ", ".join(parsed)
                 treatment = SetParameters(number, plain_value(parsed))
             loop.treat(treatment)
@@ -145,7 +144,7 @@ class Player(Observer):
             return
 
         run.treatments = (*run.treatments, treatment)
-        self._kept.change(loop, run.to_config())
+        self._kept.change(run.to_config())
         told = {"applied": applied, "from": number, "refused": None}
         self._tell({"command": command(run, self._asked), **told})
 

@@ -261,7 +261,7 @@ def _place_for(folder: Any) -> Path:
 
 
 def _copy(played: Path, kept: Path) -> None:
-    """Copy a run so that the log is no shorter than its checkpoints say."""
+    """Copy a run, its log last."""
     copytree(played, kept, ignore=ignore_patterns(".*", HEARTBEAT_NAME, *LOG_NAMES))
     for name in LOG_NAMES:
         if (played / name).is_file():

@@ -96,7 +96,7 @@ class Tail:
 
         self.size = os.fstat(self._file.fileno()).st_size
         if self.size < self.position:
-            raise Changed("was truncated, as when a run is resumed from a checkpoint")
+            raise Changed("was truncated, as when a run is resumed")
 
         # a log that was cut back may have grown beyond the old place since the last look
         begin = self.position - len(self._mark)

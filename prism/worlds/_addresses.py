@@ -73,7 +73,7 @@ def _named(name: str) -> str:
     known = known_worlds()
     if name not in known:
         # imported here as it loads pydantic, which a run needs only for its error messages
-        from prism.files._declarations import meant
+        from prism.files.declarations import meant
 
         listed = ", ".join(known)
         near = meant(name, known)

@@ -14,9 +14,8 @@ from prism.randomness._stream import GOLDEN, mixed
 from prism.reasoner._questions import DEFAULT_PULL
 from prism.reasoner._recollection import transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
-from prism.statechart._engine.writing import make_record
-from prism.statechart._identity import SCALARS, identify
-from prism.statechart.transitions import Edge
+from prism.statechart.names import SCALARS, identify
+from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
 
@@ -414,7 +413,7 @@ class Agent(Declares):
         chart = type(self).chart
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
         own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
-        if not own or (chart.definition.tree is not None and state not in chart._rows):
+        if not own or (chart.definition.tree is not None and not chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         vars(self)["_begin_state"] = state

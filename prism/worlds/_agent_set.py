@@ -25,7 +25,8 @@ class AgentSet(tuple[AgentT, ...]):
 
     ``world.agents`` and ``agent.neighbours`` are such sets, and their methods return further sets:
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
-    do. Draws use the random stream of the agent whose step is running, or else the world's.
+    do. Draws use the random stream of the agent whose step is running, or else the world's, and do
+    not depend on the order of the set, unless the world's order is ``"listed"``.
     """
 
     __slots__ = ()
@@ -83,11 +84,11 @@ class AgentSet(tuple[AgentT, ...]):
         """
         if number and not self:
             raise ValueError(f"cannot draw {number} of 0 agents")
-        return AgentSet(_stream_of(self).sample(self, number) if self else ())
+        return AgentSet(_stream_of(self).sample(_in_own_order(self), number) if self else ())
 
     def shuffled(self) -> AgentSet[AgentT]:
         """Return all agents in random order."""
-        return AgentSet(_stream_of(self).shuffled(self) if self else ())
+        return AgentSet(_stream_of(self).shuffled(_in_own_order(self)) if self else ())
 
     def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
         """Return a value of each agent: of a field by its name, or of a function."""
@@ -192,6 +193,13 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
 def leaves_in(state: Any) -> tuple[Any, ...]:
     """Return the innermost states of a state, which may be a configuration."""
     return tuple(state.leaves) if isinstance(state, Configuration) else (state,)
+
+
+def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
+    """Return agents in an order that does not depend on that of the set."""
+    turns = agents[0].world.turns
+    found: Sequence[Any] = agents if turns.is_listed else turns.canonical(agents)
+    return found
 
 
 def _stream_of(agents: AgentSet[Any]) -> Any:

@@ -141,7 +141,9 @@ class AloneLoop:
                     if on_round is not None:
                         on_round(self.finished[-1])
             results = self.results()
-            self._emit(RUN_ENDED, **results.totals.to_dict(), **costs_told(self.writer))
+            totals = results.totals
+            counts = totals() if callable(totals) else totals.to_dict()
+            self._emit(RUN_ENDED, **counts, **costs_told(self.writer))
         return results
 
     def round(self) -> AbstractContextManager[object]:

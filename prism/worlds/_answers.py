@@ -20,7 +20,7 @@ from prism.statechart import (
     Wording,
     Written,
 )
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._results import fallback_group

@@ -5,15 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import floor, isfinite
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from prism._faults import place_of_method
 from prism.errors import DefinitionError
-from prism.statechart import Statechart
-from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition
+from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
-from prism.statechart.transitions import trigger_text
+from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT, trigger_text
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
@@ -92,7 +92,7 @@ def make_kind(
         dict.fromkeys(definition.states, act) if is_guest else steps,
         {} if is_guest else _limits_of(cls),
         _unguarded(definition),
-        not is_guest and (chart._schedule is not None or has_regions),
+        not is_guest and (chart.has_timers or has_regions),
         has_regions,
     )
     if is_guest:
@@ -183,14 +183,15 @@ def _kind_wanted(method: Any) -> type:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    is_timed = any(each.trigger == TIMEOUT for each in definition.transitions)
-    if not is_timed or cls.chart._schedule is not None or definition.hierarchy.tree.has_regions:
+    sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
+    timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
+    if not timed or cls.chart.has_timers or definition.hierarchy.tree.has_regions:
         return {}
 
     limits = {
         state: definition.timeouts.get(state, cls.timeout_threshold)
         for state in definition.states
-        if state not in definition.final_states
+        if state in timed
     }
     return {
         state: floor(limit) + 1
@@ -224,25 +225,16 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
                     yield Channel(kind, leaf, method, getattr(method, RATE))
 
-    schedule, tree = kind.chart._schedule, kind.cls.chart.definition.tree
-    if schedule is None or tree is None:
-        return
-    for arcs in schedule.rates.values():
-        for arc in arcs:
-            for leaf in kind.cls.chart.definition.leaves_of(tree.tree.nodes[arc.source].state):
-                yield Channel(kind, leaf, _arc_step(kind.chart, arc), _arc_rate(kind.chart, arc))
+    for rated in kind.chart.rated() if kind.is_ticked else ():
+        rate = rated.rate
+        if callable(rate):
+            rate = partial(_without_world, rate)
+        for leaf in kind.cls.chart.definition.leaves_of(rated.source):
+            yield Channel(kind, leaf, partial(_without_world, rated.make), rate)
 
 
-def _arc_step(chart: Any, arc: Any) -> Step:
-    return lambda _world, agent: chart._steps.alone(agent, arc, None)
-
-
-def _arc_rate(chart: Any, arc: Any) -> Rate:
-    from prism.statechart._engine.memory import rate_of
-
-    if callable(arc.written.rate):
-        return lambda _world, agent: rate_of(chart, agent, arc, None)
-    return float(arc.written.rate)
+def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
+    return function(agent)
 
 
 # What is wrong with classes

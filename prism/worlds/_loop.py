@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -18,7 +19,7 @@ from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,
@@ -50,6 +51,11 @@ from prism.worlds._turns import Turns
 from prism.worlds._world import MEASURE, World, defines, marked
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
+
+_FEWEST_FIRED, _IDLE_SHARE = 100, 0.95
+"""A run warns of a chart if more than this share of at least so many events did nothing."""
+
+_logger = logging.getLogger("prism.worlds")
 
 MANY = 100_000
 """The largest number of agents for which the log covers each by default."""
@@ -202,6 +208,7 @@ class Loop:
             results = self.world.results(WorldResults(len(self.agents), tuple(self.finished)))
             costs = costs_told(self.reasoner, self.writer)
             self.turns.emit(RUN_ENDED, **results.totals(), **costs)
+            self._warn_of_idle_events()
 
         return results
 
@@ -273,6 +280,21 @@ class Loop:
         if not self.turns.by_rate:
             return {}
         return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
+
+    def _warn_of_idle_events(self) -> None:
+        """Warn of charts that almost always were where the events did nothing."""
+        turns = self.turns
+        for definition in turns.definitions:
+            triggers = {each.trigger for each in definition.transitions}
+            missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
+            fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
+            if fired >= _FEWEST_FIRED and sum(missed.values()) > _IDLE_SHARE * fired:
+                (trigger, state), number = max(missed.items(), key=lambda each: each[1])
+                _logger.warning(
+                    "chart %r: %d of %d events did nothing; %r was fired %d times in %r, where it "
+                    "does nothing",
+                    *(definition.name, sum(missed.values()), fired, trigger, number, state),
+                )
 
     # Rounds
 

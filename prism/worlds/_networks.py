@@ -73,15 +73,19 @@ class Network(Generic[AgentT]):
         return [(numbers[one], numbers[other]) for one, other in self.edges()]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
-        """Connect two agents, unless they are connected."""
+        """Connect two agents, unless they are connected, or one has left the run."""
+        if cast(Any, one).has_left or cast(Any, other).has_left:
+            return
         self._link(one, other)
         self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
         """Remove the connection of two agents, if there is one."""
-        self._links[one].pop(other, None)
+        if other not in self._links.get(one, ()):
+            return
+        del self._links[one][other]
         if not self.directed:
-            self._links[other].pop(one, None)
+            del self._links[other][one]
         self._changed(one, other)
 
     def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:

@@ -10,8 +10,7 @@ from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import SimulationError
-from prism.randomness import RandomStream, index_at
-from prism.randomness._stream import total_of
+from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
 from prism.worlds._agent_set import leaves_in

@@ -15,7 +15,7 @@ from prism.llm._model_text import model_in_text
 from prism.reasoner._router import Router
 from prism.runs._assigned import ALL_OTHERS
 from prism.statechart import BaseReasoner
-from prism.statechart._identity import identify
+from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
 from prism.worlds._assignments import CONTROL
 from prism.worlds._fields import parameter_values, plain_value, read_parameters

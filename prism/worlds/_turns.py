@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from prism.errors import (
@@ -27,11 +28,10 @@ from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
 from prism.reasoner._recollection import stay_in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration, Question, Written
-from prism.statechart._definition import TIMEOUT, Definition
-from prism.statechart._engine.checks import unknown_trigger_problem
-from prism.statechart._identity import identify
+from prism.statechart import Configuration, Definition, Question, Written
+from prism.statechart.names import identify, unknown_trigger_problem
 from prism.statechart.states import state_text
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,
@@ -66,6 +66,7 @@ _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
+_KEY = attrgetter("_key", "agent_id")
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -88,8 +89,12 @@ class Turns:
         counts: Agents in each state.
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
+        is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
         stopped: When and why the run was stopped, or None.
+        made: Events that made a transition when they were fired, by trigger.
+        missed: Those that made none, by trigger and state.
+        begun: Texts of the states in which agents began.
         unawaited: A decision that was requested but not yet awaited.
     """
 
@@ -119,8 +124,12 @@ class Turns:
         self.members = Members(())
         self.flat: set[type] = set()
         self.assignments = Assignments(seed)
+        self.made: Counter[str] = Counter()
+        self.missed: Counter[tuple[str, str]] = Counter()
+        self.begun: set[str] = set()
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
+        self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
         self._numbers: Counter[Any] = Counter()
         self._networks = 0
@@ -130,8 +139,9 @@ class Turns:
         self._due: dict[int, list[Agent]] = {}
         self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._active: dict[Agent, None] = {}
-        self._is_listed = world.order == "listed"
+        self.is_listed = world.order == "listed"
         self._has_ticked = False
+        self._passed_in = -1
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
     # The population
@@ -201,7 +211,7 @@ class Turns:
             self.world._network.join(agent, neighbours)
         self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
         if (tree := self.kinds[type(agent)].chart.definition.tree) is not None and tree:
-            self.kinds[type(agent)].chart._begin_where_it_is(agent)
+            self.kinds[type(agent)].chart.enter(agent)
 
     def _take_in(self, agent: Agent, before: str | None) -> None:
         """Give an agent its place, streams, state and fields."""
@@ -268,7 +278,21 @@ class Turns:
         """Return all agents that are there."""
         if self._set is None:
             self._set = AgentSet(self._everybody)
+            self._canonical = None
         return self._set
+
+    def reorder(self, agents: Sequence[Agent]) -> None:
+        """List the agents in another order, before the first round."""
+        self._everybody, self._set = dict.fromkeys(agents), None
+        self._active = {agent: None for agent in agents if agent in self._active}
+
+    def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
+        """Return agents in an order that does not depend on the list of agents."""
+        if agents is not self._set:
+            return sorted(agents, key=_KEY)
+        if self._canonical is None:
+            self._canonical = sorted(agents, key=_KEY)
+        return self._canonical
 
     def able_to_be_in(self, state: Any) -> int:
         """Return the number of agents whose chart contains a state.
@@ -305,10 +329,11 @@ class Turns:
         """Count the states, after `World.setup`, and announce the agents."""
         for agent in self._everybody:
             self.counts[agent.state] += 1
+            self.begun.update(map(state_text, leaves_in(agent.state)))
             self._look_at(agent)
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=lambda each: (each._key, each.agent_id))
+            by_key = sorted(self._everybody, key=_KEY)
             self.members = Members(by_key)
             kinds = dict.fromkeys(map(type, by_key))
             self.kinds = {cls: self.kinds[cls] for cls in kinds}
@@ -333,7 +358,7 @@ class Turns:
         entering = [agent for agent in self._everybody if type(agent) in nested]
         for _, _, agent in self.in_order(entering):
             self.acting = agent
-            self.kinds[type(agent)].chart._begin_where_it_is(agent)
+            self.kinds[type(agent)].chart.enter(agent)
         self.acting = None
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
@@ -410,7 +435,11 @@ class Turns:
                 "begin_in, before the first round"
             )
         made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
-        if made is None and trigger not in self._triggers:
+        if made is not None:
+            self.made[trigger] += 1
+            return made
+        self.missed[trigger, state_text(agent.state)] += 1
+        if trigger not in self._triggers:
             triggers = {each.trigger: None for one in self.definitions for each in one.transitions}
             raise UnknownTriggerError(unknown_trigger_problem(trigger, triggers))
         return made
@@ -466,7 +495,7 @@ class Turns:
             return ()
         chart = kind.chart
         if state in chart.decision_states or (
-            isinstance(state, Configuration) and chart._decides(state)
+            isinstance(state, Configuration) and chart.decides(state)
         ):
             return tuple(chart.enabled_targets(agent, trigger, context))
         return ()
@@ -475,6 +504,11 @@ class Turns:
         """Store a note for a model, in order with the agent's transitions."""
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")
+        if self.world.together and self.acting not in (None, agent):
+            raise SimulationError(
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
+                "must not matter: an agent may note only for itself"
+            )
         notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()
@@ -523,7 +557,7 @@ class Turns:
     # What the engine calls
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Note a transition that the engine has made; return the ticks in the earlier state."""
+        """Note a transition that the engine has made; return the turns in the earlier state."""
         counts = self.counts
         counts[left] -= 1
         counts[entered] += 1
@@ -534,12 +568,17 @@ class Turns:
         if self.by_rate:
             self.members.remove(agent, left)
             self.members.add(agent, entered)
-        if (
+        if self._at == _EVERYBODY_IS_OVER or agent is self.acting:
             self._look_at(agent)
-            and self._at != _EVERYBODY_IS_OVER
-            and (place := self.place_of(agent)) > self._at
-            and vars(agent).get("_acts_from", 0) <= now
-        ):
+            return dwell
+
+        place = self.place_of(agent)
+        is_to_come = place > self._at and vars(agent).get("_acts_from", 0) <= now
+        if is_to_come:
+            # it has not had its turn in this tick, which will count
+            dwell -= 1
+            agent._since = now - 1
+        if self._look_at(agent) and is_to_come:
             heappush(self._newcomers, (place, agent.agent_id, agent))
         return dwell
 
@@ -560,12 +599,12 @@ class Turns:
 
     def place_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
-        return agent._place if self._is_listed else mixed(agent._key + self.now * GOLDEN)
+        return agent._place if self.is_listed else mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
-        if self._is_listed:
+        if self.is_listed:
             places = [each._place for each in chosen]
         else:
             places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
@@ -592,12 +631,11 @@ class Turns:
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
-        own = None if agents is None else list(agents)
-        if own is None:
+        if agents is None:
             chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
             turns: Iterable[Agent] = self._turns_of(chosen)
         else:
-            turns = self._given_turns(own, due)
+            turns = self._given_turns(list(agents), due)
 
         waiting: list[Waiting] = []
         is_plain = not due and not self._has_ticked and not self.has_guests
@@ -649,13 +687,27 @@ class Turns:
         self.acting = None
 
     def _given_turns(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Iterator[Agent]:
-        """Yield the agents that a world activates, after those whose time is up."""
+        """Yield the agents that a world activates, after time has passed for all others."""
         others = dict.fromkeys(agents)
-        for _, _, agent in self.in_order([each for each in due if each not in others]):
-            yield agent
+        if self._passed_in != self._now:
+            self._passed_in = self._now
+            ticked = [each for each in self._active if self.kinds[type(each)].is_ticked]
+            passing = dict.fromkeys((*due, *(ticked if self._has_ticked else ())))
+            for _, _, agent in self.in_order([each for each in passing if each not in others]):
+                self._pass_time(agent)
         for agent in others:
             if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
                 yield agent
+
+    def _pass_time(self, agent: Agent) -> bool:
+        """Let a tick pass for an agent; return whether a time-out takes its turn."""
+        self.acting = agent
+        kind = self.kinds[type(agent)]
+        if kind.limits and agent._due <= self.now and self._time_out(agent):
+            return True
+        if kind.is_ticked and kind.chart.has_timers:
+            self._let_pass(agent, kind)
+        return False
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
         """Yield agents in their order, and those that get something to do while it is to come."""
@@ -679,14 +731,12 @@ class Turns:
 
     def _take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
-        self.acting = agent
         kind = self.kinds[type(agent)]
-        if kind.limits and agent._due <= self.now and self._time_out(agent):
+        # with timers, the step is that of the state in which the turn begins
+        step = self.step_of(agent) if kind.is_ticked else None
+        if self._pass_time(agent):
             return None
-        # the step is that of the state in which the turn begins
-        step = self.step_of(agent)
-        if kind.is_ticked and kind.chart._schedule is not None:
-            self._let_pass(agent, kind)
+        step = step if kind.is_ticked else self.step_of(agent)
         running = None if step is None else step(self.world, agent)
         if running is not None:
             return self._advance(agent, running, None)
@@ -733,7 +783,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart._schedule.tick(chart, agent, agent.ticks_in_state, None, by_chance=not self.by_rate)
+        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.by_rate)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:
@@ -748,11 +798,10 @@ class Turns:
             if self.unawaited is not None:
                 raise _unawaited(self.unawaited) from None
             return None
-        except AttributeError as error:
+        except AttributeError:
             if not hasattr(running, "send"):
-                raise SimulationError(
-                    f"the step of {agent!r} returned {running!r}: a step returns nothing"
-                ) from error
+                # what a plain step returns, such as the state that it fired into
+                return None
             raise
         return agent, running, waits
 
@@ -888,7 +937,7 @@ class Turns:
         if (history[-1] if history else None) is asked.since:
             return False
         chart = self.kinds[type(asked.agent)].chart
-        return bool(chart._has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
+        return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
 
     def _discard(self, agent: Agent, waits: Any) -> None:
         """Log an answer that comes too late."""

@@ -21,8 +21,7 @@ from typing import (
 
 from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Statechart
-from prism.statechart._definition import Definition
+from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, in_state
 from prism.worlds._fields import (

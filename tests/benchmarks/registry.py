@@ -21,6 +21,7 @@ MODULES = {
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
     "worlds": "tests.benchmarks.worlds",
+    "arrays": "tests.benchmarks.arrays",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

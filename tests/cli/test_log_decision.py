@@ -20,7 +20,8 @@ def server() -> Iterator[FakeOllama]:
     first: list[str] = []
 
     def choose(asked: Asked) -> str:
-        agent = asked.prompt.partition("\n")[0]
+        lines = asked.prompt.splitlines()
+        agent = next(line for line in lines if line.startswith("You are "))
         first.append(agent)
         return NEITHER if agent == first[0] else asked.options[0]
 
@@ -205,19 +206,6 @@ def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     right = log(first, second, "run.jsonl")
     assert (right.status, log(first, "run.jsonl", second)) == (0, right)
     assert "calm" in right.out
-
-
-def test_options_that_were_asked_by_letter_show_their_letters(log: Prism) -> None:
-    """Where the reply is a letter, each option has its own, in the order in which it was asked."""
-    decided = asked("loud", decision_id="ann:1", source="model")
-    (log.folder / "events.jsonl").write_text(decided + "\n")
-    choice = {"instructions": "What now?", "criteria": {"loud": "shouts", "calm": ""}}
-    sent = {"request": json.dumps({"prompt": 'A: loud\n{"next_state": "<letter>"}'})}
-    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
-        own = prompts.new_id("ann")
-        prompts.keep({"id": own, "choice": choice, "reply": "A", "attempts": [sent]})
-    lines = [line.strip() for line in log("decision", "ann:1", "events.jsonl").out.splitlines()]
-    assert lines[lines.index("What now?") + 2 :][:2] == ["A loud: shouts", "B calm"]
 
 
 def written(number: int, **more: object) -> str:

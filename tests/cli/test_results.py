@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from prism.cli._results import print_results
-from prism.social import Activity, Cascade, Results, RoundSummary
+from prism.social import Cascade, Results
 from prism.statechart import AgentState
+from prism.worlds import WorldRound
 
 Shown = Callable[..., list[str]]
 
@@ -31,8 +32,16 @@ def results_of(
 ) -> Results:
     """Return results in which the n-th state has an n-th of the agents in every round."""
     states = {state.value: agents // place for place, state in enumerate(AgentState, start=1)}
-    summaries = tuple(RoundSummary(number, states, Activity()) for number in range(1, rounds + 1))
-    return Results(agents, summaries, Activity(**totals), cascades)
+    last = {name: totals.pop(name, 0) for name in ("decisions_asked", "decisions_answered")}
+    summaries = [round_of(number, states) for number in range(1, rounds)]
+    summaries.append(round_of(rounds, states, **last, **totals))
+    return Results(agents, tuple(summaries), cascades)
+
+
+def round_of(number: int, states: Mapping[str, int], **counts: Any) -> WorldRound:
+    """Return a round in which nothing else was counted."""
+    usual = {"agent_ticks": 0, "transitions": 0, "decisions_asked": 0, "decisions_answered": 0}
+    return WorldRound(number, states, {}, **{**usual, "timeouts": {}, **counts})
 
 
 def rows(lines: list[str]) -> Mapping[str, list[str]]:
@@ -92,8 +101,8 @@ def test_a_long_reason_of_fallbacks_is_cut(shown: Shown) -> None:
 def test_states_that_only_some_rounds_have_are_zero_elsewhere(shown: Shown) -> None:
     """A chart with regions has other configurations in each round; each has its row."""
     counts = [{"asleep": 3}, {"feed+fresh": 2, "feed+tired": 1}]
-    rounds = [RoundSummary(number, each, Activity()) for number, each in enumerate(counts, 1)]
-    table = rows(shown(Results(3, tuple(rounds), Activity(), ())))
+    rounds = [round_of(number, each) for number, each in enumerate(counts, 1)]
+    table = rows(shown(Results(3, tuple(rounds), ())))
     assert table["asleep"] == ["3", "0"]
     assert table["feed+fresh"] == ["0", "2"]
     assert table["feed+tired"] == ["0", "1"]

@@ -186,7 +186,7 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     ran = prism(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "6", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
-        *("--option-order", "chart"),
+        *("--rotations", "none"),
     )
     assert ran.status == 0
     (left_out,) = troubles(ran.err)
@@ -287,7 +287,7 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
     ran = prism(
         *("run", "vaccination", "--agents", "6", "--rounds", "3", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat"),
-        *("--remember", "2", "--attributes", "trust", "--reasons", "--option-order", "chart"),
+        *("--remember", "2", "--attributes", "trust", "--reasons", "--rotations", "none"),
     )
     assert ran.status == 0, ran.err
     prompt = server.questions[-1].prompt

@@ -6,7 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import Field, model_validator
 
-from prism.files._declarations import (
+from prism.files._source import DocumentError, Source
+from prism.files.declarations import (
     AnyText,
     Declaration,
     Listed,
@@ -15,7 +16,6 @@ from prism.files._declarations import (
     read_document,
     schema_of,
 )
-from prism.files._source import DocumentError, Source
 
 
 class Bound(Declaration):

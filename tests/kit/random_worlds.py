@@ -13,8 +13,11 @@ from tests.kit.medley import Note
 WAYS = ("all", "all", "listed", "together", "independent", "one", "rate")
 ROUNDS, TICKS = 4, 2
 
+_LONGEST = len("agent1.1.1")
+"""The id of a grandchild, which has no children."""
+
 _OWN = ("fires", "decides", "counts", "notes")
-_OTHERS = ("fires at", "asks", "sends", "receives", "adds", "links", "shares")
+_OTHERS = ("fires at", "asks", "sends", "receives", "adds", "links", "shares", "bears", "goes")
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,11 @@ def _world(  # noqa: C901 - one class with all its methods
                 agent.met += agent.ticks_in_state + 1
             elif what == "notes":
                 agent.notes = [*agent.notes[-3:], f"{agent.random.random():.6f}"]
+            elif what == "bears" and len(agent.agent_id) < _LONGEST:
+                self.add(type(agent)(), agent, neighbours=agent.neighbours)
+            elif what == "goes":
+                if agent.random.chance(0.1):
+                    agent.leave()
             elif what == "receives":
                 message = await agent.receive()
                 agent.met += message is not None

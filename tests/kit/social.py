@@ -1,43 +1,66 @@
-"""Doubles for runs of the social feed."""
+"""Runs of the social feed."""
 
 from typing import Any
 
 from prism import Run
-from prism.social import Draft, Feed
-
-_OF_FEED = ("composer", "engages", "model_acts", "writer_prompt")
+from prism.agents import SocialAgent
+from prism.social import Feed, Post
 
 
 def run_of_feed(
     agents: Any, posts: Any = (), *, world: Feed | None = None, **options: Any
 ) -> Run[Any]:
-    """Return a run of a feed, some of whose arguments are the feed's own."""
-    own = {name: options.pop(name) for name in _OF_FEED if name in options}
+    """Return a run of a feed that begins with some posts; None for the posts that it makes."""
     parameters = options.pop("parameters", None) or {}
     if world is None:
-        world = Feed(first_posts=posts, **own, **parameters)
-    else:
-        kept = {
-            name: getattr(world, name)
-            for name, field in type(world).fields.items()
-            if not (field.declared.is_state or (parameters and name in Feed.fields))
-        }
-        world = type(world)(first_posts=posts, **{**kept, **own, **parameters})
-
+        world = Feed(first_posts="" if posts is None else posts, **parameters)
     return Run(world, agents, **options)
 
 
 def parameters_of(feed: Feed) -> dict[str, Any]:
     """Return a feed's parameters as JSON has them."""
-    given = {name: getattr(feed, name) for name in Feed.fields}
-    return {name: list(each) if isinstance(each, tuple) else each for name, each in given.items()}
+    values = {name: getattr(feed, name) for name in type(feed).fields}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
 
 
-class KindComposer:
-    """Always writes one kind of post."""
+class Scene(Feed):
+    """A feed in which nobody looks until the last round, when everybody opens their feed.
 
-    def __init__(self, kind: Any) -> None:
-        self.kind = kind
+    ``script`` has, for each round, what is published: an author's id and the topics. ``acts`` is
+    called at the beginning of the last round.
+    """
 
-    def compose(self, agent: Any, post: Any, stream: Any) -> Draft:
-        return Draft(self.kind, "composed", ("art",))
+    rounds = 1
+    ticks = 1
+    posts_per_tick = 0.0
+    common_topics = 0
+    visit_chance = 0.0
+    engagement = 0.0
+    feed_length = 8
+
+    script: Any = ()
+    acts: Any = None
+
+    def round_begins(self) -> None:
+        """Publish what is due."""
+        if self.round <= len(self.script):
+            for author, *topics in self.script[self.round - 1]:
+                self.publish(author, "text", topics)
+        if self.round == max(1, len(self.script)):
+            if self.acts is not None:
+                self.acts(self)
+            self.visit_chance = 1.0
+
+
+def shown(
+    agents: list[SocialAgent], script: Any, *, seed: int = 3, acts: Any = None, **parameters: Any
+) -> Scene:
+    """Return a scene that has been played, in which ``unread`` is everybody's feed."""
+    scene = Scene(first_posts=(), script=script, acts=acts, **parameters)
+    Run(scene, agents, rounds=max(1, len(script)), seed=seed).run()
+    return scene
+
+
+def feeds_of(scene: Feed) -> dict[str, list[Post]]:
+    """Return the feed of each agent."""
+    return {reader.agent_id: list(reader.unread) for reader in scene.agents}

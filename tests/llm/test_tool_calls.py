@@ -41,7 +41,6 @@ async def decide(server: Any, fault: Fault, mode: Any = "chat") -> tuple[str, st
     [
         Fault.calls_tool("choose", next_state="scrolling"),
         Fault.calls_tool("next_state", next_state="Scrolling"),
-        Fault.calls_tool("answer", arguments={"next_state": "scrolling"}),
     ],
 )
 async def test_a_tool_call_without_words_is_an_answer(kind: Any, fault: Fault) -> None:

@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.randomness import RandomStream
-from prism.randomness._stream import (
-    keys_of,
-    maker_of_keys,
-    streams_of,
-    total_of,
-)
+from prism.randomness import RandomStream, total_of
+from prism.randomness._stream import keys_of, maker_of_keys, streams_of
 from prism.reasoner._policy import AgentStreams
 
 

@@ -45,8 +45,8 @@ async def test_a_fallback_that_is_no_state_is_refused() -> None:
 
 
 FAILURES = [
-    (Model("composing or scrolling"), "the reply names 'composing or scrolling'"),
-    (Model('{"next_state": "flying"}'), "the reply names 'flying'"),
+    (Model("composing or scrolling"), "the reply 'composing or scrolling' does not name"),
+    (Model('{"next_state": "flying"}'), "flying"),
     (Model(ConnectionError("nobody there")), "nobody there"),
     (
         Model(TimedOutError("host h gave no answer within 30 s")),

@@ -83,7 +83,7 @@ async def test_shares_are_averages_over_all_rotations(server: FakeOllama, connec
     """A model that always takes the first place gives every option its share of a population."""
     options = (S.COMPOSING, S.SCROLLING, S.RESTING)
     server.fail_always(Fault.weighs({"A": 1.0}))
-    reasoner = Reasoner(connect(concurrency=16), option_order="shuffled", seed=3)
+    reasoner = Reasoner(connect(concurrency=16), rotations="drawn", seed=3)
     decisions = await reasoner.decide_many(crowd(300, options=options))
     chosen = Counter(decision.chosen for decision in decisions)
     assert {decision.rotation for decision in decisions} == {0, 1, 2}

@@ -58,27 +58,27 @@ def own(given: Any, **settings: Any) -> PromptSettings:
 
 DEFAULT = """People who hear news {name}.
 
-Below you are told who you are and what has happened. Choose one of these:
+Below you read who you are and what happens. Choose what you do next:
 - calm
 - cross
 - idle
-
-Respond with JSON only:
-{"next_state": "<state_value>"}
 
 You are Ada.
 job: cook
 trust: 0.123456
 
-You are in the "calm" state, and the event "hears" has occurred.
+Now: calm. What happens: hears.
 
 text: Rain.
-loud: True
+loud: yes
+
+Respond with JSON only:
+{"next_state": "<state_value>"}
 """
 
 
 def test_the_default_prompt_is_of_chart_and_agent() -> None:
-    """Description, options and how to reply come first, then who the agent is and what happened."""
+    """Description and options come first, then who the agent is, what happens, and how to reply."""
     assert chat_prompt(ask(), PromptSettings(attributes=("job", "trust"))) == DEFAULT
 
 
@@ -127,8 +127,8 @@ def test_what_all_agents_share_comes_first() -> None:
     agents = [SimpleNamespace(agent_id=f"a{n}", name=f"{n}{n}", age=n) for n in range(40)]
     prompts = [chat_prompt(ask(agent), PromptSettings(attributes=("age",))) for agent in agents]
     shared = commonprefix(prompts)  # noqa: RUF071 - of texts, not of paths
-    assert shared.endswith('{"next_state": "<state_value>"}\n\nYou are ')
-    assert len(shared) > 0.6 * max(map(len, prompts))
+    assert shared.endswith("- idle\n\nYou are ")
+    assert len(shared) > 0.4 * max(map(len, prompts))
 
 
 def test_a_template_says_what_the_model_is_told() -> None:

@@ -209,11 +209,11 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
 @pytest.mark.parametrize(
     ("chances", "reason"),
     [
-        ({"composing": 1.0}, "gives 'scrolling' the probability None"),
+        ({"composing": 1.0}, "instead of probabilities of composing, scrolling"),
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
         ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
         ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
-        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "gives a probability to 'resting'"),
+        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "instead of probabilities"),
         ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
         ({"composing": "a lot", "scrolling": 0.2}, "sent an invalid reply"),
     ],

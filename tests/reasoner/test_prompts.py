@@ -39,7 +39,7 @@ Your personality: patient and dry
 You are currently in the "evaluating" state and received the "decides" event.
 
 Post by bob:
-Rooks are overrated.
+  > Rooks are overrated.
 
 Choose your next state from these options:
 - composing: Write a response or original content
@@ -105,25 +105,28 @@ def test_states_without_description_are_told_by_their_text() -> None:
     [
         (None, "There are no further details."),
         ("A storm is coming.", "A storm is coming."),
-        (POST, "Post by bob:\nRooks are overrated."),
+        (POST, "Post by bob:\n  > Rooks are overrated."),
         (
             {"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]},
-            "Post by a2:\nHello\nTopics: chess, go",
+            "Post by a2:\n  > Hello\nTopics: chess, go",
         ),
-        ({"content": "Hello"}, "Post:\nHello"),
-        ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: True"),
+        ({"content": "Hello"}, "Post:\n  > Hello"),
+        ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: yes"),
         ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
-        ({"text": "", "author_id": "a2", "topics": ["go"]}, "Post by a2:\n(no text)\nTopics: go"),
+        (
+            {"text": "", "author_id": "a2", "topics": ["go"]},
+            "Post by a2:\n  > (no text)\nTopics: go",
+        ),
         (
             SimpleNamespace(post_id="p1", author="bob", text="", topics=()),
-            "Post by bob:\n(no text)",
+            "Post by bob:\n  > (no text)",
         ),
-        (SimpleNamespace(post_id="p1", text=0), "Post:\n0"),
-        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\nHello\nTopics: tea"),
-        ({"text": "Hello", "topics": 5}, "Post:\nHello\nTopics: 5"),
+        (SimpleNamespace(post_id="p1", text=0), "Post:\n  > 0"),
+        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\n  > Hello\nTopics: tea"),
+        ({"text": "Hello", "topics": 5}, "Post:\n  > Hello\nTopics: 5"),
         (SimpleNamespace(post_id="p1", text=None, content=None), "post_id: p1"),
     ],
 )
@@ -154,8 +157,10 @@ def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> N
     name, interests, personality = profile
     told = f"Your interests: {interests}\nYour personality: {personality}\n"
     assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
-    about = f"Interests: {interests}\nPersonality: {personality}"
-    assert decision_state(ask(agent)) == f"{name} is a social media user.\n{about}"
+    lines = [f"You are {name}."]
+    lines += [f"Your interests: {interests}"] * bool(interests)
+    lines += [f"Your personality: {personality}"] * bool(personality)
+    assert decision_state(ask(agent)) == "\n".join(lines)
 
 
 def test_a_decision_question_is_that_of_the_wire_format() -> None:
@@ -163,8 +168,8 @@ def test_a_decision_question_is_that_of_the_wire_format() -> None:
     assert decision_question(ask()) == {
         "type": "choice",
         "instructions": (
-            'The user is in the "evaluating" state and received the "decides" event.\n\n'
-            "Post by bob:\nRooks are overrated.\n\nChoose the user's next state."
+            "Now: evaluating. What happens: decides.\n\n"
+            "Post by bob:\n  > Rooks are overrated.\n\nChoose what you do next."
         ),
         "criteria": {
             "composing": "Write a response or original content",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.reasoner._prompts import answer_schema, chat_prompt
-from prism.reasoner._replies._reading import read_reason
+from prism.reasoner._replies import read_reason
 from prism.runlog import ReplayReasoner, RunLog
 from prism.statechart import Reasoner
 from prism.testing import FakeOllama, Fault
@@ -71,8 +71,8 @@ async def test_a_decision_model_gives_no_reasons_which_is_said_once(
     ("reply", "reason"),
     [
         ('{"next_state": "idle", "reason": "  I am\\ttired. "}', "I am tired."),
-        ('Sure!\n```json\n{"next_state": "idle", "Reason": "tired",}\n```', "tired"),
-        ('{"next_state": "idle", "reason": "I am ti', "I am ti"),
+        ('Sure!\n```json\n{"next_state": "idle", "Reason": "tired"}\n```', "tired"),
+        ('{"next_state": "idle", "reason": "I am ti', None),
         ('<think>{"reason": "no"}</think>{"next_state": "idle", "explanation": "yes"}', "yes"),
         ('{"next_state": "idle", "reason": 7}', None),
         ('{"next_state": "idle", "reason": "\\u0000"}', None),

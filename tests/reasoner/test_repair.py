@@ -45,7 +45,7 @@ async def test_the_model_is_told_what_was_wrong(server: FakeOllama, heard: list[
     first, second = (asked.prompt for asked in server.questions)
     assert second.startswith(first)
     told = second.removeprefix(first)
-    assert "could not be used: the reply names" in told
+    assert "could not be used: the reply" in told
     assert "I'd rather not say." in told
     assert "Choose one of composing, scrolling." in told
     assert decision.source == "model"

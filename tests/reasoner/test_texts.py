@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import FieldValueError
+from prism.errors import DeclinedError, FieldValueError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import failed_by, or_fallback, read_as
 from prism.statechart import BaseWriter, Cost, TextCall, Written
@@ -127,33 +127,6 @@ async def test_a_logger_of_the_call_goes_before_the_writers(logger: Any, capture
     assert (len(own), len(capture.entries)) == (0, 1)
 
 
-PLAYS = "You are Ann, who likes trains. Write a post."
-
-
-@pytest.mark.parametrize(
-    ("text", "prompt", "is_none"),
-    [
-        ("As an AI language model, I cannot have opinions on trains.", PLAYS, True),
-        ("I'm sorry, but as an AI model I don't ride trains.", PLAYS, True),
-        ("I apologize, but as an AI assistant, I\u2019m not able to do that.", PLAYS, True),
-        ('"As an AI, I can\u2019t post."', PLAYS, True),
-        ("I'm sorry, but I can't help with that request.", PLAYS, False),
-        ("As an AI researcher, I cannot wait for this train.", PLAYS, False),
-        ("As an airline pilot, I can't take trains.", PLAYS, False),
-        ("As an AI, I think trains are fine.", PLAYS, False),
-        ('The ticket robot said: "As an AI language model, I cannot sell that."', PLAYS, False),
-        ("As an AI, I cannot sleep.", "You are Hal, an AI on a ship. Say something.", False),
-    ],
-)
-async def test_a_model_that_speaks_of_itself_declines(
-    text: str, prompt: str, is_none: bool
-) -> None:
-    """Only a beginning that no agent has is no text; of an agent that is an AI it is one."""
-    found = read_as(TextCall("ann", "post", prompt), text, "model")
-    assert found.has_failed == is_none
-    assert not read_as(TextCall("ann", "post", prompt), text, "replay").has_failed
-
-
 def test_only_a_model_that_declined_has_declined() -> None:
     """A text says so, its fallback too; what another exception is called does not matter."""
 
@@ -161,7 +134,7 @@ def test_only_a_model_that_declined_has_declined() -> None:
         """Begins as the name of prism's own exception does."""
 
     call = TextCall("ada", "mood", "How?", fallback="well")
-    declined = read_as(call, "As an AI language model, I cannot say.", "model")
+    declined = failed_by(DeclinedError("a filter withheld the reply"))
     assert (declined.source, declined.was_declined) == ("failed", True)
     assert (or_fallback(call, declined).source, or_fallback(call, declined).was_declined) == (
         "fallback",

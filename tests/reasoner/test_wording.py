@@ -108,7 +108,7 @@ def test_data_of_a_schema_has_clean_texts_and_all_that_is_required() -> None:
         "mood": "calm",
         "why": ["a"],
     }
-    for reply, problem in (('{"mood": 1}', "no 'why'"), ("[1]", "must be an object")):
+    for reply, problem in (('{"mood": 1}', "'why' is a required"), ("[1]", "not of type 'object'")):
         with pytest.raises(ValueError, match=problem):
             call.read(reply)
 
@@ -158,21 +158,17 @@ def test_what_the_schema_allows_is_taken(reply: Any) -> None:
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        ({"mood": "happy"}, "'mood' of the reply must be one of 'calm', 'cross', got 'happy'"),
-        ({"mood": 1}, "'mood' of the reply must be a string, got 1"),
-        (
-            {"mood": "calm", "age": "34"},
-            "'age' of the reply must be an integer or a null, got '34'",
-        ),
-        ({"mood": "calm", "age": True}, "must be an integer or a null, got True"),
-        ({"mood": "calm", "age": 1.5}, "must be an integer or a null, got 1.5"),
-        ({"mood": "calm", "age": -1}, "must be at least 0, got -1"),
-        ({"mood": "calm", "age": 121}, "must be at most 120, got 121"),
-        ({"mood": "calm", "marks": [1, "2"]}, "item 2 of 'marks' of the reply must be a number"),
-        ({"mood": "calm", "more": 2**63}, "is 9223372036854775808, which is too large"),
-        ('{"mood": "calm", "marks": [NaN]}', "is nan, which is too large or not a number"),
-        ('{"mood": "calm", "more": 1e999}', "is inf, which is too large"),
-        (f'{{"mood": "calm", "more": {"[" * 60}{"]" * 60}}}', "is nested more than 50 levels"),
+        ({"mood": "happy"}, "$.mood of the reply: 'happy' is not one of"),
+        ({"mood": 1}, "$.mood of the reply: 1 is not of type 'string'"),
+        ({"mood": "calm", "age": "34"}, "$.age of the reply: '34' is not of type 'integer'"),
+        ({"mood": "calm", "age": True}, "True is not of type 'integer', 'null'"),
+        ({"mood": "calm", "age": 1.5}, "1.5 is not of type 'integer', 'null'"),
+        ({"mood": "calm", "age": -1}, "-1 is less than the minimum of 0"),
+        ({"mood": "calm", "age": 121}, "121 is greater than the maximum of 120"),
+        ({"mood": "calm", "marks": [1, "2"]}, "$.marks[1] of the reply: '2' is not of type"),
+        ({"mood": "calm", "more": 2**64}, "too large, or none, for a log"),
+        ('{"mood": "calm", "marks": [NaN]}', "too large, or none, for a log"),
+        ('{"mood": "calm", "more": 1e999}', "too large, or none, for a log"),
     ],
 )
 def test_what_it_does_not_allow_cannot_be_used(reply: Any, problem: str) -> None:
@@ -185,10 +181,10 @@ def test_what_it_does_not_allow_cannot_be_used(reply: Any, problem: str) -> None
 @pytest.mark.parametrize(
     ("schema", "problem"),
     [
-        ("text", "schema must be a JSON Schema, which is an object, got 'text'"),
-        ({"properties": ["a"]}, "properties of schema must be an object of schemas, got ['a']"),
-        ({"properties": {"a": {"type": 5}}}, "type of 'a' of schema must be the name of a type"),
-        ({"items": {"enum": "ab"}}, "enum of items of schema must be a list of values, got 'ab'"),
+        ("text", "$ of the schema: 'text' is not of type 'object'"),
+        ({"properties": ["a"]}, "$.properties of the schema: ['a'] is not of type 'object'"),
+        ({"properties": {"a": {"type": 5}}}, "$.properties.a.type of the schema: 5 is not valid"),
+        ({"items": {"enum": "ab"}}, "$.items.enum of the schema: 'ab' is not of type 'array'"),
     ],
 )
 def test_what_is_no_schema_is_refused_when_a_text_is_asked_for(schema: Any, problem: str) -> None:

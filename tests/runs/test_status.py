@@ -239,7 +239,7 @@ def test_it_tells_what_a_model_has_cost(tmp_path: Path, monkeypatch: pytest.Monk
         outcome = Run(Feed, 20, rounds=1, reasoner=options).keep(run, on_round=look)
 
     assert [spent[0].keys(), run_status(run).spent] == [
-        {"calls", "tokens", "by_model"},
+        {"calls", "tokens", "by_model", "places"},
         outcome.summary["spent"],
     ]
 

@@ -1,4 +1,4 @@
-"""What agents choose from where a model decides: replying, resharing, liking, their own post."""
+"""What agents choose from where a model decides, and what a model writes for them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,36 +7,29 @@ from typing import Any
 
 import pytest
 
-from prism import Run, replay, resume
-from prism.agents import SocialAgent
-from prism.errors import InputError
+from prism import Run, replay
+from prism.agents import SocialAgent, synthetic_population
 from prism.llm import Model
 from prism.reasoner import Router
-from prism.runlog import ReplayReasoner
 from prism.runs import WriterOptions
-from prism.science import Policy
-from prism.social import Draft, Feed
-from prism.social._writing import thread_above
+from prism.social import Draft, Feed, Post
 from prism.statechart import (
     AgentState,
+    Budget,
     Decision,
     PolicyReasoner,
     Question,
+    Reasoner,
+    Writer,
     social_feed_chart,
 )
-from prism.testing import FakeOllama, ScriptedWriter
-from prism.worlds import SwitchModel
+from prism.testing import FakeOllama, Fault, ScriptedWriter
 from tests.kit.models import varied
 from tests.kit.runs import LoggedRun
+from tests.kit.writers import LateWriter
 
 REPLY, RESHARE = AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
 ACTS = {REPLY.value: "reply", RESHARE.value: "reshare", AgentState.COMPOSING.value: "post"}
-
-
-class ActingPolicy(PolicyReasoner):
-    """A policy that chooses between all acts."""
-
-    chooses_acts = True
 
 
 class Chooser(PolicyReasoner):
@@ -92,14 +85,19 @@ def acts_of(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("act", ACTS, ids=ACTS.values())
 def test_what_a_model_chooses_is_what_the_agent_does(run_logged: Any, act: str) -> None:
-    """Who chooses to reply replies, and the shares of the parameters have no say in it."""
+    """An agent that chooses to reply replies, whatever the shares of the parameters are."""
     done = simulated(run_logged, Chooser(AgentState(act)))
     assert {*acts_of(done.events())} == {(act, ACTS[act])}
 
 
-def test_a_policy_chooses_as_before(run_logged: Any) -> None:
-    """Without a model nobody is offered to reply, and the chart is the plain one."""
-    done = simulated(run_logged, PolicyReasoner(1))
+@pytest.mark.parametrize("model_acts", [True, False])
+def test_a_policy_and_a_model_without_acts_choose_only_to_write(
+    run_logged: Any, model_acts: bool
+) -> None:
+    """Then nobody is offered to reply, and the chart is the plain one."""
+    reasoner = PolicyReasoner(1) if model_acts else Chooser(REPLY)
+    parameters = {"preset": "classic", "model_acts": model_acts}
+    done = simulated(run_logged, reasoner, parameters=parameters)
     assert done.events("run.started")[0]["chart"] == "social_media"
     offered = {option for each in done.events("reasoner.decision") for option in each["options"]}
     assert not offered & {REPLY.value, RESHARE.value}
@@ -118,7 +116,7 @@ def test_agents_of_a_policy_keep_their_options_beside_those_of_a_model(run_logge
 
 
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
-    """Who has replied as often as it may, or has reshared a thread, has the other options left."""
+    """One that has replied as often as it may, or has reshared a thread, has other options."""
     model = Chooser(REPLY, RESHARE)
     limits = {"preset": "classic", "replies_per_cascade": 1, "reshares_once": True}
     done = simulated(run_logged, model, rounds=6, parameters=limits)
@@ -131,38 +129,27 @@ def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     assert any(REPLY not in each.options for each in model.questions)
 
 
-def test_composing_means_a_post_of_ones_own(run_logged: Any) -> None:
-    """The prompt says what composing means beside replying, unless the user does."""
-    model = Chooser()
-    simulated(run_logged, model)
-    assert model.questions[0].meanings == {AgentState.COMPOSING: "Write a post of your own"}
-
-
-def test_a_composer_that_draws_the_kind_gives_its_words_alone(run_logged: Any) -> None:
-    """A composer of the user's own keeps writing, and the agent does what it has chosen."""
-
-    class Poet:
-        def compose(self, agent: Any, post: Any, stream: Any) -> Draft:
-            return Draft("post", "Roses are red.", ("roses",))
-
-    done = simulated(run_logged, Chooser(REPLY), composer=Poet())
-    replies = [each for each in done.events("post.published") if each["kind"] == "reply"]
-    assert {each["text"] for each in replies} == {"Roses are red."}
-
-
 def test_the_log_agrees_with_the_chart(run_logged: Any) -> None:
     """A run with a model follows the chart of its name."""
     done = simulated(run_logged, Chooser(REPLY), parameters={"posts_per_tick": 0.05})
     chart = social_feed_chart(acts=True)
     assert done.events("run.started")[0]["chart"] == chart.name
     allowed = {(t.source, t.trigger, t.target) for t in chart.transitions}
-    for each in done.events("agent.transition"):
-        assert (each["from_state"], each["trigger"], each["to_state"]) in allowed
+    moves = done.events("statechart.transition")
+    assert moves
+    assert all((each["from_state"], each["trigger"], each["to_state"]) in allowed for each in moves)
+
+
+# Texts
+
+
+def spoken(call: Any) -> str:
+    return json.dumps({"text": f"{call.agent_id} says so."})
 
 
 def test_a_writer_is_told_the_post_the_thread_and_the_reason(run_logged: Any) -> None:
     """The prompt for a reply has what is answered, what stands above it, and why."""
-    writer = ScriptedWriter(lambda call: json.dumps({"text": f"{call.agent_id} says so."}))
+    writer = ScriptedWriter(spoken)
     done = simulated(run_logged, Chooser(REPLY), writer=writer, rounds=3)
     posts = {each["post_id"]: each for each in done.events("post.published")}
     deep = next(
@@ -182,51 +169,102 @@ def test_a_writer_is_told_the_post_the_thread_and_the_reason(run_logged: Any) ->
     assert f"Why you do this: {parent['agent_id']} is right." in prompt
 
 
-def test_a_writer_has_a_prompt_of_the_users_own(run_logged: Any) -> None:
-    """A template names the fields that it wants, and is told no others."""
-    writer = ScriptedWriter(lambda call: json.dumps({"text": f"{call.agent_id} says so."}))
-    template = "{name} writes a {kind} to {author}, as {reason} {agent.interests}"
-    simulated(run_logged, Chooser(REPLY), writer=writer, writer_prompt=template)
-    prompt = next(call.prompt for call in writer.calls if call.key == "reply")
-    assert prompt.endswith("is right. music") or "is right." in prompt
-    assert "social media user" not in prompt
-
-
-def test_a_writers_prompt_with_an_unknown_field_is_refused() -> None:
-    """What is no field is named, with those that there are."""
-    writer = WriterOptions(Model("tiny"), prompt="{post} {mood}")
-    with pytest.raises(
-        InputError, match=r"\{mood\}, which is not a field: there are name, persona"
-    ):
-        _ = Run(Feed, 4, writer=writer).agents
-
-
 def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:
-    """Of a long thread the first post and the last ones are told."""
-    done = simulated(run_logged, Chooser(REPLY), rounds=12)
-    deepest = max(done.simulation.world.posted.posts, key=lambda post: post.depth)
-    lines = thread_above(deepest).splitlines()
-    assert deepest.depth > 8
-    assert lines[0].startswith(deepest.root.author_id)
-    assert lines[1] == f"  ({deepest.depth - 8} posts are left out here)"
-    assert lines[-1].strip().startswith(deepest.parent.author_id)
+    """Of a long thread, the prompt has the first post and the last ones."""
+    writer = ScriptedWriter(spoken)
+    simulated(run_logged, Chooser(REPLY), writer=writer, rounds=14)
+    (lines, *_) = (
+        call.prompt.partition("thread:\n")[2].partition("\n\n")[0].splitlines()
+        for call in writer.calls
+        if "posts are left out here" in call.prompt
+    )
     assert len(lines) == 9
+    assert lines[1].strip().startswith("(")
+    assert not lines[0].startswith(" ")
+
+
+class Poet(Feed):
+    """A feed with words and prompts of its own."""
+
+    preset = "classic"
+
+    def compose(self, *_: Any) -> str:
+        return "Roses are red."
+
+    def writing_prompt(self, reader: Any, kind: Any, post: Post | None, draft: Draft) -> str:
+        return f"{reader.name} writes a {kind} like {draft.text}"
+
+
+def test_a_feed_has_words_and_prompts_of_its_own(run_logged: Any) -> None:
+    """`compose` writes without a model, and `writing_prompt` asks one."""
+    done = simulated(run_logged, Chooser(REPLY), world=Poet())
+    texts = {each["text"] for each in done.events("post.published") if each["kind"] == "reply"}
+    assert texts == {"Roses are red."}
+    writer = ScriptedWriter(spoken)
+    simulated(run_logged, Chooser(REPLY), world=Poet(), writer=writer)
+    assert "ada writes a reply like Roses are red." in {call.prompt for call in writer.calls}
+
+
+def without_words(events: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield what happened, with the templates in place of a model's words."""
+    for event in events:
+        if event["event"] in ("statechart.transition", "post.published", "reasoner.decision"):
+            text = event.get("template", event.get("text"))
+            yield event["event"], event["agent_id"], event["round"], event["tick"], text
+
+
+@pytest.mark.slow
+def test_words_move_nobody(run_logged: Any) -> None:
+    """With a writer, every agent makes the same transitions, posts and decisions."""
+    population = synthetic_population(30, seed=2)
+    plain, written = (
+        run_logged(population.agents, population.posts, seed=2, rounds=3, writer=writer)
+        for writer in (None, LateWriter(share=0.2))
+    )
+    assert sorted(without_words(written.events())) == sorted(without_words(plain.events()))
+    posts = [each for each in written.events("post.published") if "source" in each]
+    assert {each["source"] for each in posts} == {"model", "fallback"}
+    for post in posts:
+        assert (post["text"] == post["template"]) == (post["source"] == "fallback")
+
+
+@pytest.mark.slow
+def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
+    """Every request that the server got is counted once, and what agents read are the words."""
+    with FakeOllama(
+        models=["tiny"], write=lambda prompt, schema: {"text": "Words of a model."}, latency=0.002
+    ) as server:
+        server.fail(Fault.status(503), Fault.drop())
+        pool, budget = Model("tiny", [server.host]).as_client(), Budget()
+        totals = (
+            Run(
+                Feed(preset="classic"),
+                10,
+                rounds=3,
+                seed=1,
+                reasoner=Reasoner(pool, mode="chat", budget=budget),
+                writer=Writer(pool, budget=budget),
+            )
+            .run()
+            .totals()
+        )
+
+    assert budget.calls == server.asked
+    written = sum(totals[name] for name in ("posts", "replies", "reshares"))
+    assert sum(totals["texts"].values()) == written
+    prompts = [each.prompt for each in server.questions]
+    assert any("Words of a model." in prompt and "next_state" in prompt for prompt in prompts)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["classic", "participation"])
-def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str) -> None:
-    """A replay writes the same bytes without the model, and so does a run that goes on."""
+def test_a_run_is_replayed_with_its_acts_and_words(tmp_path: Path, preset: str) -> None:
+    """A replay writes the same bytes without the model."""
     with FakeOllama(choose=varied, decision_models=[]) as server:
         model = Model("llama3.2", hosts=(server.host,), reasons=True)
+        parameters = {"preset": preset}
         run = Run(
-            Feed,
-            12,
-            rounds=3,
-            seed=3,
-            reasoner=model,
-            writer=WriterOptions(),
-            parameters={"preset": preset},
+            Feed, 12, rounds=3, seed=3, model=model, writer=WriterOptions(), parameters=parameters
         )
         run.keep(tmp_path / "first")
     log = (tmp_path / "first" / "events.jsonl").read_bytes()
@@ -234,85 +272,6 @@ def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str
         "reply",
         "reshare",
     }
-    run.replaying(tmp_path / "first").keep(tmp_path / "again")
+    replay(tmp_path / "first", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
     assert Run.from_config(run.to_config(), tmp_path).to_config() == run.to_config()
-
-
-@pytest.mark.parametrize("options", [[REPLY, AgentState.SCROLLING], [AgentState.SCROLLING]])
-def test_a_calibrated_policy_has_the_options_of_its_runs(options: list[AgentState]) -> None:
-    """What was fitted to decisions of a model is offered what the model was offered."""
-    policy = Policy({"evaluating": {"decides": {str(each): 0.5 for each in options}}})
-    assert policy.reasoner().chooses_acts == (REPLY in options)
-
-
-def test_a_replay_of_a_policy_offers_what_it_was_offered(run_logged: Any, tmp_path: Path) -> None:
-    """Where a log does not say who decided, its other decisions do."""
-    limits = {"preset": "classic", "replies_per_cascade": 1, "reshares_once": True}
-    done = simulated(run_logged, ActingPolicy(1), rounds=6, parameters=limits)
-    log = tmp_path / "first.jsonl"
-    log.write_bytes(done.log)
-    again = simulated(run_logged, ReplayReasoner(log, verbatim=True), rounds=6, parameters=limits)
-    assert again.log == done.log
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("begins", ["policy", "model"])
-@pytest.mark.sampled(2)
-def test_a_run_with_acts_is_switched_to_another_model(begins: str, tmp_path: Path) -> None:
-    """Who is switched has all acts of a model from then on, also resumed and replayed."""
-    with FakeOllama(models=["tiny", "large"], choose=varied) as server:
-        switch = SwitchModel(2, "large", (server.host,), mode="chat", share=0.5)
-        run = feed_at(server).replace(treatments=(switch,))
-        if begins == "policy":
-            run = run.replace(reasoner=None)
-        whole = kept(run, tmp_path / "whole")
-        resumed = killed_and_resumed(run, tmp_path / "stopped")
-    assert told(resumed) == told(whole)
-    replay(tmp_path / "stopped", tmp_path / "again")
-    assert log_of(tmp_path / "again") == log_of(tmp_path / "stopped")
-
-    posts = [event for event in whole if event.get("trigger") == "decides" and "options" in event]
-    models = {event.get("model") for event in posts}
-    offered = {event["source"]: set[str]() for event in posts}
-    for event in posts:
-        offered[event["source"]] |= {*event["options"]}
-    assert models == {"large", None if begins == "policy" else "tiny"}
-    assert {REPLY.value, RESHARE.value} <= offered["model"]
-    assert REPLY.value not in offered.get("policy", ())
-
-
-def feed_at(server: FakeOllama) -> Run[Any]:
-    """Return a run whose agents choose between all acts, by a model on a server."""
-    model = Model("tiny", (server.host,), mode="chat")
-    return Run(Feed, 15, rounds=3, ticks=8, seed=2, reasoner=model)
-
-
-def log_of(folder: Path) -> bytes:
-    """Return the log of a run."""
-    return (folder / "events.jsonl").read_bytes()
-
-
-def kept(run: Run[Any], folder: Path) -> list[dict[str, Any]]:
-    """Run to the end; return the events."""
-    run.keep(folder)
-    return [json.loads(line) for line in log_of(folder).splitlines()]
-
-
-def killed_and_resumed(run: Run[Any], folder: Path) -> list[dict[str, Any]]:
-    """End a run without a checkpoint after two rounds, and resume it; return the events."""
-
-    def killed(summary: Any) -> None:
-        if summary.number == 2:
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        run.keep(folder, on_round=killed, checkpoint_every=1e9)
-    resume(folder)
-    return [json.loads(line) for line in log_of(folder).splitlines()]
-
-
-def told(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return events without what a clock has measured."""
-    measured = ("latency", "queue_seconds", "request_seconds")
-    return [{key: value for key, value in event.items() if key not in measured} for event in events]

@@ -262,7 +262,7 @@ def test_a_wildcard_stands_for_all_states_of_the_new_chart() -> None:
         ({"without": ["decides"]}, ["without: 'decides' is not a transition of the chart: name"]),
         ({"without": [MUTING[0]]}, ["without: Transition(trigger='mutes', source=<AgentState.EV"]),
         ({"states": [3]}, ["states must be members of a str-based Enum, such as a StrEnum, got 3"]),
-        ({"states": [""]}, ["states must be members of a str-based Enum, such as a StrEnum, got "]),
+        ({"states": [""]}, ["states must be non-empty strings"]),
         (
             {"transitions": MUTING, "initial": "gone", "timeouts": {"gone": 1}},
             [

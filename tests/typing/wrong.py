@@ -16,7 +16,6 @@ from prism.statechart import (
     Transition,
     agents_in_state,
     social_media_chart,
-    state_distribution,
     state_enum,
 )
 from prism.testing import FailingReasoner
@@ -102,7 +101,6 @@ chart.fire_to(ada, "decides", Mood.CALM)  # type: ignore[arg-type]  # pyright: i
 chart.valid_targets(Mood.CALM, "decides")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 chart.valid_triggers("idle")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 agents_in_state("idle", [ada])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-count: dict[AgentState, int] = state_distribution([ada], Mood)  # pyright: ignore[reportAssignmentType]
 
 
 async def ask() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from prism.analysis import agent_measures, read_log
 from prism.errors import DefinitionError, SimulationError
-from prism.worlds import Agent, Run, World, measure, state
-from prism.worlds._agent_measures import FOLLOWED, MOST_MEASURED
+from prism.worlds import Agent, Run, World, measure
+from prism.worlds._measures import FOLLOWED, MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_in
 
@@ -83,12 +83,6 @@ class Changing(Lamp):
         return self.pressed
 
 
-class WithFields(World[Lamp]):
-    """A world with a measured field."""
-
-    total: int = measure(state(0))
-
-
 class Demanding(Lamp):
     """A lamp whose measure takes more than the lamp."""
 
@@ -115,8 +109,6 @@ def world_of(kind: type[Agent]) -> World[Any]:
             SimulationError,
             "Texts.label of 'texts_1' must return",
         ),
-        (lambda: world_of(Changing), SimulationError, "a measure must not change anything"),
-        (WithFields, DefinitionError, r"total is a field of a world: measure it with a method"),
         (lambda: world_of(Demanding), DefinitionError, "compared must take only self"),
         (lambda: measure([]), DefinitionError, r"use state\(list\)"),
     ],

@@ -12,9 +12,8 @@ from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValue
 from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Thing, World, during, measure, one_of, param, state, uniform, whole
-from prism.worlds._fields import plain_value, read_value
-from tests.kit.medley import Note, Walker
+from prism.worlds import Agent, World, during, measure, one_of, param, state, uniform, whole
+from tests.kit.medley import Walker
 
 
 class Level(StrEnum):
@@ -25,6 +24,13 @@ class Level(StrEnum):
 
 
 CHART = Statechart(Level, [Transition("rises", Level.LOW, Level.HIGH)], Level.LOW, name="level")
+
+
+class Grade(Enum):
+    """An enum of numbers."""
+
+    LOW = 1
+    HIGH = 2
 
 
 class Plain(Agent):
@@ -38,11 +44,15 @@ class Plain(Agent):
 class Places(World[Plain]):
     """A world with a parameter of each kind."""
 
+    NAMES = ("here", "there")
     size: int
     part: float = param(0.5, "a share", least=0, most=1)
     level: Level = Level.LOW
+    grade: Grade | None = None
     open: bool = False
     name: str = "here"
+    pair: tuple[int, ...] = ()
+    mode: Literal["a", "b"] = "a"
     found: list[int] = state(list)
 
     def populate(self, agents: int) -> list[Plain]:
@@ -50,39 +60,21 @@ class Places(World[Plain]):
         return [Plain(age=4) for _ in range(agents)]
 
 
-def test_fields_have_slots_and_nothing_else_does() -> None:
-    """An agent takes the fields that its class declares, and no others."""
-    agent = Plain(age=3)
-    assert not hasattr(agent, "__dict__")
-    with pytest.raises(AttributeError):
-        agent.height = 3  # type: ignore[attr-defined]
-
-
-def test_a_field_that_is_not_declared_says_how_to_declare_it() -> None:
-    """Reading or writing what nobody declared tells what to write."""
-    world: Any = Rumour()
-    with pytest.raises(AttributeError, match=r"Rumour has no field 'talks'.* talks: int = state"):
-        world.talks = 1
-    _ = Run(world, 10).agents
-    with pytest.raises(AttributeError, match=r"Rumour has no field 'talks' \(did you mean 'talk'"):
-        world.talks += 1
-
-
-@pytest.mark.parametrize("name", ["add", "remove"])
-def test_a_population_is_not_changed_during_a_run(name: str) -> None:
-    """Who looks for the method of other libraries is told that there is none, and what there is."""
-    world: Any = Rumour()
-    with pytest.raises(AttributeError, match="the population is fixed when a run begins: give"):
-        getattr(world, name)
+def test_agents_and_worlds_take_any_attribute() -> None:
+    """They are ordinary objects: what nobody declared may be set, and is there."""
+    world: Any = Places(size=1)
+    world.talks = deque([1])
+    agent: Any = Plain(age=3)
+    agent.height = 3
+    assert (world.talks[0], agent.height, agent.age) == (1, 3, 3)
 
 
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: Rumour(tirng=1), "no parameter 'tirng': it has the parameters friends, rewired, "),  # type: ignore[call-arg]
+        (lambda: Rumour(tirng=1), "no parameter 'tirng': it has .* did you mean 'tiring'"),  # type: ignore[call-arg]
         (lambda: Schelling(town=None), "Schelling.town is state, not a parameter"),
         (lambda: Places(), "Places needs size"),  # type: ignore[call-arg]
-        (lambda: Note(), "Note needs text"),  # type: ignore[call-arg]
         (lambda: Person(trsut=1), "Person has no field 'trsut'.*did you mean 'trust'"),  # type: ignore[call-arg]
     ],
 )
@@ -95,34 +87,49 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
-        ("size", "3", FieldTypeError),
-        ("size", 3.0, FieldTypeError),
-        ("size", True, FieldTypeError),
+        ("size", "many", FieldTypeError),
+        ("size", 3.5, FieldTypeError),
         ("part", "x", FieldTypeError),
-        ("part", True, FieldTypeError),
         ("part", 1.5, FieldValueError),
         ("part", -1, FieldValueError),
-        ("part", float("nan"), FieldValueError),
-        ("level", "low", FieldTypeError),
-        ("open", 1, FieldTypeError),
+        ("level", "lowest", FieldTypeError),
+        ("open", "perhaps", FieldTypeError),
+        ("mode", "c", FieldTypeError),
     ],
 )
 def test_a_parameter_of_another_type_or_range_is_refused(
     name: str, value: Any, error: type[Exception]
 ) -> None:
     """Parameters are checked against their types and ranges."""
-    with pytest.raises(error, match=f"Places.{name} must be"):
+    with pytest.raises(error, match=rf"Places\.{name}: .* got {value!r}"):
         Places(**{"size": 3, name: value})
 
 
-def test_a_whole_number_is_a_float() -> None:
-    """A parameter that is a float takes a whole number."""
-    assert Places(size=3, part=1).part == 1
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("size", "3", 3),
+        ("part", "0.3", 0.3),
+        ("part", 1, 1.0),
+        ("open", "true", True),
+        ("level", "high", Level.HIGH),
+        ("grade", "2", Grade.HIGH),
+        ("grade", "none", None),
+        ("name", "none", "none"),
+        ("pair", "[1, 2]", (1, 2)),
+        ("pair", "1, 2", (1, 2)),
+        ("mode", "b", "b"),
+    ],
+)
+def test_a_text_is_read_by_the_type_of_its_parameter(name: str, text: Any, value: Any) -> None:
+    """A text gives the value of the parameter's type."""
+    read = getattr(Places(**{"size": 3, name: text}), name)
+    assert (read, type(read)) == (value, type(value))
 
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
-    with pytest.raises(AgentError, match=r"Plain.age has no value: give it one, Plain\(age=...\)"):
+    with pytest.raises(AgentError, match=r"Plain needs age: Plain\(age=...\)"):
         _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
 
 
@@ -143,19 +150,19 @@ def test_draws_lie_in_their_ranges() -> None:
 def define_shared_default() -> None:
     """Declare a list that all would share."""
 
-    class Sharing(Thing):
+    class Sharing(Agent):
         """Wrong."""
 
         items: list[int] = []  # noqa: RUF012
 
 
 def define_no_type() -> None:
-    """Declare a field without its type."""
+    """Declare a parameter without its type, which would be none in silence."""
 
-    class Untyped(Thing):
+    class Untyped(World[Plain]):
         """Wrong."""
 
-        items = state(list)
+        growth = 0.4
 
 
 def define_constructor() -> None:
@@ -165,50 +172,25 @@ def define_constructor() -> None:
         """Wrong."""
 
         def __init__(self) -> None:
-            """Do what is not done again."""
+            """Do what nobody calls."""
 
 
-def define_open_base() -> None:
-    """Derive from a class whose objects take any attribute."""
-
-    class Mixin:
-        """No slots."""
-
-    class Opened(Mixin, Agent):
-        """Wrong."""
-
-        chart = CHART
-
-
-def define_hiding_fields() -> None:
-    """Declare fields with the names of what every world has."""
+def define_hiding_field() -> None:
+    """Declare a field with the name of what every world has."""
 
     class Hiding(World[Plain]):
         """Wrong."""
 
         rounds: int = 5  # type: ignore[misc]
-        agents: int = 7  # type: ignore[assignment]
-
-
-def define_hidden_chart() -> None:
-    """Give the chart a type."""
-
-    class Charted(Agent):
-        """Wrong."""
-
-        chart: Any = CHART  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     ("define", "problem"),
     [
-        (define_hiding_fields, "hide World.rounds: set it without a type, rounds = ...; the field"),
-        (define_hiding_fields, "Hiding.agents would hide World.agents: give it another name"),
-        (define_hidden_chart, "hide Agent.chart: set it without a type, chart = ..."),
-        (define_shared_default, r"Sharing.items: the list \[\] would be shared .* state\(list\)"),
-        (define_no_type, "Untyped.items needs its type"),
-        (define_constructor, "Constructed.__init__ would not run again on resuming"),
-        (define_open_base, r"since Mixin has no slots: write  __slots__ = \(\)  there"),
+        (define_hiding_field, "Hiding.rounds would hide what every World has"),
+        (define_shared_default, r"\[\] would be shared by all .* state\(list\)"),
+        (define_no_type, "Untyped.growth has no type: write  growth: float = 0.4"),
+        (define_constructor, "Constructed.__init__: declare fields"),
         (lambda: state([]), r"use state\(list\)"),
         (lambda: param({}), "would be shared by all"),
         (lambda: uniform(2, 1), "the first must not be the larger"),
@@ -224,32 +206,6 @@ def test_a_wrong_declaration_is_refused_where_it_stands(
     """What could not work is refused when the class is defined."""
     with pytest.raises(DefinitionError, match=problem):
         define()
-
-
-class WithSet(Agent):
-    """A kind with a set."""
-
-    chart = CHART
-    by: set[str] = state(dict)  # type: ignore[assignment]
-    of: dict[str, list[set[int]]] = state(dict)
-
-
-class SetWorld(World[WithSet]):
-    """A world of them."""
-
-
-class Misfit(Agent):
-    """A kind whose defaults are not of their types, except for those that may be."""
-
-    chart = CHART
-    age: int = state("none")  # type: ignore[assignment]
-    mood: str = 3  # type: ignore[assignment]
-    pace: float = state(1)
-    near: Agent = state(None)  # type: ignore[assignment]
-
-
-class MisfitWorld(World[Misfit]):
-    """A world of them."""
 
 
 class Endless(Agent):
@@ -298,12 +254,6 @@ class Misshapen(World[Plain]):
 @pytest.mark.parametrize(
     ("world", "make", "problems"),
     [
-        (SetWorld, WithSet, ["WithSet.by: set[str] cannot be kept: use dict[str, None]", "of: "]),
-        (
-            MisfitWorld,
-            Misfit,
-            ["Misfit.age must be int, got 'none'; Misfit.mood must be str, got 3"],
-        ),
         (Two, Endless, ["Endless never times out in low: give the chart timeouts="]),
         (Two, Chartless, ["Chartless has no chart: set  chart = Statechart"]),
         (
@@ -326,79 +276,7 @@ class Misshapen(World[Plain]):
 def test_what_does_not_fit_is_refused_before_the_run(
     world: type[World[Any]], make: Callable[[], Agent], problems: list[str]
 ) -> None:
-    """A set, an endless time-out, a missing chart, or steps that do not fit are all listed."""
+    """An endless time-out, a missing chart, or steps that do not fit are all listed."""
     with pytest.raises(DefinitionError) as refused:
         _ = Run(world(), [make()]).agents
     assert [problem for problem in problems if problem not in str(refused.value)] == []
-
-
-def test_a_type_that_cannot_be_found_leaves_the_others_their_checks() -> None:
-    """A type of a function, or for type checkers alone, is any type; a step of it is for all."""
-
-    class Hidden(Plain):
-        """A kind that only this function knows."""
-
-    class Here(Places):
-        size: int = 1
-        best: "Hidden | None" = state(None)
-
-        @during(Level.LOW)
-        def step(self, plain: "Hidden") -> None:
-            self.best = plain
-
-    with pytest.raises(FieldTypeError, match=r"Here.size must be int, got 'x'"):
-        Here(size="x")  # type: ignore[arg-type]
-    run = Run(Here(), 1, rounds=1)
-    run.run()
-    assert run.world.best is run.agents[0]
-
-
-class Grade(Enum):
-    """An enum of numbers."""
-
-    LOW = 1
-    HIGH = 2
-
-
-class Mood(StrEnum):
-    """An enum of texts."""
-
-    CALM = "quite calm"
-
-
-READ: list[tuple[Any, Any, Any]] = [
-    (int, "3", 3),
-    (float, "0.3", 0.3),
-    (float, 3, 3),
-    (bool, "Yes", True),
-    (bool, "false", False),
-    (str, "none", "none"),
-    (Grade, "HIGH", Grade.HIGH),
-    (Grade, "2", Grade.HIGH),
-    (Grade, 2, Grade.HIGH),
-    (Grade, Grade.LOW, Grade.LOW),
-    (Mood, "quite calm", Mood.CALM),
-    (Mood, "CALM", Mood.CALM),
-    (Literal["a", 2], "a", "a"),
-    (Literal["a", 2], "2", 2),
-    (int | None, "none", None),
-    (int | None, None, None),
-    (int | None, "7", 7),
-    (str | int, "7", 7),
-    (str | int, "seven", "seven"),
-    (Grade | None, "LOW", Grade.LOW),
-    (list[int], "[1, 2]", [1, 2]),
-    (tuple[int, ...], [1, 2], (1, 2)),
-    (tuple[int, Grade], "[1, 2]", (1, Grade.HIGH)),
-    (deque[int], [1], deque([1])),
-    (list[Grade], [1, "HIGH"], [Grade.LOW, Grade.HIGH]),
-    (Any, "x", "x"),
-]
-
-
-@pytest.mark.parametrize(("hint", "given", "value"), READ)
-def test_what_a_text_stands_for_is_read_by_its_type(hint: Any, given: Any, value: Any) -> None:
-    """A text, or a value of JSON, gives the value of its type, and that gives itself as JSON."""
-    found = read_value(hint, given)
-    assert (found, type(found)) == (value, type(value))
-    assert read_value(hint, plain_value(found)) == value

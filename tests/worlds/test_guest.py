@@ -14,18 +14,17 @@ from prism.agents import SocialAgent
 from prism.errors import AgentError, SimulationError, UnknownTriggerError
 from prism.examples import Council
 from prism.llm import Model
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
 from prism.statechart import (
     AgentState,
     Statechart,
-    StateTransition,
     TextCall,
     Transition,
     social_media_chart,
 )
 from prism.testing import FakeOllama, ScriptedWriter
-from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.worlds import Agent, Guest, Lent, World, measure, ring
+from prism.worlds import Agent, Guest, World, measure, ring
 from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged
@@ -43,14 +42,6 @@ class Plain:
     def act(self, world: "Mixed") -> None:
         """Make a few steps."""
         self.steps += world.acting.random.index(3)
-
-    def snapshot(self) -> Any:
-        """Return the steps."""
-        return {"steps": self.steps}
-
-    def restore(self, data: Any) -> None:
-        """Take the steps back."""
-        self.steps = data["steps"]
 
 
 class Walker:
@@ -86,14 +77,6 @@ class Walker:
         """Say who it is."""
         return f"You walk as {self.agent_id}."
 
-    def snapshot(self) -> Any:
-        """Return the state and the answers."""
-        return (self.state, list(self.answers))
-
-    def restore(self, data: Any) -> None:
-        """Take them back."""
-        self.state, self.answers = data
-
 
 class Reader(SocialAgent):
     """A user of a social network in a world of another kind."""
@@ -109,17 +92,6 @@ class Reader(SocialAgent):
             me.fire("sees_post", {"relevance": 0.9})
         else:
             await me.decide("decides", {"relevance": 0.9})
-
-    def snapshot(self) -> list[Any]:
-        """Return state, ticks and history."""
-        records = [record.to_dict() for record in self.state_history]
-        return [self.state.value, self.ticks_in_state, records]
-
-    def restore(self, data: list[Any]) -> None:
-        """Take them back."""
-        state, ticks, records = data
-        self.state, self.ticks_in_state = AgentState(state), ticks
-        self.state_history = [StateTransition.from_dict(each, AgentState) for each in records]
 
 
 class Mixed(World[Any]):
@@ -186,13 +158,10 @@ class Stirring(Mixed):
 
     rounds = 1
     event: str = "stirs"
-    measures: bool = False
 
     def tick_ends(self) -> None:
         """Fire the event."""
         walker = self.agents[1]
-        walker.ticks_in_state = 7
-        assert walker.object.ticks_in_state == 7
         walker.fire(self.event)
 
     @measure
@@ -205,7 +174,6 @@ class Stirring(Mixed):
     ("given", "error", "problem"),
     [
         ({"event": "stirrs"}, UnknownTriggerError, "'stirrs'; did you mean 'stirs'"),
-        ({"measures": True}, SimulationError, "a measure must not change anything"),
     ],
 )
 def test_an_object_is_fired_at_like_an_agent(
@@ -217,21 +185,6 @@ def test_an_object_is_fired_at_like_an_agent(
         Run(Stirring(**given), 4).run()
 
 
-class Silent:
-    """An object that takes turns and does not say what is to be kept."""
-
-    def act(self, world: World[Any]) -> None:
-        """Do nothing."""
-
-
-class Forgetful(Plain):
-    """An object that does not take back what it said."""
-
-    def restore(self, data: Any) -> None:
-        """Forget it."""
-        self.steps += 1
-
-
 class Other(World[Any]):
     """A world of whoever is given."""
 
@@ -239,10 +192,7 @@ class Other(World[Any]):
 @pytest.mark.parametrize(
     ("someone", "problem"),
     [
-        (Silent(), r"Silent cannot take part .* give it snapshot\(self\), .*; restore\(self, data"),
-        (Guest(object=3), r"int cannot take part .* give it act\(self, world\)"),
         ("ada", r"Other.populate must return agents, or objects with act\(world\)"),
-        (Forgetful(), "restore does not restore what snapshot"),
     ],
 )
 def test_who_cannot_take_part_is_refused_at_once(someone: Any, problem: str) -> None:
@@ -251,20 +201,12 @@ def test_who_cannot_take_part_is_refused_at_once(someone: Any, problem: str) -> 
         _ = Run(Other(), [someone]).agents
 
 
-@pytest.mark.parametrize("activation", ["pair", "rate"])
-def test_an_object_needs_turns_of_its_own(activation: str) -> None:
-    """An object acts alone and has no rate, so a world of pairs or rates refuses it."""
-    world = type("Restless", (Other,), {"activation": activation, "__module__": __name__})
-    with pytest.raises(AgentError, match=f"leave out  activation = '{activation}'"):
-        _ = Run(world, [Plain()]).agents
-
-
 class Borrower(Plain):
     """An object that is lent something."""
 
-    lent: Lent | None = None
+    lent: Any = None
 
-    def join(self, lent: Lent) -> None:
+    def join(self, lent: Any) -> None:
         """Take it."""
         self.lent = lent
 
@@ -300,12 +242,6 @@ class Waiter:
 
         await asyncio.ensure_future(asyncio.sleep(0))
         self.told.append(f"{self.agent_id} ends")
-
-    def snapshot(self) -> Any:
-        """Keep nothing."""
-
-    def restore(self, data: Any) -> None:
-        """Take nothing back."""
 
 
 class Hall(World[Any]):

@@ -9,9 +9,7 @@ import pytest
 from prism import Run
 from prism.errors import FieldTypeError, SimulationError
 from prism.llm import Model
-from prism.reasoner._prompts import PromptSettings, chat_prompt
-from prism.runlog import ReplayReasoner
-from prism.statechart import Decision, Question, Recollection
+from prism.statechart import Question
 from prism.testing import FakeOllama
 from prism.worlds import during
 from tests.kit.servers import chats_of
@@ -26,7 +24,7 @@ def believe_some(asked: Any) -> str:
 def prompts_of(folder: Path, stops: list[int], **options: Any) -> list[str]:
     """Return the prompts of a run that is resumed after some rounds."""
     with FakeOllama(choose=believe_some) as server:
-        told = {"mode": "chat", "option_order": "chart", **options}
+        told = {"mode": "chat", "rotations": "none", **options}
         model = Model("llama3.2", (server.host,), **told)
         run_in(folder, Run(Gossip, 6, seed=3, reasoner=model), stops)
         return sorted(chat["messages"][0]["content"] for chat in chats_of(server))
@@ -48,36 +46,6 @@ def test_a_resumed_run_asks_what_it_would_have_asked(tmp_path: Path) -> None:
         "trust: 0.",
     ):
         assert any(told in prompt for prompt in whole), told
-
-
-class Listening(ReplayReasoner):
-    """A replay that notes what a model would be told.
-
-    Attributes:
-        memory: What agents remember.
-        prompts: The prompts so far.
-    """
-
-    memory = Recollection(6)
-
-    def __init__(self, log: Path) -> None:
-        super().__init__(log)
-        self.prompts: list[str] = []
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Build the prompts, and answer from the log."""
-        settings = PromptSettings(memory=self.memory, attributes=("trust",))
-        self.prompts += [chat_prompt(question, settings) for question in questions]
-        return await super().answer(questions)
-
-
-@pytest.mark.slow
-def test_a_replayed_run_would_ask_what_was_asked(tmp_path: Path) -> None:
-    """Without the model, from the log of the run, the prompts are those that the model had."""
-    asked = prompts_of(tmp_path / "run", [2], remember=6, attributes=("trust",))
-    listening = Listening(tmp_path / "run")
-    Run(Gossip(), 6, seed=3, reasoner=listening).run()
-    assert sorted(listening.prompts) == asked
 
 
 class Looking:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.runlog import ReplayReasoner
 from prism.statechart import (
     History,
     In,
@@ -316,14 +315,6 @@ def test_a_run_resumed_after_every_round_has_the_bytes_of_one_that_never_stopped
     assert stopped == straight
     for trigger in ("leaves", "opens", "writes", "wakes", "nods", "looks", "always", "timeout"):
         assert f'"trigger":"{trigger}"'.encode() in straight, trigger
-
-
-def test_a_replay_has_the_same_bytes(tmp_path: Path) -> None:
-    """Its decisions are those of the log, and all else is drawn again."""
-    log = run_logged(tmp_path, Office(), 9, seed=5)
-    path = next(tmp_path.glob("*.jsonl"))
-    reasoner = ReplayReasoner(path, verbatim=True)
-    assert run_logged(tmp_path, Office(), 9, seed=5, reasoner=reasoner).log == log.log
 
 
 def test_the_order_of_the_list_decides_nothing() -> None:

@@ -121,7 +121,6 @@ class Flickering(World[Lamp]):
     """One lamp at a time is lit, goes out and is lit again, and times out into the same state."""
 
     rounds = 8
-    activation = "rate"
 
     @during(Light.OFF, rate=50)
     def flicker(self, lamp: Lamp) -> None:
@@ -171,7 +170,10 @@ class One(World[Kept]):
     """One lamp has its turn in a tick."""
 
     rounds = 30
-    activation = "one"
+
+    async def tick(self) -> None:
+        """Give a turn to one."""
+        await self.activate(self.agents.sample(1))
 
     @during(Light.OFF)
     def shine(self, lamp: Kept) -> None:
@@ -183,13 +185,15 @@ class Two(World[Kept]):
     """Two lamps have their turn in a tick."""
 
     rounds = 30
-    activation = "pair"
+
+    async def tick(self) -> None:
+        """Give a turn to two."""
+        await self.activate(self.agents.sample(2))
 
     @during(Light.OFF)
-    def shine(self, lamp: Kept, other: Kept) -> None:
-        """Count the turn of both."""
+    def shine(self, lamp: Kept) -> None:
+        """Count the turn."""
         lamp.turns += 1
-        other.turns += 1
 
 
 @pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
@@ -219,15 +223,11 @@ class Ending(Street):
 
     def until(self) -> bool:
         """End by looking."""
-        if self.mode == "draws":
-            return self.random.chance(0.5)
         return self.mode == "until" and self.count(Light.SPENT) > 0
 
     @measure
     def lit(self) -> int:
-        """Count, or stop where nothing may change."""
-        if self.mode == "measure":
-            self.stop()
+        """Count."""
         return self.count(Light.ON)
 
 
@@ -247,32 +247,6 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert done.run.finished[-1].stopped == last["stopped"]
 
 
-def test_a_stopped_run_that_is_resumed_stays_stopped(tmp_path: Path) -> None:
-    """A run that was killed after its last round, before its end, comes to the same results."""
-    kept: list[Any] = []
-    run = Run(Ending(mode="until"), 3, seed=1)
-    results = run.run(lambda _: kept.append(run.loop.snapshot()))
-    again = Run(Ending(mode="until"), 3, seed=1)
-    again.loop.restore(
-        kept[-1], [{"event": "round.ended", **each.to_dict()} for each in results.rounds]
-    )
-    assert again.run() == results
-    assert results.stopped is not None
-
-
-@pytest.mark.parametrize(
-    ("mode", "problem"),
-    [
-        ("draws", "cannot draw random numbers: until must not change anything"),
-        ("measure", "the run cannot be stopped: a measure must not change anything"),
-    ],
-)
-def test_an_end_only_looks(mode: str, problem: str) -> None:
-    """Until draws nothing, and no measure ends a run."""
-    with pytest.raises(SimulationError, match=problem):
-        Run(Ending(mode=mode), 3).run()
-
-
 def _world(**marks: Any) -> type[World[Any]]:
     rate = marks.pop("rate", None)
 
@@ -281,20 +255,15 @@ def _world(**marks: Any) -> type[World[Any]]:
         def shine(self, lamp: Lamp) -> None:
             del lamp
 
-    return type(World)("Wrong", (Wrong,), {"__slots__": (), "__module__": __name__, **marks})
+    return type("Wrong", (Wrong,), {"__module__": __name__, **marks})
 
 
 @pytest.mark.parametrize(
     ("marks", "problem"),
     [
-        ({"order": "fair"}, "Wrong.order must be one of 'random', 'listed', got 'fair'"),
-        ({"activation": "some"}, "Wrong.activation must be one of 'all', 'one', 'pair', 'rate'"),
-        ({"activation": "one", "together": True}, "activation = 'one' and together = True"),
-        ({"activation": "rate", "rate": 1, "overlap": True}, "and overlap = True: leave one out"),
-        ({"activation": "rate"}, "shine needs a rate: write  @during"),
-        ({"activation": "rate", "rate": "far"}, "Wrong has no such field: for a field of each"),
-        ({"rate": 0.5}, "shine has a rate: set  activation = 'rate'  in the world"),
-        ({"activation": "pair"}, "shine must take only self and an agent and another"),
+        ({"order": "fair"}, "Wrong.order must be 'random' or 'listed', got 'fair'"),
+        ({"independent": True, "together": True}, "together and independent: leave one out"),
+        ({"rate": "far"}, "Wrong has no such field: for a field of each"),
     ],
 )
 def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> None:
@@ -307,7 +276,7 @@ def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> Non
 def test_rates_are_numbers(rate: Any) -> None:
     """A rate that is none is refused with its step and state."""
 
-    class Fast(_world(activation="rate", rate=rate)):  # type: ignore[misc]
+    class Fast(_world(rate=rate)):  # type: ignore[misc]
         fast: str = "very"
 
         def setup(self) -> None:
@@ -322,7 +291,6 @@ def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
 
     class Rates(World[Lamp]):
         rounds = 3
-        activation = "rate"
 
         @during(Light.OFF, rate=0.5)
         def light(self, lamp: Lamp) -> None:
@@ -401,7 +369,9 @@ class Hurried(World[Lamp]):
 class HurriedInTurn(Hurried):
     """The same, with the turn of one lamp in a tick."""
 
-    activation = "one"
+    async def tick(self) -> None:
+        """Give a turn to one."""
+        await self.activate(self.agents.sample(1))
 
 
 @pytest.mark.parametrize("world", [Hurried, HurriedInTurn])

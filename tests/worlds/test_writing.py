@@ -10,7 +10,6 @@ import pytest
 from prism import Run
 from prism.errors import InputError, SimulationError
 from prism.llm import Model
-from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.runs import WriterOptions
 from prism.statechart import Budget, Reasoner, Wording, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
@@ -186,27 +185,6 @@ def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int,
         "max_length": 280,
         "language": "Latin",
     }
-
-
-def test_a_replay_of_a_run_from_python_takes_its_texts(tmp_path: Path) -> None:
-    """Fallbacks and data of a schema are replayed, too."""
-    done = run_logged(
-        tmp_path, Signing(), 4, reasoner=LateReasoner(), writer=LateWriter(share=0.5), rounds=3
-    )
-    sources = {each["source"] for each in done.events("text.written")}
-    assert sources == {"model", "fallback"}
-
-    path = tmp_path / "first.jsonl"
-    path.write_bytes(done.log)
-    again = run_logged(
-        tmp_path,
-        Signing(),
-        4,
-        rounds=3,
-        reasoner=ReplayReasoner(path, verbatim=True),
-        writer=ReplayWriter(path, verbatim=True),
-    )
-    assert again.log == done.log
 
 
 def test_a_writer_needs_a_model() -> None:

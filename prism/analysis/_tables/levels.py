@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.statechart._nesting import SEPARATOR
+from prism.statechart.states import SEPARATOR
 
 Inside = Mapping[str, Sequence[str]]
 """The states inside each composite state."""

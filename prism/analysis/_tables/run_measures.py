@@ -20,8 +20,8 @@ from prism.analysis._tables.happened import (
     and_in_all,
     what_happened,
 )
-from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import SEES_POST
+from prism.statechart.transitions import TIMEOUT
 
 if TYPE_CHECKING:
     from polars.dataframe.group_by import GroupBy

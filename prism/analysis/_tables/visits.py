@@ -14,8 +14,8 @@ from prism.analysis._reading.merging import COUNT, merge_by_first, merge_by_last
 from prism.analysis._tables.happened import and_in_all
 from prism.analysis._tables.levels import Level
 from prism.analysis._tables.states import GONE, AgentPaths, closes_round, dated
-from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import ROUND_ENDS
+from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import TRANSITION
 
 OF_STATE = ["run", "round", "chart", "state"]

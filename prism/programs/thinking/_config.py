@@ -14,8 +14,8 @@ from pydantic.dataclasses import dataclass
 
 from prism.errors import InputError
 from prism.files import reading
-from prism.files._declarations import WholeNumber, shape_problems
 from prism.files._source import DocumentError, Problem, Problems, Source, Where, key_of
+from prism.files.declarations import WholeNumber, shape_problems
 
 MAX_CHARACTERS = 1_000_000
 PAGING_LIMIT = 4096

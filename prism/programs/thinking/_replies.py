@@ -14,8 +14,9 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from prism.programs.thinking._config import WITH_VALUE
 from prism.programs.thinking._memory import as_tag, to_text
-from prism.reasoner._replies._objects import what_is_said
+from prism.reasoner._replies import spoken
 from prism.reasoner._texts import whole_characters
 
 MOST_CHARACTERS = 200_000
@@ -26,7 +27,7 @@ _LEAKED = re.compile(r"<\|(?:im_start|start_header_id)\|>\s*assistant(?:<\|end_h
 _INSTRUCTION = re.compile(r"\[/?INST\]|<<?/?SYS>>?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _BARE_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
-_OBJECT = re.compile(r"\[?\s{0,20}\{")
+_OBJECT = re.compile(r"(?:\[\s{0,20})?\{")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
     r"[.…\s]*|<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{[^{}:]{0,60}\}"
@@ -89,8 +90,8 @@ def read_reply(text: str) -> AgentReply:
     Raises:
         UnreadReplyError: If it is not one clear reply.
     """
-    clean = _CONTROLS.sub("", whole_characters(text[:MOST_CHARACTERS]))
-    turn = _INSTRUCTION.sub("", what_is_said(_LEAKED.split(clean)[-1])).strip()
+    clean = _clean(text[:MOST_CHARACTERS])
+    turn = _INSTRUCTION.sub("", spoken(_LEAKED.split(clean)[-1])).strip()
     if (fenced := _FENCE.match(turn)) is not None:
         turn = fenced[1].strip()
     begins_with_data = turn.startswith(("{", "["))
@@ -220,23 +221,30 @@ def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
         asked = asked[0]
     return AgentReply(
         _word(agent.get("next_state")) or None,
-        None if thought is None else to_text(thought).strip() or None,
+        None if thought is None else _clean(to_text(thought)).strip() or None,
         _action_of(asked) if isinstance(asked, dict) else None,
         surplus,
     )
 
 
 def _action_of(asked: Mapping[str, Any]) -> AskedAction:
-    tags, value = asked.get("tags"), asked.get("value")
+    kind, tags, value = _word(asked.get("type")), asked.get("tags"), asked.get("value")
     words = [each for each in (tags if isinstance(tags, list) else [tags]) if isinstance(each, str)]
     fields = {key: each for key, each in asked.items() if key not in _PARTS}
+    if kind in WITH_VALUE and value is None and fields:
+        raise UnreadReplyError(f"the action has no value, but {', '.join(fields)}")
     data = {key: asked[key] for key in _PARTS[1:] if isinstance(asked.get(key), (list, dict))}
     return AskedAction(
-        _word(asked.get("type")),
-        as_tag(" ".join(words)),
-        None if value is None else to_text(value),
+        kind,
+        as_tag(_clean(" ".join(words))),
+        None if value is None else _clean(to_text(value)),
         {**fields, **data},
     )
+
+
+def _clean(text: str) -> str:
+    """Return a text that can be written as UTF-8, without control characters."""
+    return _CONTROLS.sub("", whole_characters(text))
 
 
 def _word(value: Any) -> str:

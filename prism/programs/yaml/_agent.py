@@ -23,9 +23,9 @@ from prism.programs.yaml._sandbox import Condition
 from prism.programs.yaml._state import STATE_KEY, SavedAgent, SavedMachine, read_saved
 from prism.programs.yaml._variables import PROVIDED, HostVariable, Variables, as_context, as_data
 from prism.programs.yaml._workflow import Workflow
-from prism.reasoner._own_prompts import PromptError
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
+from prism.reasoner._words import PromptError
 from prism.runs._services import Services, writer_of
 from prism.telemetry.events import (
     WORKFLOW_ACTION,

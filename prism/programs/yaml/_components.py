@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from prism.errors import InputError
-from prism.files._declarations import shaped
 from prism.files._source import Source, Where
 from prism.files._yaml import MAX_CHARACTERS, yaml_text
+from prism.files.declarations import shaped
 from prism.programs.yaml._declarations import ComponentDeclaration, ComponentsDeclaration
 from prism.programs.yaml._definition import Component
 from prism.programs.yaml._problems import WorkflowProblems

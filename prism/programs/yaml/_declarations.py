@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, JsonValue, Tag
 
-from prism.files._declarations import Declaration, WholeNumber, schema_of
+from prism.files.declarations import Declaration, WholeNumber, schema_of
 
 SCHEMA_NAME = "workflow.schema.json"
 

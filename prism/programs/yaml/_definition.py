@@ -13,7 +13,7 @@ import orjson
 from prism.files._source import Where
 from prism.programs.yaml._declarations import ComponentDeclaration, OnFailure
 from prism.programs.yaml._sandbox import Condition, Program
-from prism.reasoner import _own_prompts
+from prism.reasoner import _words
 
 _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
 # a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down
@@ -41,7 +41,7 @@ class Template:
 
     def __init__(self, *parts: str) -> None:
         self.text: str = "\n".join(parts)
-        self._marked = _own_prompts.Template("\n".join(map(_marked, parts)), _MARKED)
+        self._marked = _words.Template("\n".join(map(_marked, parts)), _MARKED)
         names = (key.partition(":")[0] for key in self._marked.names)
         self.variables: tuple[str, ...] = tuple(dict.fromkeys(names))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
-from prism.files._declarations import note_ignored, shaped
 from prism.files._source import Severity, Source, Where
+from prism.files.declarations import note_ignored, shaped
 from prism.programs.yaml._components import ComponentReader
 from prism.programs.yaml._declarations import (
     AgentDeclaration,
@@ -38,7 +38,7 @@ from prism.programs.yaml._definition import (
 from prism.programs.yaml._outputs import OutputError, Validator
 from prism.programs.yaml._problems import WorkflowProblems
 from prism.programs.yaml._sandbox import CodeError, Condition, Program, require_monty
-from prism.reasoner._own_prompts import MAX_CHARACTERS
+from prism.reasoner._words import MAX_CHARACTERS
 
 IMPLIED_STATE = "active"
 """The one state of a workflow that declares none."""

@@ -11,8 +11,7 @@ from prism.errors import ReasonerError
 from prism.programs.yaml._definition import Step
 from prism.programs.yaml._outputs import Validator
 from prism.programs.yaml._variables import through_json
-from prism.reasoner._replies._objects import find_json, what_is_said
-from prism.reasoner._replies._reading import read_choice
+from prism.reasoner._replies import find_json, read_choice, spoken
 
 Schema = dict[str, Any]
 
@@ -63,7 +62,7 @@ def _decision_of(answers: list[str]) -> StepReply:
 
 
 def _read_text(text: str) -> str:
-    reply = what_is_said(text).strip()
+    reply = spoken(text).strip()
     if not reply:
         raise ValueError("the reply is empty")
     return reply
@@ -90,7 +89,7 @@ def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
     )
     return {
         "decision": _decided(text, answers) if answers else str(reply.get("decision", "")),
-        "reasoning": reasoning or ("" if reply else what_is_said(text).strip()),
+        "reasoning": reasoning or ("" if reply else spoken(text).strip()),
         "next_focus": focus,
     }
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from prism.files._declarations import Declaration, read_document
 from prism.files._source import Source
+from prism.files.declarations import Declaration, read_document
 from prism.programs.yaml._actions import ActionResult
 from prism.statechart import StateTransition
 

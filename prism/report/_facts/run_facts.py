@@ -53,8 +53,9 @@ from prism.report._facts.thinking import (
     paging_sizes,
 )
 from prism.report._facts.turns import OF_TURNS, call_counts, refusal_counts
-from prism.runlog._prompts import Asked, asked_in, find_prompts, prompts_of
+from prism.runlog._prompts import Asked, asked_in, prompts_of
 from prism.runs._folder import read_summary
+from prism.runs._journal import JOURNAL_NAME, find_answers
 from prism.telemetry.events import DECISION, TRANSITION
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
@@ -93,11 +94,11 @@ def recorded_of(log: Path) -> tuple[Recorded, ...]:
         At most twice `MOST_OF_A_KIND`; none if the run recorded no prompts.
     """
     folder = log.parent
-    if not prompts_of(folder).is_file():
+    if not (prompts_of(folder).is_file() or (folder / JOURNAL_NAME).is_file()):
         return ()
 
     chosen = _notable(asked for asked in asked_in(log, _ignore) if asked.event["event"] == DECISION)
-    records = find_prompts(folder, chosen, _ignore)
+    records = find_answers(folder, chosen, _ignore)
 
     return tuple(
         Recorded(record_id, why, asked.event, records[record_id], folder)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import altair as alt
 import polars as pl
 from markupsafe import Markup
 
+from prism.errors import PrismError
+from prism.reasoner._order import place_effect
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, HEIGHT, PAPER, PageFigures, tips
 from prism.report._figures.timeline import Bars, draw_bars, rounds_timeline, stack
 from prism.report._sections.kinds import Kind
+from prism.runs._folder import read_summary
 
 _MOST_REASONS = 10
 _SOURCES = {
@@ -56,6 +60,8 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         ),
         Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, figures))),
     ]
+    if effect := _place_effect(facts):
+        parts.insert(0, Markup("<p><b>Beware: {}.</b></p>").format(effect))
     if facts.reasons.height:
         reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select(
             "reason", "asked"
@@ -64,6 +70,13 @@ def _make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         parts += [Markup("<h3>Why fallbacks were taken</h3>"), table]
 
     return Markup("").join(parts)
+
+
+def _place_effect(facts: RunFacts) -> str | None:
+    """Return in words how many choices the place in the list explains, if a run's folder says."""
+    with suppress(PrismError):
+        return place_effect(read_summary(facts.run.path.parent).get("spent", {}).get("places", {}))
+    return None
 
 
 DECISIONS = Kind(

@@ -13,7 +13,7 @@ from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
 from prism.report._figures.html_table import cell, framed, headed, html_table, shown
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.kinds import Kind, Maker, Section
-from prism.statechart._definition import TIMEOUT
+from prism.statechart.transitions import TIMEOUT
 
 _ACTS = ("posts", "replies", "reshares", "likes")
 _SHARES = ("share of fallbacks",)

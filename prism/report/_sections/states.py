@@ -14,7 +14,7 @@ from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import INK, PAPER, PageFigures, tips
 from prism.report._figures.timeline import Bars, Timeline, draw_bars, states_timeline
 from prism.report._sections.kinds import Kind
-from prism.statechart._nesting import SEPARATOR
+from prism.statechart.states import SEPARATOR
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _LEVEL = Markup("<h3>Level {} of the chart</h3>")

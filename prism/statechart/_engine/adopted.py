@@ -11,7 +11,7 @@ from inspect import ismethod
 from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._definition import Definition
 from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
     ChartMachine,
@@ -25,15 +25,18 @@ from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.reading import arcs_of, definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
-    DEFAULT_MAX_HISTORY_DEPTH,
-    DEFAULT_TIMEOUT_THRESHOLD,
-    append_record,
     count_of,
     count_tick,
     depth_of,
-    make_record,
     records_for,
     restart_time,
+)
+from prism.statechart.transitions import (
+    DEFAULT_MAX_HISTORY_DEPTH,
+    DEFAULT_TIMEOUT_THRESHOLD,
+    TIMEOUT,
+    append_record,
+    make_record,
 )
 from prism.telemetry.instruments import ChartBuilt, GuardEvaluated, engine_hooks, observe
 from prism.telemetry.loggers import EventLogger, somebody_listens

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from enum import Enum
 from threading import get_ident
 from typing import Any, Generic
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart._definition import Definition
-from prism.statechart._identity import agent_name
-from prism.statechart._nesting import SEPARATOR
-from prism.statechart.states import joined, state_text
+from prism.statechart.names import agent_name, unknown_trigger_problem
+from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import warn_standard
 
 _MOST_WARNED = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
-
-
-def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
-    """Return what is wrong with a trigger that a chart does not have, and what may be meant."""
-    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
-
-
-def did_you_mean(text: object, known: Sequence[str]) -> str:
-    """Return the end of a message: the most similar of the known texts, or all that there are."""
-    # loaded only for a message: it costs more than the engine's own modules
-    from difflib import get_close_matches
-
-    close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
-    return f"; did you mean {close[0]!r}?" if close else f": known are {joined(known) or 'none'}"
 
 
 class Checks(Generic[StateT]):

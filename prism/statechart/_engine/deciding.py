@@ -9,12 +9,12 @@ from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.pending import Choice, Decider, Options
+from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.reading import arcs_from, event_of
-from prism.statechart._engine.reporting import Asked, Discarded, announce
+from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import history_of
-from prism.statechart._nesting import leaf_texts
-from prism.statechart.states import state_text
+from prism.statechart.asking import Asked, Decider, Options, announce
+from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.instruments import engine_hooks
 
@@ -63,7 +63,7 @@ class Deciding(Engine[StateT]):
             if all(each.check(event) for each in arc.conditions):
                 yield Choice(end, arc, self._edge(source, end, trigger))
 
-    def _decides(self, state: Any) -> bool:
+    def decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
         return not self._definition.decision_states.isdisjoint(leaf_texts(state))
 
@@ -95,7 +95,7 @@ class Deciding(Engine[StateT]):
             ReasonerError: If the reasoner answers with something outside the options.
         """
         state = self._require_known_state(agent)
-        if id(agent) in self._firing or not self._decides(state):
+        if id(agent) in self._firing or not self.decides(state):
             return self.fire(agent, trigger, context)
 
         choices = [*self._enabled(agent, trigger, context)]
@@ -114,7 +114,7 @@ class Deciding(Engine[StateT]):
             asked = Asked(agent, state, trigger, options, context)
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, asked, chosen, "policy", how, {})
-        if self._has_moved(agent, state, trigger, history_of(agent), record):
+        if self.has_moved(agent, state, trigger, history_of(agent), record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
         if chosen not in options:
@@ -197,7 +197,7 @@ class Deciding(Engine[StateT]):
             return self._act(agent, arc, edge, context, agent.state)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
-    def _has_moved(
+    def has_moved(
         self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
     ) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.

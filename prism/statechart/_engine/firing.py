@@ -15,7 +15,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
@@ -30,10 +30,10 @@ from prism.statechart._engine.machine import (
     context_of,
     refuse_coroutine,
 )
-from prism.statechart._engine.memory import Schedule
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reading import callback_name, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
     MovedError,
     Writer,
@@ -48,7 +48,7 @@ from prism.statechart._engine.writing import (
     writes_quietly,
 )
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, StateT
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -611,9 +611,9 @@ class Engine(Checks[StateT]):
         self._writer_of(agent, is_moving=False)
         set_state(agent, self._definition.initial)
 
-        return self._begin_where_it_is(agent, context)
+        return self.enter(agent, context)
 
-    def _begin_where_it_is(self, agent: Any, context: Any = None) -> StateT:
+    def enter(self, agent: Any, context: Any = None) -> StateT:
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self._steps is not None:
             self._steps.begin(agent, context)
@@ -652,11 +652,37 @@ class Engine(Checks[StateT]):
 
         if self._schedule is not None:
             # rates and composites need no count of the agent's
-            moved: StateT | None = self._schedule.tick(self, agent, ticks or 1, context)
-            return moved
+            return self.let_pass(agent, ticks or 1, context)
         if limit is None or ticks <= limit:
             return None
         return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether a tick does more than fire the time-out of the agent's state."""
+        return self._schedule is not None
+
+    def let_pass(
+        self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True
+    ) -> StateT | None:
+        """Make what is due in a tick that the caller has counted, on a chart that `has_timers`.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            ticks: How many the agent has spent in its state, this one included.
+            context: What guards and actions get.
+            by_chance: Whether rates are looked at; whoever has a time for each event does it.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+        """
+        assert self._schedule is not None
+        moved: StateT | None = self._schedule.tick(self, agent, ticks, context, by_chance=by_chance)
+        return moved
+
+    def rated(self) -> Iterator[Rated]:
+        """Yield what happens at rates, for whoever has a time of its own for each event."""
+        return iter(()) if self._schedule is None else self._schedule.rated(self)
 
     def _times_out(self, state: Any) -> bool:
         if TIMEOUT not in self._triggers:

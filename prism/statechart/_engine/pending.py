@@ -3,46 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from prism.errors import RunawayError
-from prism.statechart._definition import Definition
-from prism.statechart._identity import agent_name
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
-
-
-class Decider(Protocol):
-    """Anything that `Statechart.afire` can ask, such as a `Reasoner` or a `PolicyReasoner`.
-
-    If a reasoner has only this method, its decisions are announced with the source ``policy``.
-    Derive from `BaseReasoner` to give another source.
-    """
-
-    async def decide(
-        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
-    ) -> Any:
-        """Choose one of the options."""
-
-
-class Options(list[Any]):
-    """The options of a question that a chart asks.
-
-    Args:
-        options: The targets to choose from.
-        chart: The definition of the chart that asks; None if nobody's.
-
-    Attributes:
-        chart: As given.
-        are_announced: Whether a reasoner that was asked has logged its decision itself.
-    """
-
-    def __init__(self, options: Iterable[Any], chart: Definition[Any] | None) -> None:
-        super().__init__(options)
-        self.chart = chart
-        self.are_announced: bool = False
 
 
 class Choice(NamedTuple):

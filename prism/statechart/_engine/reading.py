@@ -15,7 +15,7 @@ from prism.statechart._engine.machine import (
     GuardCondition,
     Machine,
 )
-from prism.statechart._identity import own_name
+from prism.statechart.names import own_name
 from prism.statechart.states import is_state, state_enum, state_text
 from prism.statechart.transitions import Transition
 

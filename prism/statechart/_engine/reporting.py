@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Any, Literal
 
 from prism.errors import DefinitionError
 from prism.statechart._engine.writing import count_of
-from prism.statechart._identity import agent_name, identify
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
 from prism.telemetry.events import (
     ACTION_FAILED,
     ANSWER_DISCARDED,
-    DECISION,
     EVENT_REFUSED,
     GUARD_FAILED,
     TRANSITION,
@@ -144,58 +143,3 @@ class Reporter:
 
     def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
         report(self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys)
-
-
-# Decisions
-
-
-class Asked(NamedTuple):
-    """An ambiguous event, as its decision is logged.
-
-    Args:
-        agent: Who decided.
-        state: Its state.
-        trigger: The event that opened the question.
-        options: What there was to choose from.
-        context: The event's context.
-    """
-
-    agent: object
-    state: Any
-    trigger: str
-    options: Sequence[Any]
-    context: object
-
-
-def announce(
-    given: EventLogger | None,
-    asked: Any,
-    chosen: Any,
-    source: str,
-    how: Mapping[str, Any],
-    more: Mapping[str, Any],
-) -> None:
-    """Log a decision. A fallback is a warning, which is shown even without structlog.
-
-    Args:
-        given: The reasoner's or the chart's own logger, if it has one.
-        asked: What was asked: an `Asked`, or an object with its attributes.
-        chosen: What was chosen.
-        source: Who chose.
-        how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
-        more: Further keys, which stand after the context.
-    """
-    report(
-        given,
-        "warning" if source == "fallback" else "info",
-        DECISION,
-        agent_id=agent_name(asked.agent),
-        state=state_text(asked.state),
-        trigger=asked.trigger,
-        options=[state_text(option) for option in asked.options],
-        chosen=state_text(chosen),
-        source=source,
-        **how,
-        context=identify(asked.context),
-        **more,
-    )

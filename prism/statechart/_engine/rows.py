@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._nesting import SEPARATOR, Configuration, done
+from prism.statechart._nesting import done
 from prism.statechart._tree.numbers import CHART, Arc, Memory
-from prism.statechart.states import state_text
+from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:
@@ -193,6 +193,27 @@ class NestedRows:
         """Yield the steps that are possible from a state, guards and memory ignored."""
         reaction = self.reaction(state, trigger)
         return iter(()) if reaction is None else reaction.enabled(lambda _: True)
+
+    def leads(self, source: str, trigger: str, target: str) -> bool:
+        """Return whether transitions of a trigger may lead from one configuration to another.
+
+        Guards are ignored. Each region may react or not, and a history may stand for whatever has
+        been entered.
+
+        Raises:
+            KeyError: If no agent of the chart can be in one of the two.
+        """
+        place, leaves = self.place(source), self.place(target).leaves
+        entered = {number: self.tree.inside(leaves, number) for number in self.hierarchy.kept}
+        memory = {number: inside for number, inside in entered.items() if inside}
+        events = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
+        groups = chain.from_iterable(self.groups(place.leaves, each) for each in events)
+        choices = product(*((None, *group) for group in dict.fromkeys(groups)))
+        return any(
+            self.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
+            for arcs in islice(choices, 1, MOST_OUTCOMES)
+            for each in ({}, memory)
+        )
 
     # Steps
 

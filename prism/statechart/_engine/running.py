@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.memory import forget, histories, memory_of, random_of, remember
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
-from prism.statechart._identity import shown_name
 from prism.statechart._tree.numbers import Arc
+from prism.statechart.memory import forget, histories, memory_of, random_of, remember
+from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
@@ -79,22 +79,7 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        firing, key, run = self._chart._firing, id(agent), Run()
-        if firing.setdefault(key, run) is not run:
-            made = self._chart._complete(agent, self._settle, agent, step, context)
-            return agent.state if made else None
-
-        # from here on this is `_complete`, written out: its calls take an eighth of the fire
-        try:
-            if step is None or step.plan.settles or self._keeps_raised:
-                made = self._settle(run, agent, step, context)
-            else:
-                made = True
-                self._make(run, agent, step, context)
-            if run.queue:
-                drain(self._definition.name, agent, run)
-        finally:
-            del firing[key]
+        made = self._chart._complete(agent, self._settle, agent, step, context)
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
@@ -104,7 +89,7 @@ class Steps:
         is_initial = agent.state == self._definition.initial
         self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
 
-    def alone(self, agent: Any, arc: Arc, context: Any) -> Any:
+    def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
@@ -196,6 +181,9 @@ class Steps:
 
         What an error leaves unanswered is kept for the next event or tick.
         """
+        if not (step is None or step.plan.settles or self._keeps_raised):
+            self._make(run, agent, step, context)
+            return True
         kept = memory_of(self._definition, agent) if self._keeps_raised else None
         if kept:
             run.raised = kept.pop("raised", ())

@@ -17,17 +17,22 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
-from weakref import WeakSet, ref
+from typing import Any, NoReturn
+from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart._identity import pack, unpack
+from prism.statechart.memory import IF_FROZEN, kept_beside, records_beside
+from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateTransition
+from prism.statechart.transitions import (
+    DEFAULT_MAX_HISTORY_DEPTH,
+    DEFAULT_TIMEOUT_THRESHOLD,
+    Edge,
+    StateTransition,
+    append_record,
+    make_record,
+)
 from prism.telemetry.loggers import warn_standard
-
-DEFAULT_TIMEOUT_THRESHOLD = 5
-DEFAULT_MAX_HISTORY_DEPTH = 50
 
 FIELD_DEFAULTS: dict[str, Any] = {
     "ticks_in_state": 0,
@@ -36,29 +41,8 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
-IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
-"""Advice for an object in which nothing can be written."""
-
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
-
-_new_record = StateTransition.__new__
-
-
-def make_record(edge: Edge, time: float, context: object) -> StateTransition:
-    """Make a history entry from a chart's own edge."""
-    # not by the constructor, which would check again what the chart has checked
-    record = _new_record(StateTransition)
-    record._time = time
-    if context is None:
-        record._edge, record._value = edge, None
-        return record
-
-    keys, record._value = pack(context)
-    # looked up here first, to save the call of `with_keys`
-    record._edge = edge.variants.get(keys) or edge.with_keys(keys)
-    return record
-
 
 # Whose fields they are
 
@@ -93,7 +77,7 @@ def history_of(agent: Any) -> Any:
     own = field_of(agent, "state_history")
     if _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
         return own
-    return _beside[id(agent)].records if id(agent) in _beside else ()
+    return records_beside(agent)
 
 
 def _is_prisms(agent: Any, history: Any) -> bool:
@@ -122,39 +106,10 @@ def records_for(agent: Any) -> Any:
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    return _kept_beside(agent).records
+    return kept_beside(agent).records
 
 
-def memory_beside(agent: Any) -> dict[str, Any]:
-    """Return the memory of an agent whose own ``state_memory`` is something else."""
-    return _kept_beside(agent).memory
-
-
-class _Beside(NamedTuple):
-    """What is kept beside an agent whose own fields are something else."""
-
-    # what keeps the entry alive: a weak reference that ends it with the agent, or the agent itself
-    life: object
-    records: deque[StateTransition]
-    memory: dict[str, Any]
-
-
-_beside: dict[int, _Beside] = {}
-_MOST_BESIDE = 10_000
 _warned_of: WeakSet[type] = WeakSet()
-
-
-def _kept_beside(agent: Any) -> _Beside:
-    key = id(agent)
-    if key not in _beside:
-        try:
-            life: object = ref(agent, lambda _: _beside.pop(key, None))
-        except TypeError:
-            life = agent
-            while len(_beside) >= _MOST_BESIDE:
-                del _beside[next(iter(_beside))]
-        _beside[key] = _Beside(life, deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH), {})
-    return _beside[key]
 
 
 # Writing
@@ -288,13 +243,6 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     return dwell
 
 
-def append_record(history: Any, record: StateTransition, depth: int | None) -> None:
-    """Append a transition to a history, of which only the last ones stay if it has a depth."""
-    history.append(record)
-    while depth is not None and len(history) > depth:
-        del history[0]
-
-
 def set_state(agent: Any, state: Any) -> None:
     """Put an agent into a state without a transition, its dwell time begun anew.
 
@@ -403,8 +351,3 @@ def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
             f"{type(agent).__name__} has no fields {', '.join(sorted(refused))}: declare them in "
             f"the class, or do without adopt if 'state' is not among them; {IF_FROZEN}"
         )
-
-
-def is_pydantic(cls: type) -> bool:
-    """Return True for a pydantic model, which has declared fields only."""
-    return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)

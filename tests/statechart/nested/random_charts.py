@@ -204,7 +204,7 @@ class _Note:
     """An action that notes that it ran, and what was active."""
 
     def __init__(self, text: str, trace: list[str]) -> None:
-        self.text = text
+        self.text = self.__name__ = text
         self.trace = trace
 
     def __call__(self, agent: Any, context: Any) -> None:

@@ -42,7 +42,7 @@ def test_a_random_chart_comes_back_equal(seed: int) -> None:
     except DefinitionError:
         return
     actions = functions_of(chart)
-    text = chart.to_scxml(actions=actions)
+    text = chart.to_scxml()
     assert Statechart.from_scxml(text, actions=actions) == chart
 
 

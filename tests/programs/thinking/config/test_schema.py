@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.files._declarations import shaped
 from prism.files._source import Problems, Source
 from prism.programs.thinking import Config
 from prism.programs.thinking._config import SCHEMA_NAME, ConfigDocument, config_schema

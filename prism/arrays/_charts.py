@@ -1,0 +1,120 @@
+"""Charts of agents in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.arrays._numbers import Agents, for_each
+from prism.errors import DefinitionError, FieldTypeError
+from prism.statechart import Statechart, Transition
+from prism.statechart.states import state_text
+from prism.statechart.transitions import StateT
+
+
+class ArrayChart(Statechart[StateT]):
+    """A flat chart whose guards and actions take a world and an array of agents.
+
+    A guard, ``guard(world, agents)``, returns a truth value for each of these agents. An action,
+    ``action(world, agents)``, runs just before they move.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A transition between codes of states."""
+
+    source: int
+    target: int
+    item: Transition[Any]
+    chart: str
+
+    def enabled(self, world: Any, who: Agents, states: NDArray[Any]) -> NDArray[np.intp]:
+        """Return which of some agents may make it: their indices in ``who``.
+
+        Raises:
+            FieldTypeError: If the guard does not return truth values for them.
+        """
+        fits, guard = np.flatnonzero(states == self.source), self.item.guard
+        if guard is None or not len(fits):
+            return fits
+        what = f"chart {self.chart!r}: the guard of {self.item}"
+        try:
+            result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
+        except ValueError as error:
+            if "truth value of an array" not in str(error):
+                raise
+            raise FieldTypeError(
+                f"{what} has `and`, `or`, `not`, `if` or 0 < x < 1 with arrays: write &, | and ~, "
+                "and brackets around comparisons"
+            ) from error
+        mask = for_each(result, len(fits), what)
+        if mask.dtype != bool:
+            raise FieldTypeError(f"{what} must return truth values, got {mask.dtype}")
+        return np.asarray(fits[mask])
+
+
+class Codes:
+    """The states of a world's charts as codes, and the transitions between them.
+
+    Args:
+        charts: The charts, one for each kind of agents.
+
+    Raises:
+        DefinitionError: If one is not flat, or two have states of one text.
+    """
+
+    def __init__(self, charts: Sequence[Statechart[Any]]) -> None:
+        definitions = [chart.definition for chart in charts]
+        if nested := [each.name for each in definitions if each.tree is not None]:
+            wrong = "states inside states, after=, rate= or probability="
+            raise DefinitionError(f"chart {nested[0]!r}: agents in arrays have no {wrong}")
+        self.states: list[Any] = [state for each in definitions for state in each.states]
+        self.dtype: Any = np.min_scalar_type(-len(self.states))
+        self._codes = {state: code for code, state in enumerate(self.states)}
+        if len(self._codes) < len(self.states):
+            raise DefinitionError("charts of a world need states of their own, with other texts")
+        self.initial: list[int] = [self.of(each.initial) for each in definitions]
+        self.has_timeouts: bool = any(each.timeouts for each in definitions)
+        self.limits: NDArray[np.int32] = np.full(len(self.states), np.iinfo(np.int32).max, np.int32)
+        self._arcs: dict[str, list[Arc]] = {}
+        for each in definitions:
+            for state, ticks in each.timeouts.items():
+                self.limits[self.of(state)] = ticks
+            for item in each.transitions:
+                arc = Arc(self.of(item.source), self.of(item.target), item, each.name)
+                self._arcs.setdefault(item.trigger, []).append(arc)
+
+    def of(self, state: Any) -> int:
+        """Return the code of a state.
+
+        Raises:
+            DefinitionError: If no chart has it.
+        """
+        code = self._codes.get(state)
+        if code is None:
+            states = ", ".join(map(state_text, self.states))
+            raise DefinitionError(f"no chart has the state {state!r}, but {states}")
+        return code
+
+    def kind_of(self, state: Any) -> list[Any]:
+        """Return all states of the chart that has a state."""
+        kind = type(self.states[self.of(state)])
+        return [each for each in self.states if type(each) is kind]
+
+    def arcs(self, trigger: str) -> list[Arc]:
+        """Return the transitions of an event, in order of preference.
+
+        Raises:
+            DefinitionError: If there are none.
+        """
+        if trigger not in self._arcs:
+            triggers = ", ".join(self._arcs) or "none"
+            raise DefinitionError(
+                f"no transition has the trigger {trigger!r}: there are {triggers}"
+            )
+        return self._arcs[trigger]

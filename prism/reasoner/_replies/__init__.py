@@ -1,1 +1,0 @@
-"""Reading a model's reply, and refusing what it must not say."""

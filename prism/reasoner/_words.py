@@ -1,0 +1,267 @@
+"""What a model reads: values in words, texts of other people, and templates.
+
+A text that the chart's author did not write, such as a post or a personality, never has a line at
+the left margin of a prompt, so that it cannot pose as a part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from enum import Enum
+from math import isfinite
+from typing import Any
+
+from prism.errors import FieldValueError, ReasonerError
+from prism.statechart.names import agent_name, identify
+from prism.statechart.states import state_text
+
+NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
+_BRACES = re.compile(r"\{([^{}\n]{1,200})\}")
+_FIRST_WORD = re.compile(r"\s*([^\W\d]\w*)[\w.]*")
+
+_LARGE = 1e15
+"""Numbers from here on have an exponent in a prompt."""
+
+MAX_CHARACTERS = 4_000_000
+"""Maximum length of a prompt, since a few lines can name a long variable many times."""
+
+_DATA = (str, int, float, Enum, list, tuple, dict, type(None))
+
+
+# Other people's texts
+
+
+def one_line(text: Any) -> str:
+    """Return a text as a single line, as a name has to be."""
+    return " ".join(str(text).split())
+
+
+def indented(text: str) -> str:
+    """Return a text whose lines after the first are indented."""
+    return "\n  ".join(text.splitlines())
+
+
+def quotation(text: str) -> str:
+    """Return a text as a quotation: each of its lines indented, behind a mark."""
+    return "\n".join(f"  > {line}".rstrip() for line in text.splitlines())
+
+
+# Values
+
+
+def in_words(value: Any) -> str:
+    """Return a value in words: numbers with all of their digits, lists with commas."""
+    for kinds, write in _IN_WORDS:
+        if isinstance(value, kinds):
+            return write(value)
+
+    return in_words(list((identify(value) or {}).values()))
+
+
+def number_in_words(number: float) -> str:
+    """Return a number with the fewest digits that are exact, and no exponent below 1e15."""
+    text = repr(number)
+    if not isfinite(number) or abs(number) >= _LARGE:
+        return text
+    return format(Decimal(text), "f").removesuffix(".0")
+
+
+def _member_in_words(member: Enum) -> str:
+    return state_text(member) if isinstance(member, str) else in_words(member.value)
+
+
+def _mapping_in_words(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in mapping.items())
+
+
+_IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (Enum, _member_in_words),
+    (bool, lambda value: "yes" if value else "no"),
+    (float, number_in_words),
+    (Mapping, _mapping_in_words),
+    ((set, frozenset), lambda value: ", ".join(sorted(map(in_words, value)))),
+    ((list, tuple), lambda value: ", ".join(map(in_words, value))),
+    (type(None), lambda _: "none"),
+    ((str, int), str),
+)
+"""The wording of each kind of value; enum members and truth values may also be texts or numbers."""
+
+
+def lines_of(values: Mapping[str, Any]) -> list[str]:
+    """Return values as lines such as ``age: 34``."""
+    return [f"{one_line(name)}: {indented(in_words(value))}" for name, value in values.items()]
+
+
+def attribute_names(attributes: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the attributes for prompts; a single text names one.
+
+    Raises:
+        FieldValueError: If one of them is not a name.
+    """
+    names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise FieldValueError(f"attributes must be names of attributes, got {name!r}")
+
+    return names
+
+
+def attribute_of(agent: Any, name: str) -> Any:
+    """Return an attribute of an agent: from its ``attributes``, or else its own.
+
+    Raises:
+        ReasonerError: If there is none.
+    """
+    further = getattr(agent, "attributes", None)
+    sources = [further, agent] if isinstance(further, Mapping) else [agent]
+    return value_in(sources, name, f"agent {agent_name(agent)!r}")
+
+
+def value_in(sources: Sequence[Any], name: str, owner: str) -> Any:
+    """Return a key or an attribute of the first object that has it.
+
+    Args:
+        sources: The objects.
+        name: The key or the attribute.
+        owner: What to call the objects in a message.
+
+    Raises:
+        ReasonerError: If none of them has it.
+    """
+    for source in sources:
+        if isinstance(source, Mapping):
+            if name in source:
+                return source[name]
+        elif not name.startswith("_") and hasattr(source, name):
+            value = getattr(source, name)
+            if not callable(value):
+                return value
+
+    names = dict.fromkeys(each for source in sources for each in _names_in(source))
+    listed = ", ".join(names) or "nothing"
+    raise ReasonerError(f"a prompt names {name!r}, which {owner} does not have: it has {listed}")
+
+
+def _names_in(source: Any) -> list[str]:
+    if isinstance(source, Mapping):
+        return [str(name) for name in source]
+    return [name for name in dir(source) if not name.startswith("_") and _is_data(source, name)]
+
+
+def _is_data(source: Any, name: str) -> bool:
+    try:
+        return isinstance(getattr(source, name), _DATA)
+    except Exception:  # a property of the user's class, such as that of a detached database row
+        return False
+
+
+# Templates
+
+
+class PromptError(ValueError):
+    """A prompt cannot be filled."""
+
+
+class Template:
+    """A text with ``{variables}``, which is parsed once and filled often.
+
+    Nothing in it is evaluated, and variables are not replaced inside values.
+
+    Args:
+        text: The text.
+        pattern: The pattern of a variable, with its name as the only group.
+    """
+
+    __slots__ = ("_parts", "names", "text")
+
+    def __init__(self, text: str, pattern: re.Pattern[str] = NAME) -> None:
+        self.text = text
+        # literal, name, literal, name, ..., literal
+        self._parts: list[str] = pattern.split(text)
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(self._parts[1::2]))
+
+    def fill(self, variables: Mapping[str, str]) -> tuple[str, list[str]]:
+        """Return the text with its variables filled in, and the names without a variable.
+
+        Args:
+            variables: Texts by name.
+
+        Raises:
+            PromptError: If the prompt is too long.
+        """
+        parts = list(self._parts)
+        for number in range(1, len(parts), 2):
+            parts[number] = variables.get(parts[number], f"{{{parts[number]}}}")
+
+        if sum(map(len, parts)) > MAX_CHARACTERS:
+            longest = max(variables, key=lambda name: len(variables[name]))
+            raise PromptError(
+                f"the prompt has more than {MAX_CHARACTERS:,} characters, "
+                f"{len(variables[longest]):,} of them in the variable {longest!r}: shorten it"
+            )
+
+        return "".join(parts), [name for name in self.names if name not in variables]
+
+
+def template_of(
+    text: str, fields: Sequence[str], objects: Sequence[str]
+) -> tuple[Template, list[str]]:
+    """Return a template of fields, and what is wrong with it.
+
+    Fields are ``{name}`` and ``{agent.age}``, perhaps with a format: ``{agent.age:.1f}``. Braces
+    that begin with none of these words stay as they are, so a prompt may contain JSON.
+
+    Args:
+        text: The text.
+        fields: The names of fields.
+        objects: Names of objects, whose attributes are fields.
+    """
+    dotted = (rf"{each}\.[^\W\d_]\w*" for each in objects)
+    name = "|".join((*fields, *dotted))
+    pattern = re.compile(rf"\{{\s*((?:{name})(?::[^{{}}\n]*)?)\s*\}}")
+    known = ", ".join((*fields, *(f"{each}.<...>" for each in objects)))
+    problems = [
+        f"names {{{inside}}}, which is not a field: there are {known}, each with a format or "
+        "without, as in {agent.age:.1f}"
+        for inside in _BRACES.findall(text)
+        if not pattern.fullmatch(f"{{{inside}}}") and _is_nearly_a_field(inside, fields, objects)
+    ]
+    return Template(text, pattern), problems
+
+
+def _is_nearly_a_field(inside: str, fields: Sequence[str], objects: Sequence[str]) -> bool:
+    word = _FIRST_WORD.match(inside)
+    return word is not None and (word[1] in {*fields, *objects} or word[0] == inside)
+
+
+def fill_fields(
+    template: Template,
+    fields: Mapping[str, Callable[[], str]],
+    objects: Mapping[str, Callable[[str], Any]],
+) -> str:
+    """Return a template's text with its fields filled in.
+
+    Args:
+        template: The template.
+        fields: Functions that return the text of a field.
+        objects: Functions that return an attribute of an object.
+
+    Raises:
+        ReasonerError: If an attribute does not exist, or its format does not fit.
+    """
+    texts = {}
+    for name in template.names:
+        field, _, form = name.partition(":")
+        owner, _, attribute = field.partition(".")
+        value = objects[owner](attribute) if attribute else fields[owner]()
+        if not form:
+            texts[name] = indented(in_words(value)) if attribute else value
+            continue
+        try:
+            texts[name] = format(value, form)
+        except (ValueError, TypeError) as error:
+            raise ReasonerError(f"a prompt names {{{name}}}: {error}") from error
+
+    return template.fill(texts)[0]

@@ -1,0 +1,231 @@
+"""What histories, logs and documents call things: contexts, agents, guards and actions.
+
+A guard may receive any object as context, such as the post an agent looks at. History and log keep
+only its identifying fields, never the object, so that a thousand records do not keep a thousand
+posts alive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from numbers import Integral, Real
+from sys import intern
+from typing import Any
+
+from prism.statechart.states import joined
+
+Keys = str | tuple[str, ...] | None
+"""Keys of a recorded context: one, several, or none because there was no context."""
+
+_SCALARS = (str, int, float, bool, type(None))
+SCALARS = frozenset(_SCALARS)
+"""The types of values that a record keeps as they are."""
+
+_SEQUENCES = (list, tuple, deque, set, frozenset)
+_DEEPEST = 8
+_WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")
+
+_id_names: dict[type, tuple[str, str]] = {}
+"""The attribute with the identifier of a class's objects, and its key in records, once known."""
+
+
+# Contexts
+
+
+def identify(context: object) -> dict[str, Any] | None:
+    """Reduce a context to plain data for a record.
+
+    A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``;
+    any other object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else
+    ``id``, recorded as ``post_id`` either way. An object without an identifier is recorded as
+    ``{"type": class name}``.
+
+    Args:
+        context: Anything that was passed to ``fire``.
+
+    Returns:
+        A new dict of JSON values, or None for None.
+    """
+    if context is None:
+        return None
+    if isinstance(context, Mapping):
+        try:
+            return _plain_mapping(context, _DEEPEST)
+        except Exception:
+            # neither a transition nor a decision fails with a context that cannot be read
+            return {"type": type(context).__name__}
+    if isinstance(context, (*_SCALARS, Real)) or _is_text(context):
+        return {"value": _plain(context, _DEEPEST)}
+    return _identity(context)
+
+
+def pack(context: object) -> tuple[Keys, Any]:
+    """Split a context into keys, which many records have in common, and values.
+
+    The common ``{"post_id": ...}`` becomes a bare key and a bare value, so it costs a record only
+    two references. Agents that saw the same post refer to one copy of its id.
+
+    Returns:
+        ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two
+        tuples.
+    """
+    # the usual contexts, which take a third of the time that the general way takes
+    if isinstance(context, dict) and len(context) == 1:
+        (key,) = context
+        value = context[key]
+        if type(value) is str and type(key) is str:
+            return key, intern(value)
+
+    plain = identify(context)
+    if plain is None:
+        return None, None
+    values = tuple(intern(each) if type(each) is str else each for each in plain.values())
+    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
+
+
+def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
+    """Undo `pack`: return the recorded context as a new dict, or None."""
+    if keys is None:
+        return None
+    if isinstance(keys, str):
+        return {keys: _copied(value)}
+    return {key: _copied(item) for key, item in zip(keys, value, strict=True)}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def _plain(value: object, depth: int) -> Any:
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, Enum):
+        return _plain(value.value, depth)
+    if isinstance(value, (str, int)):
+        return value
+    if isinstance(value, Real):
+        # a number of numpy's, for one, for which JSON has no form
+        return int(value) if isinstance(value, Integral) else float(value)
+    if depth and isinstance(value, Mapping):
+        return _plain_mapping(value, depth - 1)
+    if depth and isinstance(value, _SEQUENCES):
+        # a set has no order of its own, and a log is to be the same each time
+        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        return [_plain(item, depth - 1) for item in items]
+    if _is_text(value):
+        return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+    (identifier,) = _identity(value).values()
+    return identifier
+
+
+def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    return {
+        str(key.value if isinstance(key, Enum) else key): _plain(value, depth)
+        for key, value in mapping.items()
+    }
+
+
+def _is_text(value: object) -> bool:
+    """Return True for values of the standard library, such as dates, that are recorded as text."""
+    return type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes)
+
+
+def _identity(value: object) -> dict[str, Any]:
+    cls = type(value)
+    try:
+        names = _id_names.get(cls)
+        if names is None or not hasattr(value, names[0]):
+            names = _id_names[cls] = _find_id_name(value)
+        identifier = getattr(value, names[0])
+        return {names[1]: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+    except Exception:
+        # it has none, or a property of the user's failed, such as that of a detached database row;
+        # the transition must not fail with it
+        return {"type": cls.__name__}
+
+
+def _find_id_name(value: object) -> tuple[str, str]:
+    key = _own_key(type(value).__name__)
+    names = (key, "post_id", "agent_id", "id", "unique_id")
+    attribute = next(each for each in names if hasattr(value, each))
+    return attribute, key if attribute in ("id", "unique_id") else attribute
+
+
+@lru_cache(maxsize=256)
+def _own_key(name: str) -> str:
+    """Return the attribute that a class names after itself, such as ``ticket_id`` of a Ticket."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_") + "_id"
+
+
+# Agents
+
+
+def agent_name(agent: object) -> str:
+    """Return what logs and messages call an agent: its id or name, else its class and address."""
+    try:
+        return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
+    except Exception:
+        # that of a detached database row cannot be read
+        return f"{type(agent).__name__}@{id(agent):x}"
+
+
+def given_name(agent: object) -> str | None:
+    """Return an agent's id or name, or None if it has neither."""
+    for attribute in ("agent_id", "unique_id", "id", _own_key(type(agent).__name__), "name"):
+        value = getattr(agent, attribute, None)
+        if value is not None:
+            return str(value)
+    return None
+
+
+def id_text(agent: Any) -> str:
+    """Return the `agent_name` of an agent, which has a ``state``; anything else is an id."""
+    return agent_name(agent) if hasattr(agent, "state") else str(agent)
+
+
+# Guards and actions
+
+
+def own_name(function: object) -> str | None:
+    """Return the name that a guard or an action has by itself.
+
+    That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
+    callable objects may set. A lambda and a `functools.partial` have none.
+    """
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    inner = name.rpartition("<locals>.")[2] if isinstance(name, str) else ""
+    return inner if inner and "<lambda>" not in inner else None
+
+
+def shown_name(function: object, kind: str) -> str | None:
+    """Return what pictures and reports call a guard or an action; None if there is none.
+
+    Args:
+        function: The function, or None.
+        kind: ``guard`` or ``action``, for a function that has no name of its own.
+    """
+    return None if function is None else own_name(function) or kind
+
+
+# What is called wrongly
+
+
+def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
+    """Return what is wrong with a trigger that a chart does not have, and what may be meant."""
+    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
+
+
+def did_you_mean(text: object, known: Sequence[str]) -> str:
+    """Return the end of a message: the most similar of the known texts, or all that there are."""
+    # loaded only for a message: it costs more than the engine's own modules
+    from difflib import get_close_matches
+
+    close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
+    return f"; did you mean {close[0]!r}?" if close else f": known are {joined(known) or 'none'}"

@@ -1,0 +1,273 @@
+"""Reading a model's reply: what is taken for an answer, and what is asked for again."""
+
+import contextlib
+import json
+import random
+import time
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.errors import ReasonerError
+from prism.reasoner import parse_reasoner_response
+from prism.statechart.states import AgentState, state_enum
+from tests.kit.reasoners import answer
+from tests.kit.texts import ANY
+
+S = AgentState
+OPTIONS = [S.COMPOSING, S.SCROLLING]
+
+
+def corpus(name: str) -> list[dict[str, Any]]:
+    """Return replies with their options, and what a careful person reads in them, or null."""
+    lines = (Path(__file__).parents[1] / "data" / name).read_text(encoding="utf-8").splitlines()
+    return [case for case in map(json.loads, lines) if "reply" in case]
+
+
+REPLIES = corpus("replies.jsonl")
+"""Replies written as models write them, of every peculiar kind."""
+
+FOREIGN = [case for case in corpus("foreign_replies.jsonl") if not case.keys() & {"key", "labels"}]
+"""Replies that models gave to other programs, as public threads contain them."""
+
+
+def read(case: dict[str, Any]) -> str | None:
+    """Return the option that is read in a reply; None if it is refused."""
+    is_social = set(case["options"]) <= set(AgentState)
+    states = AgentState if is_social else state_enum("Odd", case["options"])
+    try:
+        options = [states(option) for option in case["options"]]
+        return str(parse_reasoner_response(case["reply"], options).value)
+    except ReasonerError:
+        return None
+
+
+@pytest.mark.parametrize("cases", [REPLIES, FOREIGN], ids=["written", "foreign"])
+def test_no_reply_is_misread(cases: list[dict[str, Any]]) -> None:
+    """A reply is read as a careful person reads it, or is refused."""
+    assert len(cases) >= 50
+    assert [case for case in cases if read(case) not in (case["expected"], None)] == []
+
+
+def test_replies_that_are_nothing_but_an_answer_are_read() -> None:
+    """More than a third of all readable replies of the collection are read the first time."""
+    readable = [case for case in REPLIES if case["expected"] is not None]
+    assert sum(read(case) == case["expected"] for case in readable) > len(readable) / 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"next_state": "composing"}',
+        '  {"next_state": "composing"}\n',
+        '{"next_state": "COMPOSING"}',
+        '{"nextState": " Composing "}',
+        '{"reason": "because {it} fits", "next_state": "composing", "confidence": 0.9}',
+        '{"next_state": "composing", "next_focus": ""}',
+        '```json\n{"next_state": "composing"}\n```',
+        '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
+        '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
+        'scrolling? {"next_state": "scrolling"}</think>{"next_state": "composing"}',
+        "<|channel|>analysis<|message|>Scroll?<|end|><|start|>assistant<|channel|>final"
+        '<|message|>{"next_state": "composing"}<|return|>',
+        '{"next_state": "composing"}<|im_end|>\n<|im_start|>user\nscrolling',
+        '[{"next_state": "composing"}]',
+        '<tool_call>{"name": "answer", "arguments": {"next_state": "composing"}}</tool_call>',
+        '[{"name": "answer", "arguments": "{\\"next_state\\": \\"composing\\"}"}]',
+        "composing",
+        '**"Composing."**',
+        "AgentState.COMPOSING",
+    ],
+    ids=range(18),
+)
+def test_an_answer_may_be_wrapped(reply: str) -> None:
+    """The answer is read in a fence, behind thoughts, in a tool call, and as a plain option."""
+    assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ("", "does not name one of composing, scrolling alone"),
+        ("compos", "does not name one of"),
+        ("I choose composing.", "does not name one of"),
+        ('["resting"]', "does not name one of"),
+        ("{}", "has not one 'next_state'"),
+        ('{"prior": "composing"}', "has not one 'next_state'"),
+        ('My answer: {"next_state": "composing"}', "does not name one of"),
+        ('{"next_state": "composing"}\n\nThis fits my interests.', "does not name one of"),
+        ('{"other": 1} {"next_state": "composing"}', "does not name one of"),
+        ('{"next_state": "composing", "only if": "bored"}', "has 'only if', which may limit"),
+        ('{"next_state": "composing", "rejected": true}', "has 'rejected', which may limit"),
+        ('{"next_state": "composing", "next_state": "scrolling"}', "has a key twice"),
+        ('<think>{"next_state": "composing"}</think>', "does not name one of"),
+        ("<think>composing", "does not name one of"),
+        ('{"next_state": "compos', "does not name one of"),
+        ('{"next_state": "composing"', "does not name one of"),
+        ('{"next_state": "flying"}', "does not name one of"),
+        ('{"next_state": ""}', "does not name one of"),
+        ('{"next_state": null}', "does not name one of"),
+        ('{"next_state": 3}', "does not name one of"),
+        ('{"next_state": ["composing", "scrolling"]}', "does not name one of"),
+        ('{"next_state": "composing"} {"next_state": "scrolling"}', "does not name one of"),
+        ('{"name": "cancel", "arguments": "composing or scrolling"}', "calls 'cancel'"),
+    ],
+)
+def test_anything_else_is_refused(reply: str, message: str) -> None:
+    """A reply that is no plain answer is a ValueError that quotes it."""
+    with pytest.raises(ValueError, match="reply") as caught:
+        parse_reasoner_response(reply, OPTIONS)
+    assert isinstance(caught.value, ReasonerError)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("reply", "option"), [("4.0", "4"), ("25\u201334", "25-34"), ("4", "4")])
+def test_numbers_are_read_as_models_write_them(reply: str, option: str) -> None:
+    """A whole number may have decimals, and a range a dash."""
+    options = list(state_enum("Odd", ["4", "25-34", "5"]))
+    for text in (reply, f'{{"next_state": "{reply}"}}'):
+        assert parse_reasoner_response(text, options).value == option
+    assert parse_reasoner_response('{"next_state": 4.0}', options).value == "4"
+
+
+def test_an_exact_answer_beats_one_in_another_case() -> None:
+    """Among states that differ only by case the one written exactly is meant, and else none."""
+    odd = list(state_enum("Odd", ["GO", "go", "Stop"]))
+    states = [parse_reasoner_response(answer(text), odd).value for text in ("go", "GO", "stop")]
+    assert states == ["go", "GO", "Stop"]
+    with pytest.raises(ReasonerError):
+        parse_reasoner_response(answer("Go"), odd)
+
+
+def test_a_member_is_named_by_its_value_or_as_python_shows_it() -> None:
+    """A member of an enum may be named with its class, and not by its name alone."""
+
+    class Mood(Enum):
+        CALM = "at ease"
+        ANGRY = "at war"
+
+    assert parse_reasoner_response(answer("Mood.CALM"), list(Mood)) is Mood.CALM
+    assert parse_reasoner_response(answer("at-ease"), list(Mood)) is Mood.CALM
+    with pytest.raises(ReasonerError):
+        parse_reasoner_response(answer("CALM"), list(Mood))
+
+
+@pytest.mark.parametrize(
+    "reply", ["blah " * 1000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)]
+)
+def test_no_reply_fills_the_log(reply: str) -> None:
+    """However long the reply or the state it names, the message about it stays short."""
+    with pytest.raises(ReasonerError) as caught:
+        parse_reasoner_response(reply, OPTIONS)
+    assert "..." in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+DECORATIONS: list[Callable[[str], str]] = [
+    "```json\n{}\n```".format,
+    "<think>I could keep scrolling.</think>\n{}".format,
+    '[THINK]{{"next_state": "scrolling"}}[/THINK]{}'.format,
+    "\n\n  {}  \n".format,
+    "{}<|im_end|>".format,
+]
+SPELLINGS: list[Callable[[str], str]] = [
+    str,
+    str.upper,
+    str.title,
+    "AgentState.{}".format,
+    "**{}**".format,
+    " {}. ".format,
+    lambda text: text.replace("_", " "),
+    lambda text: text.replace("_", "-"),
+    lambda text: text.title().replace("_", ""),
+]
+SHAPES: list[Callable[[str], str]] = [
+    '{{"next_state": "{}"}}'.format,
+    '{{"nextState": "{}"}}'.format,
+    '{{"reason": "two lines", "next_state": "{}"}}'.format,
+    '[{{"next_state": ["{}"]}}]'.format,
+    "{}".format,
+]
+
+
+@given(
+    st.sampled_from(list(AgentState)),
+    st.sampled_from(SPELLINGS),
+    st.sampled_from(SHAPES),
+    st.lists(st.sampled_from(DECORATIONS), max_size=2, unique=True),
+)
+def test_decorations_do_not_change_an_answer(
+    state: AgentState,
+    spell: Callable[[str], str],
+    shape: Callable[[str], str],
+    decorations: list[Callable[[str], str]],
+) -> None:
+    """Whatever a valid answer is wrapped in, and however it is spelled, the same state is read."""
+    reply = shape(spell(state.value))
+    for decorate in sorted(decorations, key=DECORATIONS.index):
+        reply = decorate(reply)
+    assert parse_reasoner_response(reply, list(AgentState)) is state
+
+
+PIECES = [
+    *(f'{{"next_state": "{state}"}}' for state in ("composing", "scrolling", "resting")),
+    *("composing", "scrolling", "not", "or", "I choose", "Alternatively,", "\n", ". ", "{", "}"),
+    *('"', "'", ":", ",", "[", "]", "<think>", "</think>", "next_state", "```", "\\", "?", "é"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25))
+def test_only_an_option_that_is_named_is_read(pieces: list[str]) -> None:
+    """Whatever pieces a reply has, it is refused, or read as an option that it names."""
+    reply = " ".join(pieces)
+    with contextlib.suppress(ReasonerError):
+        assert parse_reasoner_response(reply, OPTIONS).value in reply
+
+
+@given(
+    st.text(ANY, max_size=200),
+    st.lists(st.text(ANY, min_size=1, max_size=8), min_size=1, max_size=4),
+)
+def test_any_text_and_any_options_are_read_or_refused(reply: str, texts: list[str]) -> None:
+    """No text raises anything but the error that says so, whatever the options are."""
+    options = list(state_enum("Any", dict.fromkeys(texts)))
+    with contextlib.suppress(ReasonerError):
+        assert parse_reasoner_response(reply, options) in options
+
+
+HOSTILE = [
+    *("{", "[", "{ ", "[ ", '{"a":', '{"a":[', "{a: ", '{"', '"a" ', "'", '\\"', "<|", "< "),
+    *("<think>", "[/THINK]", "```", "(", "composing ", "composing\n", "not ", "or ", ".\n", " "),
+    *("I choose composing.\n", "Final answer: composing\n", '{"next_state": ', '{"next_state": "'),
+    *('{"next_state": "composing"} ', "{'a': '", '{"a": "x ', '{"a": 1 "b', "Answer: ", "\x00"),
+    *("</think>", "<think></think>", "<|channel|>final", "<|channel|>final<|message|>", "</s>"),
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE, ids=repr)
+@pytest.mark.sampled(6)
+def test_hostile_replies_cost_little(unit: str) -> None:
+    """A quarter of a mebibyte of anything is read or refused at once: it is linear work."""
+    reply = unit * (2**18 // len(unit))
+    begun = time.process_time()
+    with contextlib.suppress(ReasonerError):
+        assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
+    # milliseconds on an idle machine; the square of the length would take hours
+    assert time.process_time() - begun < 1.0
+
+
+@pytest.mark.slow
+def test_hostile_mixtures_cost_little() -> None:
+    """Random mixtures of such pieces cost no more than the pieces."""
+    draw = random.Random(0)
+    begun = time.process_time()
+    for _ in range(20):
+        reply = "".join(draw.choices([*HOSTILE, *PIECES], k=20_000))
+        with contextlib.suppress(ReasonerError):
+            parse_reasoner_response(reply, OPTIONS)
+    assert time.process_time() - begun < 10.0

@@ -1,0 +1,279 @@
+"""What social agents do in each state, and what the log and the results say of it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.agents import SeedPost, SocialAgent, synthetic_population
+from prism.agents.relevance import relevance, terms_of
+from prism.errors import AgentError
+from prism.social import Feed
+from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    ANSWER_DISCARDED,
+    DECISION,
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_WEIGHED,
+    ROUND_ENDED,
+    RUN_ENDED,
+    RUN_STARTED,
+    TRANSITION,
+)
+from prism.testing import LateReasoner, ScriptedReasoner
+from prism.worlds import measure
+
+S = AgentState
+
+
+def two_agents(**fields: Any) -> list[SocialAgent]:
+    """Make two agents that are interested in the same and engage with anything."""
+    return [
+        SocialAgent(name, interests=["art"], engagement_threshold=0.0, **fields)
+        for name in ("ann", "ben")
+    ]
+
+
+def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
+    """Every move in the log starts where the agent was, and is one that the chart allows."""
+    chart = social_media_chart()
+    states = {event["agent_id"]: S(event["state"]) for event in logged.events(AGENT_JOINED)}
+    for event in logged.events(TRANSITION):
+        before, states[event["agent_id"]] = states[event["agent_id"]], S(event["to_state"])
+        assert event["from_state"] == before
+        assert states[event["agent_id"]] in chart.valid_targets(before, event["trigger"])
+    assert states == {agent.agent_id: agent.state for agent in logged.simulation.agents}
+
+
+def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Count from a log's events what results count."""
+    names = Counter(event["event"] for event in events)
+    published = [event for event in events if event["event"] == POST_PUBLISHED]
+    kinds = Counter(event["kind"] for event in published if event["round"] > 0)
+    decisions = [event for event in events if event["event"] == DECISION]
+    moves = [event for event in events if event["event"] == TRANSITION]
+    timeouts = Counter(event["from_state"] for event in moves if event["trigger"] == "timeout")
+    return {
+        "transitions": names[TRANSITION],
+        "posts": kinds["post"],
+        "replies": kinds["reply"],
+        "reshares": kinds["reshare"],
+        "likes": names[POST_LIKED],
+        "decisions_asked": len(decisions),
+        "decisions_answered": sum(event["source"] != "fallback" for event in decisions),
+        "timeouts": dict(sorted(timeouts.items())),
+    }
+
+
+def test_results_count_what_the_log_holds(logged: Any) -> None:
+    """Every count, in total and in each round, is the number of such events in the log."""
+    events, results = logged.events(), logged.results
+    assert results.totals() == {"agent_ticks": 60 * 6 * 12, **counted(events)}
+    for summary, ended in zip(results.rounds, logged.events(ROUND_ENDED), strict=True):
+        of_round = [event for event in events if event["round"] == summary.number]
+        counts = {"agent_ticks": 60 * 12, **counted(of_round)}
+        assert summary.to_dict().items() >= counts.items() <= ended.items()
+    assert min(results.totals()[name] for name in ("posts", "replies", "reshares", "likes")) > 0
+    assert (events[0]["event"], events[-1]["event"]) == (RUN_STARTED, RUN_ENDED)
+    assert events[-1].items() >= results.totals().items()
+
+
+class Watched(Feed):
+    """Measures how many agents scroll when the ticks of a round are over."""
+
+    @measure
+    def scrolling(self) -> int:
+        """Return their number."""
+        return self.count(S.SCROLLING)
+
+
+def test_states_of_every_round_are_counted() -> None:
+    """A round's states name every state, and count the agents as they are after its last tick."""
+    population = synthetic_population(60)
+    results = Run(Watched(first_posts=population.posts), population.agents, rounds=4).run()
+    for summary in results.rounds:
+        assert {*summary.states} == {state.value for state in S}
+        assert sum(summary.states.values()) == 60
+        assert summary.states["scrolling"] == summary.measures["scrolling"] > 0
+
+
+def test_what_was_decided_is_carried_out_before_a_round_ends() -> None:
+    """A feed that carries nothing over publishes what is under way, and all agents are idle."""
+    feed = Feed(preset="classic")
+    states: list[set[AgentState]] = []
+    run = Run(feed, 200, seed=1, rounds=15, ticks=3)
+    totals = run.run(lambda _: states.append({agent.state for agent in feed.agents})).totals()
+    assert totals["likes"] > 0 < totals["replies"] + totals["reshares"]
+    assert all(agent.pending_action is None for agent in feed.agents)
+    assert states == [{S.IDLE}] * 15
+
+
+def test_answers_follow_what_they_answer(logged: Any) -> None:
+    """The parent of every reply and reshare stands earlier in the log, with the same root."""
+    roots: dict[str, str] = {}
+    for event in logged.events(POST_PUBLISHED):
+        assert event["post_id"] not in roots
+        own = event["kind"] == "post"
+        assert event["root_id"] == (event["post_id"] if own else roots[event["parent_id"]])
+        roots[event["post_id"]] = event["root_id"]
+    assert len(set(roots.values())) < len(roots)
+
+
+def test_likes_are_honest(logged: Any) -> None:
+    """Nobody likes a post twice, nor its own, nor one not yet published; the posts agree."""
+    authors: dict[str, str] = {}
+    liked = []
+    for event in logged.events(POST_PUBLISHED, POST_LIKED):
+        if event["event"] == POST_PUBLISHED:
+            authors[event["post_id"]] = event["agent_id"]
+            continue
+        liked.append((event["agent_id"], event["post_id"]))
+        assert event["author_id"] == authors[event["post_id"]] != event["agent_id"]
+    assert len(liked) == len(set(liked)) > 0
+    counts = Counter(post_id for _, post_id in liked)
+    assert {
+        post.post_id: post.likes for post in logged.simulation.world.posts if post.likes
+    } == counts
+
+
+def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
+    """An agent looks at every post once at most."""
+    looks = [
+        (event["agent_id"], event["context"]["post_id"])
+        for event in logged.events(TRANSITION)
+        if event["trigger"] == "sees_post"
+    ]
+    assert len(looks) == len(set(looks)) > 1000
+
+
+def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any]) -> None:
+    """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
+    done = run_logged(reasoner=LateReasoner(most_turns=9), rounds=3)
+    posts = {post["post_id"]: post for post in done.events(POST_PUBLISHED)}
+    agents = {agent.agent_id: agent for agent in done.simulation.agents}
+    weighed: dict[str, Any] = {}
+    for event in done.events(POST_WEIGHED, TRANSITION):
+        name = event["agent_id"]
+        if event["event"] == POST_WEIGHED:
+            post, agent = posts[event["post_id"]], agents[name]
+            context = {"topics": post["topics"], "text": post["text"]}
+            assert event["relevance"] == relevance(terms_of(agent.interests), context)
+            assert event["threshold"] == agent.engagement_threshold
+            weighed[name] = event
+        elif event["trigger"] in ("ignores", "decides"):
+            before = weighed.pop(name)
+            assert before["post_id"] == event["context"]["post_id"]
+            is_asked = event["trigger"] == "decides"
+            assert (before["relevance"] >= before["threshold"]) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("reply", ["composing", "engaging_reply", "resting"]),
+        ("reshare", ["composing", "engaging_reshare", "resting"]),
+        ("post", ["composing", "resting"]),
+    ],
+)
+def test_composing_leads_to_what_was_composed(
+    kind: str, path: list[str], run_logged: Callable[..., Any]
+) -> None:
+    """An agent that composes passes through the state of its kind and publishes once."""
+    shares = {f"{each}_share": float(each == kind) for each in ("reply", "reshare", "post")}
+    done = run_logged(
+        two_agents(),
+        [SeedPost("ben", "old", ("art",))],
+        rounds=1,
+        ticks=5,
+        reasoner=ScriptedReasoner({"decides": S.COMPOSING}),
+        parameters={"preset": "classic", **shares},
+    )
+    moves = [event["to_state"] for event in done.events(TRANSITION) if event["agent_id"] == "ann"]
+    assert moves[2 : 2 + len(path)] == path
+    (seed, published) = done.events(POST_PUBLISHED)[:2]
+    assert (published["agent_id"], published["kind"]) == ("ann", kind)
+    assert published["parent_id"] == (None if kind == "post" else seed["post_id"])
+
+
+def test_liking_takes_one_tick(run_logged: Callable[..., Any]) -> None:
+    """An agent that likes is counted in the tick after it decided, and then rests."""
+    done = run_logged(
+        two_agents(),
+        [SeedPost("ben", "old", ("art",))],
+        rounds=1,
+        ticks=4,
+        reasoner=ScriptedReasoner({"decides": S.ENGAGING_LIKE}),
+    )
+    (like,) = done.events(POST_LIKED)
+    assert (like["agent_id"], like["author_id"], like["tick"]) == ("ann", "ben", 4)
+
+
+def test_an_agent_with_nothing_to_read_stays_idle(run_logged: Callable[..., Any]) -> None:
+    """Without posts nobody moves at all."""
+    done = run_logged(two_agents(), rounds=2)
+    assert done.results.totals() == {**counted([]), "agent_ticks": 48}
+
+
+@pytest.mark.parametrize(
+    ("state", "path"),
+    [
+        (S.SCROLLING, ["resting", "idle"]),
+        (S.COMPOSING, ["scrolling", "resting", "idle"]),
+    ],
+)
+def test_an_agent_begins_in_its_state_and_times_out_by_its_threshold(
+    state: AgentState, path: list[str], run_logged: Callable[..., Any]
+) -> None:
+    """An agent with nothing to do leaves each state by its time-out."""
+    agent = SocialAgent("ann", state=state, timeout_threshold=3)
+    moves = run_logged([agent], rounds=1, parameters={"common_topics": 0}).events(TRANSITION)
+    if state is S.COMPOSING:
+        # there is nothing that it could write about
+        assert (moves[0]["trigger"], moves[0]["to_state"]) == ("compose_done", "scrolling")
+        assert {event["trigger"] for event in moves[1:]} == {"timeout"}
+    else:
+        assert moves[0]["tick"] == 4
+    assert [event["to_state"] for event in moves] == path
+    assert moves[-1]["tick"] - moves[-2]["tick"] == 3
+
+
+class Meddling(PolicyReasoner):
+    """Moves an agent while its decision is open, as code of the user's own might."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        for question in questions:
+            question.agent.fire("ignores")
+        return await super().answer(questions)
+
+
+def test_a_decision_of_an_agent_that_moved_is_discarded(run_logged: Callable[..., Any]) -> None:
+    """The log says so, and nothing is done about the post."""
+    done = run_logged(reasoner=Meddling(1), rounds=1)
+    discarded = done.events(ANSWER_DISCARDED)
+    assert discarded
+    assert {event["reason"] for event in discarded} == {"moved"}
+    assert not done.events(POST_LIKED)
+
+
+def test_only_social_agents_take_part() -> None:
+    """Others are refused by what they are, and the agents of a run do not change."""
+    with pytest.raises(AgentError, match="the agents of a feed are social agents, got 5"):
+        Run(Feed(), [5], rounds=1).run()
+    agent = SocialAgent("ann", interests=["art"])
+    Run(Feed(), [agent, SocialAgent("bo")], rounds=2).run()
+    assert (agent.interests, agent.state, [*agent.state_history]) == (["art"], S.IDLE, [])
+
+
+def test_a_setup_of_ones_own_begins_with_that_of_the_feed() -> None:
+    """Otherwise the message says what to write."""
+
+    class Hasty(Feed):
+        def setup(self) -> None:
+            self.log("opened")
+
+    with pytest.raises(Exception, match=r"Hasty.setup must begin with  super\(\).setup\(\)"):
+        Run(Hasty(), 5, rounds=1).run()

@@ -1,0 +1,251 @@
+"""Agents that join and leave a run while it goes on."""
+
+from enum import StrEnum
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from prism import Run, replay, resume
+from prism.errors import AgentError
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, Space, World, during, measure, ring, state
+from tests.kit.worlds import run_in, run_logged
+
+Life = StrEnum("Life", ["ALIVE"])
+CHART = Statechart(Life, [Transition("lives", Life.ALIVE, Life.ALIVE)], Life.ALIVE, name="life")
+
+
+class Cell(Agent):
+    """Something that divides and dies."""
+
+    chart = CHART
+    turns: int = state(0)
+
+
+class Dish(World[Cell]):
+    """A birth-death chain: each event is a birth or a death, in continuous time."""
+
+    rounds = 40
+    birth: float = 1.0
+    death: float = 1.5
+    born: list[str] = state(list)
+
+    @during(Life.ALIVE, rate="birth")
+    def divide(self, cell: Cell) -> None:
+        """Bear another."""
+        self.born.append(self.add(Cell(), cell).agent_id)
+
+    @during(Life.ALIVE, rate="death")
+    def die(self, cell: Cell) -> None:
+        """Leave."""
+        cell.leave()
+
+    def until(self) -> bool:
+        """End when nobody is left."""
+        return len(self.agents) == 0
+
+    @measure
+    def number(self) -> int:
+        """Return how many there are."""
+        return len(self.agents)
+
+
+@pytest.mark.slow
+def test_a_birth_death_chain_dies_out_as_often_as_it_must() -> None:
+    """From one cell, extinct by time t with the exact probability of a linear chain."""
+    birth, death, time, runs = 1.0, 1.5, 2, 400
+    growth = exp((birth - death) * time)
+    exact = death * (1 - growth) / (death - birth * growth)
+    extinct = 0
+    for seed in range(runs):
+        run = Run(Dish(birth=birth, death=death), 1, rounds=time, seed=seed)
+        extinct += run.run().rounds[-1].measures["number"] == 0
+    spread = (exact * (1 - exact) / runs) ** 0.5
+    assert abs(extinct / runs - exact) < 4 * spread
+
+
+class Town(World[Cell]):
+    """Cells in a space and a network that bear and leave by turns."""
+
+    rounds = 8
+    ticks = 2
+    place: Space[Cell] = state(Space)
+
+    def setup(self) -> None:
+        """Connect all, and put them into the middle."""
+        self.network = ring(self, 2)
+        self.place = Space(5, 5, wraps=True, capacity=None)
+        for cell in self.agents:
+            self.place.put(cell, 12)
+
+    @during(Life.ALIVE)
+    def live(self, cell: Cell) -> None:
+        """Move, and bear or leave by chance."""
+        cell.turns += 1
+        self.place.put(cell, cell.random.choice(self.place.near(self.place.cells[cell])))
+        if cell.random.chance(0.2):
+            self.add(Cell(), cell, neighbours=cell.neighbours)
+        elif cell.random.chance(0.15):
+            cell.leave()
+
+    @measure
+    def number(self) -> int:
+        """Return how many there are."""
+        return len(self.agents)
+
+
+def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> None:
+    """After births and deaths, all of them agree, and the log tells of each."""
+    done = run_logged(tmp_path, Town(), 12, seed=4)
+    world = done.run.world
+    there = {*world.agents}
+    assert world.count(Life.ALIVE) == len(there) == done.run.finished[-1].states["alive"]
+    assert {*world.place.cells} == there
+    assert all(other in there for cell in there for other in cell.neighbours)
+    assert {*(end for edge in world.network.edges() for end in edge)} <= there
+
+    joined = [each["agent_id"] for each in done.events("agent.joined")]
+    left = [each["agent_id"] for each in done.events("agent.left")]
+    assert len({*joined}) == len(joined) > 12
+    assert {*joined} - {*left} == {cell.agent_id for cell in there}
+    newcomers = [each for each in done.events("agent.joined") if "parent" in each]
+    assert all(each["agent_id"].startswith(f"{each['parent']}.") for each in newcomers)
+    numbers = [each["measures"]["number"] for each in done.events("round.ended")]
+    assert numbers[-1] == len(there)
+
+
+def test_a_newcomer_acts_from_the_next_tick_on() -> None:
+    """Whoever bears it, and in whatever order."""
+
+    class Nursery(World[Cell]):
+        rounds = 3
+
+        @during(Life.ALIVE)
+        def live(self, cell: Cell) -> None:
+            cell.turns += 1
+            if self.round == 2 and "." not in cell.agent_id:
+                self.add(Cell(), cell).fire("lives")
+
+    run = Run(Nursery(), 10, seed=1)
+    run.run()
+    assert sorted({(cell.agent_id.count("."), cell.turns) for cell in run.agents}) == [
+        *((0, 3), (1, 1)),
+    ]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_births_and_deaths_do_not_depend_on_the_list(together: bool, tmp_path: Path) -> None:
+    """Ids and numbers of newcomers are those of their parents, whoever comes first."""
+    del tmp_path
+
+    class Either(Town):
+        rounds = 6
+
+    Either.together = together
+    kept: list[Any] = []
+    for order in (range(9), reversed(range(9))):
+        agents = [Cell(agent_id=f"c{number}") for number in order]
+
+        class Free(Either):
+            def setup(self) -> None:
+                self.place = Space(5, 5, wraps=True, capacity=None)
+                for cell in self.agents:
+                    self.place.put(cell, 12)
+                self.network = ring(self, 0) if False else _nobody(self)
+
+        run = Run(Free(), agents, seed=3)
+        run.run()
+        kept.append(sorted((cell.agent_id, cell.turns) for cell in run.agents))
+    assert kept[0] == kept[1]
+    assert any("." in name for name, _ in kept[0])
+
+
+def _nobody(world: Any) -> Any:
+    from prism.worlds import from_edges
+
+    return from_edges(world, [])
+
+
+def test_a_run_with_births_is_resumed_and_replayed_with_the_same_bytes(tmp_path: Path) -> None:
+    """Stopped after any rounds, or repeated."""
+    options = Run(Town, 12, seed=2)
+    whole = run_in(tmp_path / "whole", options)
+    assert run_in(tmp_path / "stopped", options, [1, 4, 6]) == whole
+    replay(tmp_path / "whole", tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("whole", "again")]
+    assert logs[0] == logs[1]
+    assert resume(tmp_path / "whole") is None
+
+
+def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> None:
+    """Its answer is discarded, and the log says so."""
+    decides = Statechart(
+        Life,
+        [Transition("lives", Life.ALIVE, Life.ALIVE), Transition("lives", Life.ALIVE, Life.ALIVE)],
+        Life.ALIVE,
+        name="life",
+        decision_states=[Life.ALIVE],
+    )
+    del decides
+    turn = StrEnum("Turn", ["HERE", "THERE"])
+
+    class Walker(Agent):
+        chart = Statechart(
+            turn,
+            [Transition("goes", turn.HERE, each) for each in turn],
+            turn.HERE,
+            decision_states=[turn.HERE],
+        )
+
+    class Street(World[Walker]):
+        rounds = 1
+        order = "listed"
+
+        @during(turn.HERE)
+        async def go(self, walker: Walker) -> None:
+            if walker is self.agents[-1] and len(self.agents) == 3:
+                self.agents[0].leave()
+            await walker.decide("goes")
+
+    done = run_logged(tmp_path, Street(), 3, seed=1)
+    (discarded,) = done.events("statechart.answer_discarded")
+    assert (discarded["agent_id"], discarded["reason"]) == ("walker_1", "left")
+    assert len(done.run.agents) == 2
+
+
+def test_who_has_joined_cannot_be_added_again() -> None:
+    """The same object twice is refused, and so is what is no agent."""
+
+    class Twice(World[Cell]):
+        rounds = 1
+        twice: bool = True
+
+        def round_begins(self) -> None:
+            self.add(self.agents[0] if self.twice else object())  # type: ignore[type-var]
+
+    with pytest.raises(AgentError, match="has joined a run already"):
+        Run(Twice(), 2).run()
+    with pytest.raises(AgentError, match="add must get an agent"):
+        Run(Twice(twice=False), 2).run()
+
+
+def test_messages_are_events(tmp_path: Path) -> None:
+    """Sender, receiver and content of each message are in the log, in their order."""
+
+    class Post(World[Cell]):
+        rounds = 1
+        order = "listed"
+
+        @during(Life.ALIVE)
+        def write(self, cell: Cell) -> None:
+            cell.send(self.agents[0], {"price": cell.turns, "to": self.agents[0]})
+
+    done = run_logged(tmp_path, Post(), 2)
+    messages = done.events("message.sent")
+    assert [(each["agent_id"], each["receiver"]) for each in messages] == [
+        *(("cell_1", "cell_1"), ("cell_2", "cell_1")),
+    ]
+    assert orjson.dumps(messages[1]["content"]).startswith(b'{"price":0')
