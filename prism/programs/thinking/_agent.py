@@ -164,6 +164,7 @@ class CognitiveAgent(ProgramAgent):
         self._met_file = False
         self._file_revision = self.memory.revision
         self.memory.replace(data)
+        self.state = _state_of(self.memory) or CognitiveState.THINKING
         self._look_at_file()
 
     def _look_at_file(self) -> None:
@@ -651,8 +652,8 @@ def with_window(client: Any, config: Config) -> Any:
     model = Model.of(client) if isinstance(client, str) else client
     if not isinstance(model, Model) or not config.hard_limit.enable:
         return client
-    # a client of another library has a window of its own
-    if model.window is not None or model.client is not None:
+    # only Ollama loads a model with the window that it is asked for
+    if model.window is not None or model.client is not None or model.server != "ollama":
         return model
     hard = config.hard_limit.max_tokens
     # an estimate may be too low

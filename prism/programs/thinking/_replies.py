@@ -28,6 +28,7 @@ _INSTRUCTION = re.compile(r"\[/?INST\]|<<?/?SYS>>?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _BARE_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _OBJECT = re.compile(r"(?:\[\s{0,20})?\{")
+_TAG = re.compile(r"<(?:action|next_state|thinking_log|type|tags|value)\b")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
     r"[.…\s]*|<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{[^{}:]{0,60}\}"
@@ -111,6 +112,8 @@ def read_reply(text: str) -> AgentReply:
 def _of_xml(turn: str) -> AgentReply:
     """Read the last agent element, which must be well-formed but for bare ampersands."""
     start, end = turn.rfind("<agent"), turn.rfind("</agent>")
+    if turn.count("<agent", 0, start) > turn.count("</agent>", 0, start):
+        raise UnreadReplyError("an agent element stands in another one, or is not closed")
     closed = turn[start:end] if end > start else turn[start:].rstrip("`~ \n")
     agent = _parsed(closed + "</agent>", is_whole=end > start)
     actions = [_leaves_of(each) for each in agent if each.tag == "action"]
@@ -153,6 +156,8 @@ def _leaves_of(element: Element, but: str = "") -> dict[str, Any]:
 
 
 def _of_json(turn: str, start: int) -> AgentReply:
+    if _TAG.search(turn, 0, start) is not None:
+        raise UnreadReplyError("there are tags that belong to no agent element")
     try:
         data, end = _DECODER.raw_decode(turn, start)
     except ValueError as error:

@@ -179,7 +179,7 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
     again = tmp_path / "again"
     with pytest.raises(StopError):
-        replay(kept, again, on_round=stop_after(stopped), checkpoint_every=0)
+        replay(kept, again, on_round=stop_after(stopped))
     outcome = resume(again)
     assert outcome is not None
     assert log_of(again) == log_of(kept)
@@ -195,7 +195,7 @@ def test_a_stopped_run_with_a_model_goes_on(
     """A resumed run has the prompts, texts and states of one that never stopped."""
     again = tmp_path / "again"
     with pytest.raises(StopError):
-        runs.begin(options, again, on_round=stop_after(stopped), checkpoint_every=0)
+        runs.begin(options, again, on_round=stop_after(stopped))
     outcome = resume(again)
     assert outcome is not None
     assert outcome.summary["spent"]["calls"] == TURNS
@@ -211,18 +211,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
         for name, value in event.items()
         if name not in measured and not name.endswith("_duration")
     }
-
-
-@pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
-def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, changed: str) -> None:
-    """The workflow and its components have to be what they were when the run began."""
-    out = file.parent / "run"
-    with pytest.raises(StopError):
-        runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
-    path = file.parent / changed
-    path.write_text(path.read_text() + "# later\n")
-    with pytest.raises(InputError, match=r"has changed since the run in .* began"):
-        resume(out)
 
 
 def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
@@ -335,7 +323,7 @@ def acting(tmp_path: Path) -> Iterator[Any]:
 def test_an_application_takes_part_in_a_run(acting: Any, tmp_path: Path) -> None:
     """An application brings variables and carries out actions, after a resume, too."""
     with pytest.raises(StopError):
-        runs.begin(acting, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+        runs.begin(acting, tmp_path / "run", on_round=stop_after(2))
     outcome = resume(tmp_path / "run", application=HOSTED)
 
     assert outcome is not None
@@ -362,7 +350,6 @@ def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | No
                 again,
                 application=REFUSING,
                 on_round=stop,
-                checkpoint_every=0,
             )
         resume(again, application=REFUSING)
 
