@@ -15,8 +15,9 @@ from pydantic.dataclasses import dataclass
 from prism.errors import InputError
 from prism.files import reading
 from prism.files._source import DocumentError, Problem, Problems, Source, Where, key_of
-from prism.files.declarations import WholeNumber, shape_problems
+from prism.files.declarations import WholeNumber, part_schema_of, shape_problems
 
+SCHEMA_NAME = "cognition.schema.json"
 MAX_CHARACTERS = 1_000_000
 PAGING_LIMIT = 4096
 HARD_LIMIT = 8192
@@ -375,7 +376,7 @@ def _prompt_settings(state: str, where: Where, prompt: Any) -> Iterator[_Setting
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of configurations."""
-    schema = TypeAdapter(Config).json_schema()
+    schema = part_schema_of(Config)
     settings = dict(schema["properties"])
     for name in ("paging_limit", "hard_limit"):
         settings[name] = {"anyOf": [settings[name], {"type": "integer", "minimum": 1}]}

@@ -56,8 +56,9 @@ def plain_value(value: Any) -> Any:
         FieldTypeError: If JSON cannot hold it.
     """
     try:
+        json.dumps(value, allow_nan=False)  # orjson writes null for what is no number
         return orjson.loads(orjson.dumps(value))
-    except (orjson.JSONEncodeError, orjson.JSONDecodeError) as error:
+    except (TypeError, ValueError) as error:
         raise FieldTypeError(f"a memory's value must be JSON data: {error}") from None
 
 

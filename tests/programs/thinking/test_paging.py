@@ -112,7 +112,7 @@ def test_limits_that_no_prompt_can_keep_are_refused() -> None:
 
 
 class Small(BaseHTTPRequestHandler):
-    """A server of 4,096 tokens of three bytes each, which reports its window as one of them does."""
+    """A server of 4,096 tokens of three bytes each, which reports its window."""
 
     kind = "llama.cpp"
     sizes: list[int]
