@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from prism.social import Feed
-from prism.social._presets import PRESETS
+from prism.social import PRESETS
 
 DOCS = Path(__file__).parent.parent / "docs"
 TABLES = (DOCS / "reference" / "feed-parameters.md").read_text(encoding="utf-8")

@@ -13,7 +13,14 @@ from typing import Any
 from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
 from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
-from prism.agents.tables import attributes_of, ids_of, note_left_out, read_table, unique_names
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    ids_of,
+    note_left_out,
+    read_table,
+    unique_names,
+)
 from prism.agents.words import keywords_of
 from prism.errors import InputError
 from prism.files import Record, read_json_lines, reading
@@ -41,7 +48,7 @@ def load_population(
     path: Path | str,
     *,
     seed: int = 0,
-    keep: Iterable[str] = (),
+    keep: Iterable[str] | None = (),
     archetypes: Mapping[str, Archetype] = ARCHETYPES,
 ) -> Population:
     """Load a population from a file.
@@ -63,9 +70,10 @@ def load_population(
             such objects or to descriptions; or a character card. ``.yaml``: such a mapping.
             ``.csv``: a Twitter population of OASIS, with its follow graph if it has one.
         seed: Seed for drawing archetypes.
-        keep: Fields or columns to keep as ``attributes`` of agents. A column of a CSV file gives
-            numbers if all its cells are numbers, truth values if all are true or false, and texts
-            otherwise; an empty cell is None among numbers and truth values.
+        keep: Fields or columns to keep as ``attributes`` of agents; None for all that have no other
+            use. A column of a CSV file gives numbers if all its cells are numbers, truth values if
+            all are true or false, and texts otherwise; an empty cell is None among numbers and
+            truth values.
         archetypes: The kinds of agents by name, with their shares and thresholds.
 
     Returns:
@@ -76,9 +84,11 @@ def load_population(
             to keep, or has two agents with one id in prism's own format. The message names
             file, line and field.
     """
-    path, kept = Path(path), list(dict.fromkeys(keep))
+    path, kept = Path(path), list(dict.fromkeys(keep or ()))
     with reading(path):
         records = read_table(path, kept)
+    if keep is None:
+        kept = [name for name in columns_of(records) if name and name not in _COLUMNS]
 
     if path.suffix.lower() == ".jsonl":
         for record in records:

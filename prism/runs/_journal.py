@@ -72,6 +72,8 @@ class Journal:
         path: The file, if any.
         earlier: The answers that need not be asked for, by id.
         unread: How many of them have not been taken yet.
+        until: The round from which on none of the earlier run are taken, if any.
+        own: The ids of those that this run asked for before it was stopped.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -85,18 +87,22 @@ class Journal:
         until: int | None = None,
     ) -> None:
         self.path = path
+        self.until = until
         self.earlier: dict[str, dict[str, Any]] = {}
+        self.own: set[str] = set()
         self._numbers: Counter[str] = Counter()
         self._prompts: dict[str, dict[str, Any]] = {}
         self._clock = clock
         self._file: FileIO | None = None
         for source in (recorded, path):
             if source is not None and source.exists():
-                self.earlier.update(
-                    (line["id"], line)
+                lines = {
+                    line["id"]: line
                     for line in read_journal(source)
                     if until is None or source == path or line.get("round", 0) < until
-                )
+                }
+                self.earlier |= lines
+                self.own = {*lines} if source == path else set()
         self.unread = len(self.earlier)
         if path is not None:
             self._file = _opened(path)
@@ -242,7 +248,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         digest = _digest(asked)
-        line = self._earlier(answer_id, digest)
+        line = self._earlier(answer_id, digest, asked)
         if line is not None:
             if isinstance(asked, Question):
                 self.skip(asked)
@@ -260,16 +266,31 @@ class JournalledPart(BaseReasoner, BaseWriter):
         self._journal.add({"id": answer_id, "digest": digest, **told})
         return _with_id(answer, answer_id)
 
-    def _earlier(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+    def _asks_alike(self, asked: Question | TextCall, line: Mapping[str, Any]) -> bool:
+        """Return whether a question would be put in the same words, which may name parameters."""
+        told = line.get("prompt_hash")
+        if told is None or isinstance(asked, TextCall) or self._journal.until is not None:
+            return True
+        return self.prompt_hash(asked) in (None, told)
+
+    def _earlier(
+        self, answer_id: str, digest: str, asked: Question | TextCall
+    ) -> dict[str, Any] | None:
+        """Return an earlier answer; of the run that this one repeats only until they part."""
+        if answer_id in self._journal.own:
+            self._has_parted = True
+            return self._journal.find(answer_id, digest)
         if self._has_parted:
             return None
         try:
-            return self._journal.find(answer_id, digest)
+            line = self._journal.find(answer_id, digest)
         except ReplayError:
             if not self._may_part:
                 raise
-            self._has_parted = True
-            return None
+            line = None
+        is_alike = line is not None and (not self._may_part or self._asks_alike(asked, line))
+        self._has_parted = not is_alike and self._asks
+        return line if is_alike else None
 
 
 def _agent_of(asked: Question | TextCall) -> str:

@@ -13,6 +13,7 @@ from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient, lost, pool_of
 from prism.llm._settings import OF_DECISIONS
+from prism.reasoner import AnswerStore
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later
@@ -136,9 +137,16 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         reasons=bool(options.reasons),
         rotations=options.rotations or "drawn",
         budget=shared.budget,
-        cache=shared.cache,
+        cache=_cache_for(options, shared),
     )
     return in_a_dry_run(reasoner, seed)
+
+
+def _cache_for(model: Model, shared: Shared) -> AnswerStore | None:
+    """Return where answers are kept: without a file, those to equal questions within the run."""
+    if shared.cache is not None:
+        return shared.cache
+    return {} if model.client is None and not model.temperature else None
 
 
 def _stopping(options: Model) -> dict[str, Any]:
@@ -287,9 +295,18 @@ def _repeated(
         writer = recorded_writer if writer is None or writer.model is None else writer
     if replayed.then == "policy":
         _, writes = make_askers(asked, writer, seed, fallback, chart=chart, later=later)
-        return Router({ALL_OTHERS: PolicyReasoner(seed)}), writes
+        return Router({ALL_OTHERS: _PolicyAfterwards(seed)}), writes
 
     return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+
+
+class _PolicyAfterwards(PolicyReasoner):
+    """Decides after a model, among the acts that the model had to choose from."""
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose among all acts, as they did before."""
+        return True
 
 
 def make_repeated_writer(
@@ -330,7 +347,13 @@ def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
         # a client of another library does not reveal its model
-        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, cache=part.cache)
+        name: Writer(
+            part.client,
+            model=part.named,
+            seed=seed,
+            budget=part.budget,
+            cache=part.cache if isinstance(part.cache, AnswerCache) else None,
+        )
         for name, part in decides.parts.items()
     }
     # problems of assignments are reported for the reasoner

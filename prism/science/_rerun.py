@@ -232,11 +232,10 @@ def _model_of(options: Run[Any], model: Model | str | Mapping[str, Any] | None) 
 
 def _switch(from_round: int, model: Model) -> SwitchModel:
     """Return the treatment by which a run without a model asks one."""
-    switch = SwitchModel(from_round, model.model)
     text = f"{model.server}:{model.model}"
-    for each in (text, text + "@" + ",".join(model.hosts or ())):
-        if Model.of(each) == model:
-            return replace(switch, model=each)
+    text += f"@{','.join(model.hosts)}" if model.hosts else ""
+    if Model.of(text) == model:
+        return SwitchModel(from_round, text)
     problem = "asked none so far: give it one by a text alone, as in ollama:llama3.2"
     raise InputError(problem, field="model")
 

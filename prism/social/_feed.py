@@ -18,7 +18,7 @@ from prism.agents import (
 )
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
-from prism.social._activity import FREQUENCY, Hours, activities, wait
+from prism.social._activity import Hours, activities, wait
 from prism.social._follows import follows_of
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
 from prism.social._posts import Action, Draft, Network, Post, PostKind
@@ -54,7 +54,7 @@ from prism.telemetry.events import (
     POST_WEIGHED,
 )
 from prism.telemetry.loggers import active_logger
-from prism.worlds import WorldResults, during
+from prism.worlds import AgentTable, WorldResults, during
 from prism.worlds._agent import Writing
 
 _COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
@@ -85,30 +85,18 @@ class Feed(Parameters):
     Its agents are readers, made of the fields of social agents. A class that defines ``setup``
     begins it with ``super().setup()``.
 
-    Args:
-        first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
-            of them. By default the parameter ``opening_authors`` makes them.
-        parameters: The numbers that set the feed's behaviour, by name; the others are those of the
-            preset.
-
     Attributes:
         posts: All posts, oldest first.
     """
 
     rounds = 10
     ticks = 12
+    input_files = ("first_posts",)
 
     if TYPE_CHECKING:
 
         def _prism_comes_to(self) -> Results:
             """Tell type checkers the type of a run's results."""
-
-    def __init__(
-        self, *, first_posts: Sequence[SeedPost] | Path | str = "", **parameters: Any
-    ) -> None:
-        is_file = isinstance(first_posts, (str, Path))
-        super().__init__(first_posts=str(first_posts) if is_file else "", **parameters)
-        self._first_posts: Any = None if is_file else first_posts
 
     # The population
 
@@ -131,21 +119,20 @@ class Feed(Parameters):
             for each, following in zip(agents, follows_of(agents, self), strict=True)
         ]
 
-    def members_from(self, table: Any) -> list[Reader]:
-        """Make readers of any file that `load_population` reads."""
-        keep = dict.fromkeys((*table.keep, *((FREQUENCY,) if self.hours == "file" else ())))
-        population = load_population(table.path, seed=self.seed, keep=keep)
-        if population.posts and not self.first_posts and self._first_posts is None:
-            self._first_posts = population.posts
+    def members_of(self, table: AgentTable) -> list[Reader]:
+        """Make readers of any file that `load_population` reads; other columns are attributes."""
+        population = load_population(table.path, seed=self.seed, keep=None)
+        if population.posts and self.first_posts is None:
+            self.first_posts = population.posts
         return self.members(population.agents)
 
     def opening(self) -> Iterable[SeedPost]:
         """Return the posts from before the first round, oldest first."""
-        if self.first_posts:
-            return load_posts(self.first_posts, self.agents)
-        if self._first_posts is not None:
-            posts: Iterable[SeedPost] = self._first_posts
-            return posts
+        posts = self.first_posts
+        if isinstance(posts, (str, Path)):
+            return load_posts(posts, self.agents)
+        if posts is not None:
+            return list(posts)
         if self.opening_authors == "each":
             return opening_posts(self.agents, seed=self.seed)
         if self.opening_authors == "none":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import FieldValueError
-from prism.social._readers import Reader
 from prism.worlds import World, param
 
 DEFAULT_PRESET = "conversation"
@@ -60,7 +59,7 @@ PRESETS: Mapping[str, Preset] = _presets_in(Path(__file__).with_name("presets.to
 """All presets by their names."""
 
 
-class Parameters(World[Reader]):
+class Parameters(World[Any]):
     """The parameters of the feed; their defaults are the preset ``conversation``.
 
     Shares and probabilities lie between 0 and 1. Only a treatment changes parameters, as in
@@ -68,8 +67,8 @@ class Parameters(World[Reader]):
 
     Args:
         preset: Name of a preset, whose values replace these defaults.
-        first_posts: File of the posts from before the first round (see `load_posts`); by default
-            ``opening_authors`` makes them.
+        first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
+            of them (see `load_posts`); by default ``opening_authors`` makes them.
         model_acts: Whether a model chooses among replying, resharing, writing a new post and
             liking. If not, it only chooses to write, and chance decides what, as for a policy.
         carries_over: Whether agents continue their activity in the next round. Otherwise, drafts
@@ -170,7 +169,7 @@ class Parameters(World[Reader]):
     """
 
     preset: str = DEFAULT_PRESET
-    first_posts: str = ""
+    first_posts: Any = None
     model_acts: bool = True
     carries_over: bool = True
     ticks_per_hour: int = param(12, least=1)

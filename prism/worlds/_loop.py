@@ -317,7 +317,9 @@ class Loop:
             if turns.stopped is None and world.until():
                 turns.stop("until")
             states = turns.states()
+            turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures, of_agents = self._measures()
+            turns.refusing = None
             picture = self._picture()
             world.round_ends()
             turns.log_assigned()

@@ -91,6 +91,7 @@ class Turns:
         timeouts: Time-outs in this round, by the state that was left.
         is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
+        refusing: Why no event can be fired now, or None.
         stopped: When and why the run was stopped, or None.
         made: Events that made a transition when they were fired, by trigger.
         missed: Those that made none, by trigger and state.
@@ -115,6 +116,7 @@ class Turns:
         self.timeouts: Counter[str] = Counter()
         self.agent_ticks = 0
         self.has_begun = False
+        self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
         self.has_guests = False
         self.stopped: dict[str, Any] | None = None
         self.unawaited: Asked | None = None
@@ -349,7 +351,7 @@ class Turns:
 
     def enter(self) -> None:
         """Run the entry actions of the agents' first states, if their charts have any."""
-        self.has_begun = True
+        self.has_begun, self.refusing = True, None
         nested = {
             cls
             for cls, kind in self.kinds.items()
@@ -429,10 +431,9 @@ class Turns:
     def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
         if agent.has_left:
             return None
-        if not self.has_begun:
+        if self.refusing is not None:
             raise SimulationError(
-                f"agent {agent.agent_id!r} cannot fire {trigger!r}: setup prepares agents by "
-                "begin_in, before the first round"
+                f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
             )
         made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
         if made is not None:
@@ -452,6 +453,8 @@ class Turns:
         """
         if getattr(to, "world", None) is not self.world:
             raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
+        if self.refusing is not None:
+            raise SimulationError(f"nothing can be sent: {self.refusing}")
         if self._deferred is None:
             self._deliver(message, to)
         else:
@@ -986,7 +989,7 @@ class Turns:
             definition = kind.chart.definition
             if not kind.has_regions:
                 numbers.update({state_text(each): 0 for each in definition.states})
-        for state, number in self.counts.items():
+        for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
             if number:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number

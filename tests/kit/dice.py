@@ -1,6 +1,6 @@
 """Something to run that is no simulation: throws of dice, kept in the folder of a run."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -64,6 +64,10 @@ class DiceOptions:
         recorded = None if self.recorded is None else str(self.recorded)
         return {"rounds": self.rounds, "seed": self.seed, "recorded": recorded}
 
+    def digests(self) -> dict[str, str]:
+        """Return nothing, as no file is read."""
+        return {}
+
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
         """Read what `to_config` returned."""
@@ -98,8 +102,8 @@ class Dice:
         """Have no files of its own."""
 
     def run(self, on_round: Callable[[int], object]) -> Sum:
-        """Throw in every round that is left."""
-        for number in range(len(self.finished) + 1, self.rounds + 1):
+        """Throw in every round."""
+        for number in range(1, self.rounds + 1):
             self.clock.begin_round(number)
             self.total += sum(self._throw(number, place) for place in range(THROWS))
             self._log("round.ended")
@@ -108,18 +112,6 @@ class Dice:
 
         self._log("run.ended", total=self.total)
         return Sum(self.total)
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the sum so far."""
-        return {"total": self.total}
-
-    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
-        """Take the sum from the snapshot, and the rounds from the log."""
-        self.total = snapshot["total"]
-        for event in events:
-            if event["event"] == "round.ended":
-                self.finished.append(event["round"])
-                self.clock.begin_round(event["round"])
 
     def _throw(self, number: int, place: int) -> int:
         if self._throws is None:
@@ -143,45 +135,30 @@ def tree(path: Path) -> dict[str, bytes | None]:
     }
 
 
-def throw_in(
-    folder: RunFolder, stop: Callable[[int], None] = lambda _: None, seconds_between: float = 0
-) -> int:
-    """Throw dice in a folder, from where it stands.
+def throw_in(folder: RunFolder, stop: Callable[[int], None] = lambda _: None) -> None:
+    """Throw dice in a folder, from the beginning.
 
     Args:
         folder: Where.
         stop: Called with every round that has ended and is kept.
-        seconds_between: Seconds between two checkpoints.
-
-    Returns:
-        The rounds that were not run again.
     """
     late = LateLogger()
     dice = DiceOptions().prepare(late)
     with folder.writing(CONFIG, dice.clock) as logger:
         late.opened = logger
-        folder.restore(dice)
-        done = len(dice.finished)
 
         def keep(number: int) -> None:
-            folder.keep(dice, seconds_between=seconds_between)
+            folder.round_ended()
             stop(number)
 
         folder.complete({"results": dice.run(keep).to_dict()})
 
-    return done
 
-
-def resume_in(path: Path) -> tuple[int, list[str]]:
-    """Resume the dice in a folder to their end.
-
-    Returns:
-        The rounds that were not run again, and what was found damaged.
-    """
+def resume_in(path: Path) -> None:
+    """Resume the dice in a folder to their end."""
     folder, config = RunFolder.to_resume(path)
     assert config == CONFIG
-    done = throw_in(folder)
-    return done, [fault.replace(f"{path}/", "") for fault in folder.faults]
+    throw_in(folder)
 
 
 def stop_after(last: int) -> Callable[[int], None]:

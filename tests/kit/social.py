@@ -13,13 +13,14 @@ def run_of_feed(
     """Return a run of a feed that begins with some posts; None for the posts that it makes."""
     parameters = options.pop("parameters", None) or {}
     if world is None:
-        world = Feed(first_posts="" if posts is None else posts, **parameters)
+        world = Feed(first_posts=posts, **parameters)
     return Run(world, agents, **options)
 
 
 def parameters_of(feed: Feed) -> dict[str, Any]:
     """Return a feed's parameters as JSON has them."""
-    values = {name: getattr(feed, name) for name in type(feed).fields}
+    fields = type(feed).fields.items()
+    values = {name: getattr(feed, name) for name, each in fields if not each.is_state}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
 
 

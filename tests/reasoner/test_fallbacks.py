@@ -139,7 +139,7 @@ class Detached:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
 @pytest.mark.parametrize(
     "unreadable",
     [
@@ -185,7 +185,7 @@ class Streamless:
 
 
 @pytest.mark.parametrize(
-    ("mode", "model"), [("chat", "tiny"), ("decision", "nimble"), ("auto", "nimble")]
+    ("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2"), ("auto", "llama3.2")]
 )
 @pytest.mark.parametrize(
     ("kind", "needed_by"),
@@ -225,9 +225,11 @@ async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     """A raw client's own time-out passes, and is given by its name, as it says no more."""
     server.fail_always(Fault.hang())
     client = bare(server.host, timeout=httpx.Timeout(60, read=5))
-    deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
+    deciding = asyncio.create_task(decide(client, model="llama3.2", mode=mode, attempts=1))
     await loop_clock.passes(5, when=lambda: server.asked)
-    assert (await deciding).reason == "TimedOutError: no complete reply from nimble at AsyncClient"
+    assert (
+        await deciding
+    ).reason == "TimedOutError: no complete reply from llama3.2 at AsyncClient"
     await client.close()
 
 

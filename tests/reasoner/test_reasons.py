@@ -59,12 +59,12 @@ async def test_a_decision_model_gives_no_reasons_which_is_said_once(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Probabilities come without reasons; the run goes on, and is told so once."""
-    reasoner = Reasoner(connect(model="nimble"), mode="decision", reasons=True)
+    reasoner = Reasoner(connect(model="llama3.2"), mode="decision", reasons=True)
     with caplog.at_level(logging.WARNING, "prism.statechart.prompts"):
         decisions = [*await reasoner.decide_many([ask()]), *await reasoner.decide_many([ask()])]
     assert [decision.said for decision in decisions] == [None, None]
     (record,) = caplog.records
-    assert record.getMessage().startswith("nimble is asked for probabilities")
+    assert record.getMessage().startswith("llama3.2 is asked for probabilities")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
         assert server.most_at_once == most
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
 @pytest.mark.sampled(2)
 async def test_equal_questions_under_way_are_one_request(
     mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
@@ -86,7 +86,7 @@ async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
 @pytest.mark.sampled(6)
 async def test_cancelling_all_equal_questions_cancels_the_request(
     kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
@@ -124,7 +124,9 @@ async def test_a_spent_budget_sends_no_request(
     events: Any,
 ) -> None:
     """When calls or tokens are spent nothing is asked, and decisions fall back with the reason."""
-    reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
+    reasoner = Reasoner(
+        connect(model="llama3.2", concurrency=1), mode=mode, budget=Budget(**limits)
+    )
     await reasoner.decide_many(crowd(6))
     await reasoner.decide_many(crowd(2))
     assert len(server.questions) == answered
@@ -268,9 +270,6 @@ async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:
             await asyncio.sleep(0)
             self.under_way -= 1
             return {"message": {"content": '{"next_state": "composing"}'}}
-
-        async def systemone(self, state: Any, questions: Any, *, cost: Any = None) -> Any:
-            raise AssertionError("chat was asked for")
 
     client = Wrapper()
     reasoner = Reasoner(

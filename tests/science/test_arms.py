@@ -8,7 +8,7 @@ from prism import Model, Run
 from prism.analysis import arms, read_log
 from prism.errors import InputError
 from prism.science import compare
-from prism.social import Dislikes, Feed, Likes
+from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 
 
@@ -19,7 +19,7 @@ def test_arms_are_compared_in_pairs_within_runs(tmp_path: Path) -> None:
 
     folders = [tmp_path / str(seed) for seed in range(4)]
     for seed, folder in enumerate(folders):
-        Run(Feed, 20, rounds=1, seed=seed, treatments=(Likes(1, share=0.5),)).keep(folder)
+        Run(Feed, 20, rounds=1, seed=seed, parameters={"up_treated": 0.5}).keep(folder)
 
     tables = [dict(arms(read_log(folder)).select("arm", "score").iter_rows()) for folder in folders]
     treated, control = ([each[arm] for each in tables] for arm in ("likes", "control"))
@@ -45,7 +45,7 @@ def test_a_model_is_told_of_the_votes_in_the_herd_experiment(tmp_path: Path) -> 
     """One that likes what has a score above 0 likes posts of the arm that was voted up alone."""
 
     def choose(asked: Asked) -> str:
-        is_up = "\nScore: 1\n" in asked.prompt
+        is_up = "It has 1 likes and 0 dislikes" in asked.prompt
         return "engaging_like" if is_up and "engaging_like" in asked.options else "scrolling"
 
     with FakeOllama(models=["mine"], choose=choose) as server:
@@ -54,13 +54,12 @@ def test_a_model_is_told_of_the_votes_in_the_herd_experiment(tmp_path: Path) -> 
             25,
             rounds=1,
             model=Model("mine", hosts=[server.host]),
-            parameters={"preset": "classic", "shows_scores": True},
-            treatments=(
-                Likes(1, share=1 / 3, name="up-treated", experiment="herd"),
-                Dislikes(1, share=1 / 3, name="down-treated", experiment="herd"),
-            ),
+            parameters={
+                **{"preset": "classic", "shows_scores": True},
+                **{"up_treated": 1 / 3, "down_treated": 1 / 3},
+            },
         ).keep(tmp_path)
 
     likes = dict(arms(read_log(tmp_path)).select("arm", "likes").iter_rows())
-    assert likes["up-treated"] > 0
-    assert likes["control"] == likes["down-treated"] == 0
+    assert likes["likes"] > 0
+    assert likes["control"] == likes["dislikes"] == 0

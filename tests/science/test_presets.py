@@ -13,8 +13,7 @@ import prism
 from prism import Run
 from prism.errors import FieldValueError
 from prism.science import Plan, preset_figures, preset_runs
-from prism.social import Feed
-from prism.social._presets import PRESETS
+from prism.social import PRESETS, Feed
 
 CASCADES = Path(__file__).parents[1] / "data" / "twitter_cascades.csv"
 """Users, depth, and when the median share came on the way to the last, of 99 real cascades."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -10,14 +9,15 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.examples import Lake, Rumour, Vaccination
 from prism.llm import Model
-from prism.runs import Observer, ReplayOptions, WriterOptions
+from prism.runs import Observer, ReplayOptions
 from prism.science import rerun, resume_rerun
-from prism.social import Feed, Likes, PublishPost, RemoveAgents
+from prism.social import Feed
 from prism.testing import FakeOllama
 from prism.worlds import SetParameters, SwitchModel
+from tests.kit.leaving import Leaving
 from tests.kit.worlds import Stopped
 
 
@@ -36,7 +36,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeOll
     folder = tmp_path_factory.mktemp("asked") / "run"
     with FakeOllama(models=["small", "large"]) as server:
         model = Model("small", hosts=(server.host,))
-        Run(Feed, 20, rounds=4, ticks=6, seed=2, reasoner=model).keep(folder)
+        Run(Leaving, 20, rounds=4, ticks=6, seed=2, reasoner=model).keep(folder)
         yield server, folder
 
 
@@ -91,8 +91,8 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
             raise Stopped
 
     folder = tmp_path / "again"
-    keeping: dict[str, Any] = {"on_round": stop, "checkpoint_every": 0}
-    change = RemoveAgents(3, share=0.5)
+    keeping: dict[str, Any] = {"on_round": stop}
+    change = "leave@3"
     try:
         found = rerun(tmp_path / "run", folder, from_round=3, treatments=[change], **keeping)
     except Stopped:
@@ -104,7 +104,7 @@ def test_the_model_is_asked_from_the_first_question_on_that_differs(
                 continue
 
     was, now = log_of(tmp_path / "run"), log_of(folder)
-    begins = now.index(b'{"event":"agent.removed"')
+    begins = now.index(b'{"event":"agent.left"')
     assert now[:begins] == was[:begins]
     assert found.decision is not None
     assert found.decision.round == 3
@@ -134,18 +134,13 @@ def test_a_run_that_was_killed_as_it_began_is_resumed(tmp_path: Path) -> None:
     resume_rerun(tmp_path / "killed")
     assert log_of(tmp_path / "killed") == log_of(tmp_path / "run")
 
-    change = PublishPost(2, "nobody", "Hello")
-    with pytest.raises(FieldValueError, match="no agent 'nobody'"):
-        rerun(tmp_path / "run", tmp_path / "other", from_round=2, treatments=[change])
-    assert not (tmp_path / "other").exists()
-
 
 @pytest.mark.slow
 def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
     """Nobody is asked then."""
     before = asked.asked
-    change = RemoveAgents(3, share=0.5)
-    rerun(tmp_path / "run", tmp_path / "again", from_round=3, treatments=[change], then="policy")
+    again = tmp_path / "again"
+    rerun(tmp_path / "run", again, from_round=3, treatments=["leave@3"], then="policy")
     sources = [each["source"] for each in decisions_of(tmp_path / "again")]
     assert sources == sorted(sources)
     assert set(sources) == {"model", "policy"}
@@ -153,57 +148,53 @@ def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) 
 
 
 @pytest.mark.slow
-def test_another_model_is_a_difference(tmp_path: Path, asked: FakeOllama) -> None:
-    """The same questions, put to another model, are asked anew."""
-    change = SwitchModel(3, model="large", agents=("agent_0010", "agent_0020"))
-    rerun(tmp_path / "run", tmp_path / "again", from_round=3, treatments=[change])
-    switched = [each for each in decisions_of(tmp_path / "again") if each["model"] == "large"]
-    assert {each["round"] for each in switched} <= {3, 4}
-    assert {each["agent_id"] for each in switched} <= set(change.agents)
-    assert switched
+@pytest.mark.parametrize("model", ["large", {"prompt": "Shorter.\n\n{situation}"}])
+def test_another_model_or_prompt_answers_from_a_round_on(
+    tmp_path: Path, asked: FakeOllama, model: Any
+) -> None:
+    """Its round and later ones are asked anew, earlier answers are those of the journal."""
+    before, again = asked.asked, tmp_path / "again"
+    other = Model(model, hosts=(asked.host,)) if isinstance(model, str) else model
+    rerun(tmp_path / "run", again, from_round=3, model=other)
+    was, now = decisions_of(tmp_path / "run"), decisions_of(again)
+    early = [each for each in was if each["round"] < 3]
+    assert now[: len(early)] == early
+    late = [each for each in now if each["round"] >= 3]
+    # equal questions are asked once
+    assert 0 < asked.asked - before <= len(late)
+    assert {each["model"] for each in late} == {"large" if isinstance(model, str) else "small"}
 
 
 @pytest.mark.slow
-def test_models_that_a_run_was_switched_to_are_repeated(tmp_path: Path) -> None:
-    """Without a change they are asked nothing, and a further one from its round on."""
-    answers = count()
-    with FakeOllama(
-        models=["small", "large"],
-        choose=lambda asked: asked.options[next(answers) % len(asked.options)],
-    ) as server:
-        model = Model("small", hosts=(server.host,))
-        switch = SwitchModel(2, model="large", hosts=(server.host,), share=0.5)
-        back = SwitchModel(3, name="back", model="small", hosts=(server.host,))
-        for number, decider in enumerate([model, None]):
-            run = tmp_path / f"run{number}"
-            Run(Feed, 20, rounds=3, seed=1, reasoner=decider, treatments=(switch,)).keep(run)
-            before = server.asked
-            again = tmp_path / f"again{number}"
-            assert not rerun(run, again, from_round=3).parted
-            assert (log_of(again), server.asked) == (log_of(run), before)
-
-            folder = tmp_path / f"back{number}"
-            rerun(run, folder, from_round=3, treatments=[back])
-            of_large = [
-                each["round"] for each in decisions_of(folder) if each.get("model") == "large"
-            ]
-            assert set(of_large) == {2}
+def test_parameters_change_from_a_round_on_and_a_population_from_the_first(tmp_path: Path) -> None:
+    """Nothing before differs; another population is refused later than the beginning."""
+    run = tmp_path / "run"
+    Run(Rumour, 40, rounds=8, seed=1).keep(run)
+    found = rerun(run, tmp_path / "tired", from_round=4, parameters={"tiring": "1.0"})
+    assert found.transition is not None
+    assert found.transition.round >= 4
+    with pytest.raises(InputError, match="can only be others from round 1 on"):
+        rerun(run, tmp_path / "more", from_round=4, agents=50)
+    found = rerun(run, tmp_path / "more", from_round=1, agents=50, rounds=9)
+    assert found.outcome is not None
+    assert found.outcome.results.agents == 50
+    assert len(found.outcome.results.rounds) == 9
 
 
 @pytest.mark.slow
-def test_a_model_may_decide_from_there_on_where_one_only_wrote(tmp_path: Path) -> None:
-    """The policy decides before, and the model that a treatment names afterwards."""
+def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
+    """Its policy decides before; a model with settings of its own is refused."""
+    run = tmp_path / "run"
+    Run(Rumour, 40, rounds=6, seed=1).keep(run)
     with FakeOllama(models=["small"]) as server:
-        model = Model("small", hosts=(server.host,))
-        run = Run(Feed, 15, rounds=2, ticks=6, writer=WriterOptions(model))
-        run.keep(tmp_path / "run")
-        change = SwitchModel(2, model="small", hosts=(server.host,))
-        rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[change])
-        found = [(each["round"] > 1, each["source"]) for each in decisions_of(tmp_path / "again")]
+        rerun(run, tmp_path / "again", from_round=3, model=f"ollama:small@{server.host}")
+        found = [(each["round"] > 2, each["source"]) for each in decisions_of(tmp_path / "again")]
         assert set(found) == {(False, "policy"), (True, "model")}
-
+    with pytest.raises(InputError, match="give it one by a text alone"):
+        rerun(run, tmp_path / "b", from_round=3, model=Model("small", prompt="{situation}"))
+    change = SwitchModel(3, model="ollama:small")
     with pytest.raises(InputError, match="'model' switches to a model, but then='policy' asks"):
-        rerun(tmp_path / "run", tmp_path / "b", from_round=2, treatments=[change], then="policy")
+        rerun(run, tmp_path / "b", from_round=3, treatments=[change], then="policy")
 
 
 @pytest.mark.slow
@@ -220,15 +211,6 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     was, now = decisions_of(tmp_path / "run"), decisions_of(tmp_path / "again")
     early = [each for each in was if each["round"] < 4]
     assert now[: len(early)] == early
-
-
-@pytest.mark.slow
-def test_a_treatment_that_changes_nothing_parts_nothing(tmp_path: Path) -> None:
-    """Votes that no policy looks at change no decision; their own lines alone are other."""
-    Run(Feed, 30, rounds=3, ticks=8).keep(tmp_path / "run")
-    found = rerun(tmp_path / "run", tmp_path / "again", from_round=2, treatments=[Likes(2)])
-    assert not found.parted
-    assert b"post.voted" in log_of(tmp_path / "again")
 
 
 @pytest.mark.slow

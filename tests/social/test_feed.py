@@ -99,23 +99,28 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert weighed(4) < weighed(2)
 
 
+class Watched(Feed):
+    """A feed that draws, measures and logs more."""
+
+    drawn: float = state(0.0)
+
+    def setup(self) -> None:
+        """Log that it is open."""
+        super().setup()
+        self.log("opened")
+
+    def round_begins(self) -> None:
+        """Draw a number."""
+        self.drawn = self.random.random()
+
+    @measure
+    def likes(self) -> int:
+        """Return the number of likes."""
+        return sum(post.likes for post in self.posts)
+
+
 def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
-
-    class Watched(Feed):
-        drawn: float = state(0.0)
-
-        def setup(self) -> None:
-            super().setup()
-            self.log("opened")
-
-        def round_begins(self) -> None:
-            self.drawn = self.random.random()
-
-        @measure
-        def likes(self) -> int:
-            return sum(post.likes for post in self.posts)
-
     logs = []
     for world in (Feed(), Watched()):
         folder = tmp_path / type(world).__name__
@@ -189,7 +194,7 @@ def test_personas_of_oasis_live(tmp_path: Path) -> None:
 
 def test_a_twitter_population_lives(tmp_path: Path) -> None:
     """A run on a Twitter population begins with its tweets and uses its follow graph."""
-    Run(Feed, DATA / "twitter.csv", rounds=2, parameters={"preset": "classic"}).keep(tmp_path)
+    Run(Feed, DATA / "twitter.csv", rounds=2).keep(tmp_path)
     population = load_population(DATA / "twitter.csv")
     posts = [each for each in events_of(tmp_path, "post.published") if each["round"] == 0]
     assert sorted(each["text"] for each in posts) == sorted(each.text for each in population.posts)

@@ -1,6 +1,6 @@
 """What each kind of feed shows, held against a plain reading of all posts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import log10, sqrt
 from typing import Any
@@ -115,7 +115,7 @@ def test_collaborative_feeds_have_what_similar_readers_like(story: Story) -> Non
     scene = play(story, feed="collaborative", similar_agents=99, likes_compared=99)
     for reader in scene.agents:
         own = Counter(reader.liked)
-        ratings: Counter[Post] = Counter()
+        ratings: defaultdict[Post, float] = defaultdict(float)
         for other in scene.agents:
             theirs = Counter(other.liked)
             common = sum(theirs[post] * own[post] for post in own)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from prism import Run
 from prism.agents import SocialAgent
 from prism.social import Cascade, Draft, Feed, Post, Results
+from prism.social._posts import PostKind
 
 
 class Forest(Feed):
@@ -24,7 +25,7 @@ class Forest(Feed):
         """Publish posts, each an answer to the post of that number, or of its own."""
         for number in self.answers:
             about = self.posts[number] if 0 <= number < len(self.posts) else None
-            kind = "post" if about is None else "reply"
+            kind: PostKind = "post" if about is None else "reply"
             self._publish("ann", kind, Draft(f"text {number}", ()), about, None)
 
 

@@ -216,7 +216,7 @@ def test_votes_draw_votes_where_agents_follow_others(run_logged: Any) -> None:
 
     Without herding the difference is within noise.
     """
-    arms = {"up_treated": 0.33, "down_treated": 0.33}
+    arms: Any = {"up_treated": 0.33, "down_treated": 0.33}
     gaps = {
         weight: [
             _gaps(run_logged(seed=seed, world=Feed(herding=weight, **arms))) for seed in range(10)

@@ -84,7 +84,6 @@ def test_at_rates_what_happens_in_a_composite_happens_in_each_leaf(tmp_path: Pat
     """As many events come as the rate says, whichever leaf is active."""
 
     class Rated(World[Person]):
-        activation = "rate"
         rounds = 1
         seen: int = state(0)
 

@@ -33,10 +33,10 @@ def on_round(summary):
         os.kill(os.getpid(), signal.SIGKILL)
 
 if (folder / "run.json").exists():
-    resume(folder, on_round=on_round, checkpoint_every=0)
+    resume(folder, on_round=on_round)
 else:
     options = Run("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "7"})
-    options.keep(folder, on_round=on_round, checkpoint_every=0)
+    options.keep(folder, on_round=on_round)
 """
 
 MINE = """
@@ -78,7 +78,6 @@ def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
     [
         "tests.kit.medley:Medley",
         "tests.social.test_feed:Warned",
-        "tests.worlds.test_overlap:Thinkers",
     ],
 )
 def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
@@ -129,7 +128,7 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
         ({"world": "Rumour"}, "must be package.module:Name, file.py:Name or one of"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
-        ({"parameters": {"friends": "many"}}, "Rumour.friends must be int, got 'many'"),
+        ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),
         ({"seed": 2**60}, "between"),
     ],
 )

@@ -42,7 +42,7 @@ def test_parameters_are_read_from_any_language(name: str, tmp_path: Path) -> Non
             Feed,
             [
                 ":2:1: feed_length: Feed.feed_length: Input should be",
-                ":3:1: feeed: Feed has no parameter 'feeed'; did you mean 'feed'",
+                ":3:1: feeed: Feed has no parameter 'feeed'",
                 ":4:1: rewired: Feed.rewired: Input should be",
             ],
         ),

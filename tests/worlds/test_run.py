@@ -1,6 +1,5 @@
 """What holds for a run of any world: the shipped ones, and one that does everything at random."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,18 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prism
-from prism import Run, replay, resume
+from prism import Run
 from prism.errors import (
     FieldValueError,
-    InputError,
-    ReplayError,
     SimulationError,
 )
 from prism.examples import Rumour, Schelling, Vaccination
 from prism.examples.rumour import Mind, Person
 from prism.examples.schelling import Resident
 from prism.llm import Model
-from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama, LateReasoner
 from prism.worlds import World, during, measure, state, uniform
@@ -263,45 +259,29 @@ def test_a_treatment_that_cannot_be_is_refused(treatments: list[str], problem: s
 class Meddling(Rumour):
     """A world with a measure that does what it must not."""
 
-    how: str = "draw"
-    drawn: float = state(0.0)
+    how: str = "fire"
 
     @measure
     def meddles(self) -> float:
         """Do something."""
         person: Any = self.agents[1]
-        if self.how == "draw":
-            return person.random.random()
-        if self.how == "draw for the world":
-            return self.random.random()
         if self.how == "fire":
             person.fire("hears")
-        elif self.how == "set":
-            self.drawn = 1.0
-        elif self.how == "log":
-            self.log("measured")
         elif self.how == "send":
             person.send(self.agents[0])
-        elif self.how == "change":
-            person.trust += 1
         return 0.0 if self.how != "infinite" else float("inf")
 
 
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ("draw", "agent 'person_2' cannot draw random numbers: a measure must not change anything"),
-        ("draw for the world", "the world cannot draw"),
         ("fire", "'person_2' cannot fire 'hears': a measure must not change anything"),
-        ("set", "Meddling.drawn cannot be set: a measure must not change anything"),
-        ("log", "world.measured cannot be logged: a measure must not change anything"),
         ("send", "nothing can be sent: a measure must not change anything"),
-        ("change", r"changes a field \(trust\)"),
         ("infinite", "Meddling.meddles must return a finite number"),
     ],
 )
 def test_a_measure_only_looks(how: str, problem: str) -> None:
-    """A measure that draws, changes, fires, logs or sends is refused in the first round."""
+    """A measure that fires or sends, or returns no number, is refused in the first round."""
     with pytest.raises(SimulationError, match=problem):
         Run(Meddling(how=how), 20).run()
 
@@ -343,26 +323,6 @@ def test_a_world_and_a_run_are_used_once() -> None:
         _ = Run(world, 20).agents
 
 
-def test_another_population_is_refused_on_resuming() -> None:
-    """A snapshot of other agents is not restored."""
-    kept = Run(Rumour(), 10).loop.snapshot()
-    with pytest.raises(SimulationError, match="different agents"):
-        Run(Rumour(), 11).loop.restore(kept, [])
-
-
-def test_a_changed_world_is_refused_on_resuming(tmp_path: Path) -> None:
-    """Parameters and the digest of the code stand in run.json; other code is refused."""
-    code = tmp_path / "my_rumour.py"
-    code.write_text("from prism.examples.rumour import Rumour as R\nclass Mine(R): pass\n")
-    options = Run(f"{code}:Mine", 12, rounds=4, parameters={"friends": "4"})
-    with pytest.raises(KeyboardInterrupt):
-        options.keep(tmp_path / "run", on_round=interrupt, checkpoint_every=0)
-
-    code.write_text(code.read_text() + "\n# changed\n")
-    with pytest.raises(InputError, match=r"my_rumour.py: has changed"):
-        resume(tmp_path / "run")
-
-
 def interrupt(_summary: Any) -> None:
     """End a run after a round."""
     raise KeyboardInterrupt
@@ -373,33 +333,6 @@ def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     logged = run_logged(tmp_path, Medley(), 12, seed=6)
     silent = Run(Medley(), 12, seed=6)
     assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]
-
-
-@pytest.mark.parametrize("options", [{}, {"log_agents": 5}, {"log": "rounds"}])
-def test_histories_are_those_of_the_run_after_a_resume(
-    tmp_path: Path, options: dict[str, Any]
-) -> None:
-    """A resumed run's agents remember the transitions that they made, logged or not."""
-    clock = SimulatedClock()
-    with RunLog(tmp_path / "a.jsonl", clock) as log:
-        first = Run(Rumour(), 20, rounds=30, logger=log.logger, clock=clock, **options)
-        first.run()
-    lines = map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())
-    again = Run(Rumour(), 20, rounds=30, **options)
-    again.loop.restore(json.loads(json.dumps(first.loop.snapshot())), lines)
-
-    moved = [each for each in first.agents if each.state_history]
-    assert len(moved) > 1
-    for agent, twin in zip(first.agents, again.agents, strict=True):
-        assert twin.state_history == agent.state_history
-    assert again.agents[0].state in (Mind.SPREADER, Mind.STIFLER)
-
-
-def test_a_replay_says_that_the_log_has_only_some_agents(tmp_path: Path) -> None:
-    """Where the decisions of others are needed, the message tells how many agents were logged."""
-    Run(Rumour, 20, rounds=30, log_agents=2).keep(tmp_path / "run")
-    with pytest.raises(ReplayError, match="which logged only 2 of 20 agents"):
-        replay(tmp_path / "run")
 
 
 class Reading(World[Person]):

@@ -9,9 +9,10 @@ from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.llm import OllamaChatClient
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Likes, RemoveAgents
+from prism.social import Feed
 from prism.statechart import AgentState, Reasoner
 from prism.testing import FakeOllama, Fault
+from tests.kit.leaving import Leaving
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +32,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Feed(first_posts=opening_posts(population.agents, seed=5)),
             population.agents,
             reasoner=Reasoner(
-                OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
+                OllamaChatClient(server.host, "llama3.2"), fallback=AgentState.SCROLLING, seed=5
             ),
             rounds=2,
             seed=5,
@@ -45,8 +46,6 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run whose rounds carry open decisions over, and that some leave."""
     folder = tmp_path_factory.mktemp("carried") / "run"
-    treatments = (Likes(1, share=0.4), RemoveAgents(2, share=0.2))
-    Run(Feed, 30, rounds=3, seed=3, treatments=treatments, parameters={"preset": "twitter"}).keep(
-        folder
-    )
+    values = {"preset": "twitter", "up_treated": 0.4}
+    Run(Leaving, 30, rounds=3, seed=3, treatments=["leave@2"], parameters=values).keep(folder)
     return folder

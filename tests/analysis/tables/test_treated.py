@@ -9,19 +9,16 @@ import pytest
 
 from prism import Run
 from prism.analysis import agents, arms, cascades, read_log
-from prism.social import Dislikes, Feed, Likes, RemoveAgents
+from tests.kit.leaving import Leaving
 
 
 @pytest.fixture(scope="module")
 def treated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run with votes and removals."""
     folder = tmp_path_factory.mktemp("treated") / "run"
-    votes = (Likes(1, share=0.4, experiment="v"), Dislikes(1, share=0.3, experiment="v"))
-    treatments = (*votes, RemoveAgents(2, share=0.2))
-    dislike = {"dislike_chance": 0.3}
-    Run(
-        Feed, 60, rounds=3, treatments=treatments, parameters={"preset": "classic", **dislike}
-    ).keep(folder)
+    votes = {"up_treated": 0.4, "down_treated": 0.3}
+    values = {"preset": "classic", "dislike_chance": 0.3, **votes}
+    Run(Leaving, 60, rounds=3, treatments=["leave@2"], parameters=values).keep(folder)
     return folder
 
 
