@@ -215,7 +215,7 @@ def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
     from prism.programs.thinking import Memory
 
     seen = (("working memory", memory.working), ("thoughts", memory.thoughts))
-    searched = [(where, Memory.in_memory({"storage": values})) for where, values in seen]
+    searched = [(where, Memory.in_memory({"storage": dict(values)})) for where, values in seen]
     for where, held in [*searched, ("storage", memory)]:
         for found in held.search(text, most):
             score = round(found.score, 6)

@@ -217,8 +217,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun."""
         line = {"digest": _EFFECT, "kind": "effect"}
-        begun = self._earlier(f"{key}:begun", _EFFECT)
-        ended = self._earlier(key, _EFFECT)
+        begun, ended = self._effect(f"{key}:begun"), self._effect(key)
         if ended is not None:
             return ended["result"]
         if not self._asks:
@@ -229,6 +228,12 @@ class JournalledPart(BaseReasoner, BaseWriter):
         result = await effect() if begun is None else interrupted
         self._journal.add({"id": key, **line, "result": result})
         return result
+
+    def _effect(self, key: str) -> dict[str, Any] | None:
+        """Return what the journal has of an effect; of an earlier run only until they part."""
+        if self._has_parted and key not in self._journal.own:
+            return None
+        return self._journal.find(key, _EFFECT)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Answer questions or text calls, each from the journal or by asking."""
@@ -242,9 +247,9 @@ class JournalledPart(BaseReasoner, BaseWriter):
         found: str | None = self._part.prompt_hash(question)
         return found
 
-    def skip(self, question: Question) -> None:
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere."""
-        self._part.skip(question)
+        self._part.skip(question, decision)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         digest = _digest(asked)

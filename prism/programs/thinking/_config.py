@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -312,7 +313,7 @@ def _read(cls: type[Config], text: str, name: str) -> tuple[_ConfigProblems, Any
         else:
             values[setting], origins[setting] = value, where
     if ignored:
-        keys = ", ".join(map(key_of, ignored[:20]))
+        keys = ", ".join(key_of(where) + _meant(str(where[-1])) for where in ignored[:20])
         problems.add(ignored[0], f"prism ignores {keys}", "left_out", severity="note")
 
     adapter = _ADAPTERS.setdefault(cls, TypeAdapter(cls))
@@ -323,6 +324,11 @@ def _read(cls: type[Config], text: str, name: str) -> tuple[_ConfigProblems, Any
             first, *rest = where or ("agent",)
             problems.add((*origins.get(str(first), (first,)), *rest), message, kind)
     return problems, None
+
+
+def _meant(key: str) -> str:
+    close = get_close_matches(key, _FIELDS, n=1, cutoff=0.8)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _settings(document: Any) -> Iterator[_Setting]:

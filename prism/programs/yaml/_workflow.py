@@ -22,7 +22,7 @@ from prism.programs.yaml._sandbox import Condition
 from prism.programs.yaml._variables import through_json
 from prism.statechart import Statechart, Transition, state_enum
 
-LOGGER: logging.Logger = logging.getLogger("prism.workflow")
+LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the probable mistakes of a file, once; they are not part of a run's log."""
 
 STEP = "step"
@@ -73,7 +73,7 @@ class Workflow:
     ) -> Self:
         """Read a workflow from a file, and its components from the folder beside it.
 
-        Probable mistakes are logged to the standard logger ``prism.workflow``.
+        Probable mistakes are logged to the standard logger ``prism.programs``.
 
         Args:
             path: The file, YAML.

@@ -208,34 +208,6 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_a_memory_that_was_changed_is_gone_on_from(options: Any, tmp_path: Path) -> None:
-    """A change between stop and resume stays, is told, and is repeated by a replay."""
-    out, cycles = tmp_path / "run", 6
-    with pytest.raises(StopError):
-        runs.begin(options.replace(rounds=cycles), out, on_round=stop_after(4))
-    with Memory.open(options.memory) as memory:
-        memory.add("by_hand", "written by somebody else")
-        memory.commit()
-    with pytest.warns(RuntimeWarning, match=r"memory.*: has changed since the run stopped"):
-        assert resume(out) is not None
-    assert memory_of(options.memory)["prism"]["cycle"] == cycles
-    (event,) = [each for each in events_of(out) if each["event"] == "cognition.memory_changed"]
-    assert (event["round"], event["cycle"], event["expected_cycle"]) == (4, 4, 4)
-
-    for number in (3, 4, 5, cycles):
-        again = tmp_path / f"again_{number}"
-        with pytest.raises(StopError):
-            replay(out, again, on_round=stop_after(number))
-        resume(again)
-        assert log_of(again) == log_of(out)
-        assert options.memory.read_bytes() == (again / "memory.json").read_bytes()
-    assert "by_hand" in {
-        **memory_of(options.memory)["working_memory"],
-        **memory_of(options.memory)["storage"],
-    }
-
-
-@pytest.mark.slow
 def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
     """A memory is used by one run after another, and each is repeated from where it began."""
     short = options.replace(rounds=5)
