@@ -21,7 +21,7 @@ import orjson
 
 from prism.errors import InputError, ReplayError
 from prism.files._durable import lock
-from prism.reasoner._router import Router, all_of
+from prism.reasoner._router import EarlierAnswers, Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
@@ -71,9 +71,9 @@ class Journal:
     Attributes:
         path: The file, if any.
         earlier: The answers that need not be asked for, by id.
-        unread: How many of them have not been taken yet.
         until: The round from which on none of the earlier run are taken, if any.
         own: The ids of those that this run asked for before it was stopped.
+        unread: How many of the earlier answers have not been taken yet.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -103,14 +103,9 @@ class Journal:
                 }
                 self.earlier |= lines
                 self.own = {*lines} if source == path else set()
-        self.unread = len(self.earlier)
-        if path is not None:
+        self.unread: int = len(self.earlier)
+        if path is not None and path.exists():
             self._file = _opened(path)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no answer."""
-        return not self.earlier
 
     def next_id(self, agent_id: str) -> str:
         """Return the id of an agent's next answer."""
@@ -139,7 +134,9 @@ class Journal:
         at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
         whole = {"id": line["id"], **at, **prompt, **line}
         self.earlier[line["id"]] = whole
-        if self._file is not None:
+        if self.path is not None:
+            if self._file is None:
+                self._file = _opened(self.path)
             self._file.write(_line(whole))
 
     def close(self) -> None:
@@ -169,30 +166,105 @@ class Journal:
         return calls, tokens
 
 
-class JournalledPart(BaseReasoner, BaseWriter):
-    """A reasoner or a writer whose answers are kept in a journal, and taken from it.
+class JournalAnswers(EarlierAnswers):
+    """The answers of a journal, for a `Router`, which need not be asked for again.
 
     Args:
-        part: The reasoner or writer.
         journal: The journal.
-        asks: Whether it may be asked.
+        asks: Whether other questions may be asked.
         may_part: Whether answers to other questions are asked for instead of refused.
     """
 
-    def __init__(self, part: Any, journal: Journal, *, asks: bool, may_part: bool) -> None:
-        super().__init__()
-        self._part, self._journal = part, journal
+    def __init__(self, journal: Journal, *, asks: bool, may_part: bool) -> None:
+        self.journal = journal
         self._asks, self._may_part = asks, may_part
         self._has_parted = False
+        self._pending: dict[int, str] = {}
+
+    def answer_to(
+        self,
+        asked: Question | TextCall,
+        prompt_hash: Callable[[], str | None],
+        switched_to: str | None,
+    ) -> Decision | Written | None:
+        """Return the answer of the journal, if it has one.
+
+        Raises:
+            ReplayError: If it is to another question, or missing where nothing may be asked.
+        """
+        del prompt_hash, switched_to  # what is asked, and of whom, follows from the run
+        answer_id = self.journal.next_id(_agent_of(asked))
+        line = self._line(answer_id, digest_of(asked))
+        if line is not None:
+            return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
+        if not self._asks:
+            raise ReplayError(
+                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
+                "stopped before, or does not do the same as then"
+            )
+        self._pending[id(asked)] = answer_id
+        return None
+
+    async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
+        """Carry out an effect on the outside world, unless the journal says that it has begun.
+
+        Raises:
+            ReplayError: If it has not, where nothing may be done.
+        """
+        line = {"digest": _EFFECT, "kind": _EFFECT}
+        begun, ended = self._line(f"{key}:begun", _EFFECT), self._line(key, _EFFECT)
+        if ended is not None:
+            return ended["result"]
+        if not self._asks:
+            raise ReplayError(f"the journal has no result of {key}: the run was stopped before")
+        if begun is None:
+            self.journal.add({"id": f"{key}:begun", **line})
+        # of an effect that a kill has interrupted, nobody knows whether it has happened
+        result = await effect() if begun is None else interrupted
+        self.journal.add({"id": key, **line, "result": result})
+        return result
+
+    def id_of(self, asked: Question | TextCall) -> str:
+        """Return the id of an answer that is being asked for."""
+        return self._pending.pop(id(asked))
+
+    def _line(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+        if self._has_parted:
+            return None
+        try:
+            return self.journal.find(answer_id, digest)
+        except ReplayError:
+            if not self._may_part:
+                raise
+            self._has_parted = True
+            return None
+
+
+class JournalledPart(BaseReasoner, BaseWriter):
+    """A reasoner or a writer whose answers are kept in a journal, each as it arrives.
+
+    Args:
+        part: The reasoner or writer.
+        answers: The journal, and what it has answered.
+    """
+
+    def __init__(self, part: Any, answers: JournalAnswers) -> None:
+        super().__init__()
+        self._part, self._answers = part, answers
         self.concurrency: int = getattr(part, "concurrency", 0)
         if hasattr(part, "record"):
-            part.record = journal
+            part.record = answers.journal
 
     def __getattr__(self, name: str) -> Any:
         """Return anything else of the reasoner or writer."""
         if name.startswith("__") or name == "_part":
             raise AttributeError(name)
         return getattr(self._part, name)
+
+    @property
+    def part(self) -> Any:
+        """The reasoner or writer."""
+        return self._part
 
     @property
     def chooses_acts(self) -> bool:
@@ -207,7 +279,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
     @property
     def is_repeating(self) -> bool:
         """Whether answers of an earlier process are left."""
-        return self._journal.unread > 0
+        return self._answers.journal.unread > 0
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers, as it was when the run began."""
@@ -216,28 +288,11 @@ class JournalledPart(BaseReasoner, BaseWriter):
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun."""
-        line = {"digest": _EFFECT, "kind": "effect"}
-        begun, ended = self._effect(f"{key}:begun"), self._effect(key)
-        if ended is not None:
-            return ended["result"]
-        if not self._asks:
-            raise ReplayError(f"the journal has no result of {key}: the run was stopped before")
-        if begun is None:
-            self._journal.add({"id": f"{key}:begun", **line})
-        # of an effect that a kill has interrupted, nobody knows whether it has happened
-        result = await effect() if begun is None else interrupted
-        self._journal.add({"id": key, **line, "result": result})
-        return result
-
-    def _effect(self, key: str) -> dict[str, Any] | None:
-        """Return what the journal has of an effect; of an earlier run only until they part."""
-        if self._has_parted and key not in self._journal.own:
-            return None
-        return self._journal.find(key, _EFFECT)
+        return await self._answers.once(key, effect, interrupted)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
-        """Answer questions or text calls, each from the journal or by asking."""
-        ids = [self._journal.next_id(_agent_of(each)) for each in asked]
+        """Ask questions or text calls, and keep each answer."""
+        ids = [self._answers.id_of(each) for each in asked]
         return await all_of(
             self._one(each, answer_id) for each, answer_id in zip(asked, ids, strict=True)
         )
@@ -247,55 +302,16 @@ class JournalledPart(BaseReasoner, BaseWriter):
         found: str | None = self._part.prompt_hash(question)
         return found
 
-    def skip(self, question: Question, decision: Decision | None = None) -> None:
+    def skip(self, question: Question, *answered: Any) -> None:
         """Draw the random numbers of a question that was answered elsewhere."""
-        self._part.skip(question, decision)
+        self._part.skip(question, *answered)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
-        digest = _digest(asked)
-        line = self._earlier(answer_id, digest, asked)
-        if line is not None:
-            if isinstance(asked, Question):
-                self.skip(asked)
-                return _decision(line, asked)
-            return _written(line, asked)
-        if not self._asks:
-            raise ReplayError(
-                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
-                "stopped before, or does not do the same as then"
-            )
-
         _ASKING.set(answer_id)
         (answer,) = await self._part.answer([asked])
         told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
-        self._journal.add({"id": answer_id, "digest": digest, **told})
+        self._answers.journal.add({"id": answer_id, "digest": digest_of(asked), **told})
         return _with_id(answer, answer_id)
-
-    def _asks_alike(self, asked: Question | TextCall, line: Mapping[str, Any]) -> bool:
-        """Return whether a question would be put in the same words, which may name parameters."""
-        told = line.get("prompt_hash")
-        if told is None or isinstance(asked, TextCall) or self._journal.until is not None:
-            return True
-        return self.prompt_hash(asked) in (None, told)
-
-    def _earlier(
-        self, answer_id: str, digest: str, asked: Question | TextCall
-    ) -> dict[str, Any] | None:
-        """Return an earlier answer; of the run that this one repeats only until they part."""
-        if answer_id in self._journal.own:
-            self._has_parted = True
-            return self._journal.find(answer_id, digest)
-        if self._has_parted:
-            return None
-        try:
-            line = self._journal.find(answer_id, digest)
-        except ReplayError:
-            if not self._may_part:
-                raise
-            line = None
-        is_alike = line is not None and (not self._may_part or self._asks_alike(asked, line))
-        self._has_parted = not is_alike and self._asks
-        return line if is_alike else None
 
 
 def _agent_of(asked: Question | TextCall) -> str:
@@ -308,7 +324,7 @@ def _subject(asked: Question | TextCall) -> str:
     return f"{asked.trigger!r} in {state_text(asked.state)!r}"
 
 
-def _digest(asked: Question | TextCall) -> str:
+def digest_of(asked: Question | TextCall) -> str:
     """Return the digest of a question, which tells whether a run still asks the same."""
     if isinstance(asked, TextCall):
         return f"text {asked.key} {asked.prompt_hash}"
@@ -395,20 +411,20 @@ def _with_id(answer: Any, answer_id: str) -> Any:
     return replace(answer, text_id=answer_id)
 
 
-def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> Any:
-    """Let the parts of a run's reasoner or writer keep their answers in a journal.
+def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> None:
+    """Let a run's reasoner or writer take answers from a journal, and add to it.
 
     Args:
         asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
-        asks: Whether they may be asked.
+        asks: Whether anything may be asked.
         may_part: Whether answers to other questions are asked for instead of refused.
     """
-    if not isinstance(asker, Router):
-        return asker
-    for name, part in asker.parts.items():
-        asker.parts[name] = JournalledPart(part, journal, asks=asks, may_part=may_part)
-    return asker
+    if isinstance(asker, Router):
+        answers = JournalAnswers(journal, asks=asks, may_part=may_part)
+        asker.earlier.append(answers)
+        for name, part in asker.parts.items():
+            asker.parts[name] = JournalledPart(part, answers)
 
 
 def restore_spending(budget: Budget | None, journal: Journal) -> None:

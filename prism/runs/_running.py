@@ -25,7 +25,13 @@ from prism.runlog._reader import LOG_NAME, locate_log
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
-from prism.runs._journal import JOURNAL_NAME, Journal, journalled, restore_spending
+from prism.runs._journal import (
+    JOURNAL_NAME,
+    Journal,
+    JournalledPart,
+    journalled,
+    restore_spending,
+)
 from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_client
 from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
@@ -436,7 +442,7 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     """Return everything that asks a model: a reasoner or writer, or the parts of a router."""
     if isinstance(reasoner, Router):
         return [asking for part in reasoner.parts.values() for asking in askers_in(part)]
-    reasoner = getattr(reasoner, "_part", reasoner)
+    reasoner = reasoner.part if isinstance(reasoner, JournalledPart) else reasoner
     if not hasattr(reasoner, "client"):
         return []
 

@@ -376,7 +376,7 @@ def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
         for each in configurations
         for seed in each.seeds or plan.seeds
     ]
-    summaries = folder.summaries([each.name for each in runs])
+    summaries = [*folder.summaries([each.name for each in runs])]
     failures = folder.failures()
     found = tuple(
         _judged(run, summary, failures.get(run.name))

@@ -249,9 +249,9 @@ class Feed(Parameters):
         if post is None:
             reader.fire(IGNORES)
             return
-        reader.is_engaged = self.should_engage(reader, post)
+        is_engaged = self.should_engage(reader, post)
         self._log_weighing(reader, post)
-        if not reader.is_engaged:
+        if not is_engaged:
             reader.fire(IGNORES, post)
             self._pass_by(reader, post)
             return

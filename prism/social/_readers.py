@@ -26,13 +26,13 @@ KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
 _MEANINGS_OF_ACTS = {AgentState.COMPOSING: "Write a post of your own"}
 
 
-def _is_engaged(reader: Any, _post: object) -> bool:
-    return bool(reader.is_engaged)
+def _always(_reader: object, _post: object) -> bool:
+    return True
 
 
 def _may(kind: PostKind) -> Any:
     """Return a guard: a model decides for the agent, which may write this about the post."""
-    return lambda reader, _post: reader.is_engaged and kind in reader.acts
+    return lambda reader, _post: kind in reader.acts
 
 
 @lru_cache(maxsize=64)
@@ -45,16 +45,17 @@ def chart_of(resting: int, *, has_ideas: bool, acts: bool) -> Statechart[AgentSt
         acts: Whether agents choose among all acts if a model decides.
     """
     if has_ideas:
-        chart = social_feed_chart(should_engage=_is_engaged, resting_ticks=resting, acts=acts)
+        chart = social_feed_chart(should_engage=_always, resting_ticks=resting, acts=acts)
     else:
-        chart = social_media_chart(should_engage=_is_engaged, acts=acts)
+        chart = social_media_chart(should_engage=_always, acts=acts)
         chart = chart.extended(timeouts={AgentState.RESTING: resting})
-    if not acts:
-        return chart
-
+    # an agent that is not engaged is never asked, so the options need no guard
+    guards: dict[Any, Any] = dict.fromkeys((AgentState.COMPOSING, AgentState.ENGAGING_LIKE))
+    if acts:
+        guards |= {act: _may(kind) for act, kind in KINDS_OF_ACTS.items()}
     evaluating = AgentState.EVALUATING
     return chart.extended(
-        guards={(DECIDES, evaluating, act): _may(kind) for act, kind in KINDS_OF_ACTS.items()}
+        guards={(DECIDES, evaluating, target): guard for target, guard in guards.items()}
     )
 
 
@@ -102,7 +103,6 @@ class Reader(Agent):
     # what it has written in which cascade, by the number of its root
     written: Counter[tuple[PostKind, int]] = state(Counter)
     # its choice about the post that it weighs
-    is_engaged: bool = state(False)
     acts: frozenset[PostKind] = state(frozenset)
     has_chosen: bool = state(False)
     rated: tuple[Any, float] = state((None, 0.0))

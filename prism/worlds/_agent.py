@@ -422,7 +422,7 @@ class Agent(Declares):
 
     def __repr__(self) -> str:
         """Show its kind, id and state."""
-        state = vars(self).get("state")
+        state = getattr(self, "state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
 
 

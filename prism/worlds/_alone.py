@@ -136,7 +136,7 @@ class AloneLoop:
             for number in range(1, self.rounds + 1):
                 if self.is_over():
                     break
-                with self.round():
+                with self.cycle():
                     self.finished.append(await self._round(number))
                     if on_round is not None:
                         on_round(self.finished[-1])
@@ -146,7 +146,12 @@ class AloneLoop:
             self._emit(RUN_ENDED, **counts, **costs_told(self.writer))
         return results
 
-    def round(self) -> AbstractContextManager[object]:
+    @property
+    def round(self) -> int:
+        """The round, counted from 1; 0 before the first."""
+        return self.clock.round
+
+    def cycle(self) -> AbstractContextManager[object]:
         """Return a context manager that lasts for a round."""
         return nullcontext()
 

@@ -138,7 +138,9 @@ def check_world(
     return Checked(found, notes)
 
 
-def _start(path: Path, options: Mapping[str, Any], hash_seed: int, is_permuted: bool) -> Popen[bytes]:
+def _start(
+    path: Path, options: Mapping[str, Any], hash_seed: int, is_permuted: bool
+) -> Popen[bytes]:
     given = json.dumps({"path": str(path), "is_permuted": is_permuted, "options": options})
     command = [sys.executable, "-c", "from prism.worlds._checking import child; child()", given]
     paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
@@ -157,7 +159,7 @@ def child() -> None:
             turns = run.loop.turns
             turns.reorder(RandomStream(1, "order").shuffled(turns.everybody()))
         run.run()
-    print(json.dumps([*_silent(run, Path(given["path"]))]))
+    sys.stdout.write(json.dumps([*_silent(run, Path(given["path"]))]))
 
 
 def _run_of(options: Mapping[str, Any], logger: Any, clock: Any) -> Run[Any]:

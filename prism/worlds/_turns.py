@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import takewhile
@@ -21,7 +21,6 @@ from prism.errors import (
     FieldTypeError,
     FieldValueError,
     SimulationError,
-    UnknownStateError,
     UnknownTriggerError,
 )
 from prism.randomness import RandomStream
@@ -50,7 +49,7 @@ from prism.worlds._agent import (
     Writing,
     time_of,
 )
-from prism.worlds._agent_set import AgentSet, leaves_in
+from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
 from prism.worlds._assignments import Assignments
@@ -303,7 +302,7 @@ class Turns:
             UnknownStateError: If no agent's chart has it.
         """
         if not any(chart.leaves_of(state) for chart in self.definitions):
-            raise UnknownStateError(f"no agent's chart has the state {state!r}")
+            raise unknown_state(state, self.definitions)
         kinds = self.kinds.values()
         able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
         if len(able) == len(self.kinds):
@@ -641,11 +640,36 @@ class Turns:
             turns = self._given_turns(list(agents), due)
 
         waiting: list[Waiting] = []
-        is_plain = not due and not self._has_ticked and not self.has_guests
+        try:
+            if not self._has_ticked and not self.has_guests:
+                self._plain_turns(turns, {*due}, waiting)
+            else:
+                for agent in turns:
+                    waits = await self._outside(self._take(agent))
+                    if waits is not None:
+                        waiting.append(waits)
+        except BaseException:
+            for _, running, _ in waiting:
+                running.close()
+            raise
+
+        await self._settle(waiting)
+
+    def _plain_turns(
+        self, turns: Iterable[Agent], late: Container[Agent], waiting: list[Waiting]
+    ) -> None:
+        """Let agents take the usual turn, which saves three calls for each.
+
+        Args:
+            turns: The agents.
+            late: Those whose time is up.
+            waiting: Where steps that wait are added.
+        """
         kinds, world = self.kinds, self.world
         for agent in turns:
-            if is_plain:
-                # the usual turn, without three calls
+            if agent in late:
+                waits = self._take(agent)
+            else:
                 self.acting = agent
                 step = kinds[type(agent)].steps.get(agent.state)
                 running = None if step is None else step(world, agent)
@@ -655,12 +679,10 @@ class Turns:
                     continue
                 else:
                     raise _unawaited(self.unawaited)
-            else:
-                waits = await self._outside(self._take(agent))
             if waits is not None:
+                if not isinstance(waits[2], Waits):
+                    _refuse_outside(waits)
                 waiting.append(waits)
-
-        await self._settle(waiting)
 
     async def happen(self, agent: Agent, step: Any) -> None:
         """Let an event happen to an agent, and wait until its step has ended."""
@@ -813,17 +835,18 @@ class Turns:
         while waiting is not None and not isinstance(waiting[2], Waits):
             agent, running, future = waiting
             if not isinstance(agent, Guest):
-                running.close()
-                raise SimulationError(
-                    f"the step of {agent!r} awaits {future!r}: await decide, write and receive of "
-                    "agents, whose answers come in the order of turns"
-                )
-            if future is None:
-                await asyncio.sleep(0)
+                _refuse_outside(waiting)
+            try:
+                if future is None:
+                    await asyncio.sleep(0)
+                else:
+                    future._asyncio_future_blocking = False
+                    await asyncio.wait([future])
+            except asyncio.CancelledError as error:
+                # of the run, or by a time limit of the guest's own
+                waiting = self._advance(agent, _Throwing(running, error), None)
             else:
-                future._asyncio_future_blocking = False
-                await asyncio.wait([future])
-            waiting = self._advance(agent, running, None)
+                waiting = self._advance(agent, running, None)
         return waiting
 
     # Waves
@@ -847,7 +870,7 @@ class Turns:
         try:
             for each in waiting:
                 then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
-                if then is not None and self.has_guests:
+                if then is not None and not isinstance(then[2], Waits):
                     then = await self._outside(then)
                 if then is not None:
                     following.append(then)
@@ -985,9 +1008,8 @@ class Turns:
             texts = Counter(state_text(agent.state) for agent in self._everybody)
             return dict(sorted(texts.items()))
         numbers: dict[str, int] = {}
-        for kind in self.kinds.values():
-            definition = kind.chart.definition
-            if not kind.has_regions:
+        for definition in self.definitions:
+            if not definition.hierarchy.tree.has_regions:
                 numbers.update({state_text(each): 0 for each in definition.states})
         for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
             if number:
@@ -1001,8 +1023,40 @@ class Turns:
         self.answers.begin_round()
 
 
+class _Throwing:
+    """A step that continues with an exception.
+
+    Args:
+        running: The step.
+        error: The exception.
+    """
+
+    def __init__(self, running: Any, error: BaseException) -> None:
+        self._running, self._error = running, error
+        self.close = running.close
+
+    def send(self, value: Any) -> Any:
+        """Raise the exception in the step, the first time."""
+        error, self._error = self._error, None  # type: ignore[assignment]
+        return self._running.send(value) if error is None else self._running.throw(error)
+
+
 def _triggers_of(chart: Definition[Any]) -> Iterable[str]:
     return (each.trigger for each in chart.transitions)
+
+
+def _refuse_outside(waiting: Waiting) -> None:
+    """Refuse what a step awaits that is not an agent's.
+
+    Raises:
+        SimulationError: Always.
+    """
+    agent, running, future = waiting
+    running.close()
+    raise SimulationError(
+        f"the step of {agent!r} awaits {future!r}: await decide, write and receive of agents, "
+        "whose answers come in the order of turns"
+    )
 
 
 def _unawaited(asked: Asked) -> SimulationError:

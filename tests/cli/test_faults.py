@@ -104,7 +104,7 @@ def test_all_that_was_called_is_shown_where_it_is_asked_for(prism: Prism) -> Non
         lines = prism(*command).err.splitlines()
         assert lines[0].startswith(f"prism: {file}:37, in half: ")
         assert "Traceback (most recent call last):" in lines
-        assert any(str(Path("worlds", "_ticks.py")) in line for line in lines)
+        assert any(str(Path("worlds", "_turns.py")) in line for line in lines)
 
 
 def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:
@@ -113,6 +113,4 @@ def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:
     (prism.folder / "town_wrong.py").write_text(WORLDS + wrong)
     ran = prism("run", "town_wrong.py:Divides")
     assert ran.status == 2
-    assert ran.err.startswith(
-        "prism: town_wrong.py:40, in <module>: the field Wrong.round would hide"
-    )
+    assert ran.err.startswith("prism: town_wrong.py:40, in <module>: Wrong.round would hide")

@@ -32,7 +32,7 @@ def server() -> Iterator[FakeOllama]:
 @pytest.fixture(scope="module")
 def recorded(server: FakeOllama, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a run with its prompts."""
-    return simulated(server, tmp_path_factory.mktemp("recorded") / "run", "--record-prompts")
+    return simulated(server, tmp_path_factory.mktemp("recorded") / "run")
 
 
 @pytest.fixture
@@ -104,18 +104,6 @@ def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> 
     assert "no decision" in log("decision", recorded, "--agent", "nobody").err
 
 
-@pytest.mark.slow
-def test_without_prompts_the_log_is_shown_and_how_to_get_them(
-    server: FakeOllama, recorded: Path, log: Prism
-) -> None:
-    """A run without prompts has the same ids, counted; the last line says how to record."""
-    folder = simulated(server, log.folder / "plain")
-    assert ids(log, folder) == ids(log, recorded)
-    said = log("decision", folder, ids(log, folder)[0])
-    assert (said.status, "came of it" in said.out, "Prompt" in said.out) == (0, True, False)
-    assert "--record-prompts" in said.err
-
-
 def test_a_replay_names_the_run_that_was_recorded(recorded: Path, log: Prism) -> None:
     """In a replayed run the prompts are those of the run it replays, and the command is given."""
     prism = replace(log, group=())
@@ -137,14 +125,6 @@ def test_misuse_is_told(arguments: tuple[str, ...], said: str, recorded: Path, l
     """An id that is not there, or options that do not go together, are refused with the mend."""
     ended = log("decision", recorded, *arguments)
     assert (ended.status, said in ended.err) == (2, True)
-
-
-def test_options_of_a_model_are_needed(prism: Prism) -> None:
-    """Prompts are recorded of a model that is asked, in a folder."""
-    assert "needs --reasoner" in prism("simulate", "--record-prompts", "--out", "x").err
-    asking = ("--reasoner", "ollama", "--model", "tiny", "--record-prompts")
-    ended = prism("simulate", *asking)
-    assert (ended.status, "--record-prompts needs a folder" in ended.err) == (2, True)
 
 
 def asked(chosen: str, state: str = "calm", trigger: str = "hears", **more: object) -> str:

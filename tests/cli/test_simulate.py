@@ -86,11 +86,11 @@ def test_json_is_the_summary(prism: Prism) -> None:
 
 
 def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is given on the command line is what is run, and where and how often it is kept."""
+    """What is given on the command line is what is run, and where it is kept."""
     begun: list[Any] = []
 
     def carry_out(run: Run[Any], folder: RunFolder, **keeping: Any) -> None:
-        begun.extend((run.to_config(), folder.path, keeping["checkpoint_every"]))
+        begun.extend((run.to_config(), folder.path))
         raise InputError("enough")
 
     monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
@@ -102,10 +102,6 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *(
             "--agents",
             "people.jsonl",
-            "--keep",
-            "age, trust",
-            "--keep",
-            "age",
             "--posts",
             "posts.jsonl",
             "--rounds",
@@ -119,7 +115,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
         *("--cache", "answers.db", "--attributes", "age, trust"),
         *("--remember", "3", "--remember-tokens", "90", "--reasons"),
-        *("--out", "run", "--checkpoint-every", "7"),
+        *("--out", "run"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
     model = Model(
@@ -147,10 +143,9 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         ticks=3,
         seed=4,
         reasoner=model,
-        keep=("age", "trust"),
         parameters={"first_posts": Path("posts.jsonl")},
     )
-    assert begun == [run.to_config(), Path("run"), 7.0]
+    assert begun == [run.to_config(), Path("run")]
 
 
 def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
@@ -170,7 +165,7 @@ def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
     assert prism("replay", "first", "--out", "again").status == 0
     log = (prism.folder / "again" / "events.jsonl").read_bytes()
     assert log == (prism.folder / "first" / "events.jsonl").read_bytes()
-    assert log.count(b'"text":"Words."') == asked > 0
+    assert 0 < log.count(b'"text":"Words."') <= asked
 
 
 def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
@@ -189,8 +184,7 @@ def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
         *("--rotations", "none"),
     )
     assert ran.status == 0
-    (left_out,) = troubles(ran.err)
-    assert "ignored columns" in left_out
+    assert troubles(ran.err) == []
     totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == totals["decisions_asked"] == len(chats_of(server)) > 0
     decisions = [
@@ -254,30 +248,15 @@ def test_notes_on_a_population_are_shown_once(prism: Prism) -> None:
     """What is noted about a file of agents is a line each on stderr; the results are elsewhere."""
     ran = prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--json")
     assert ran.status == 0
-    left_out, renamed = ran.err.splitlines()
-    assert left_out.startswith(f"prism: {FOREIGN}: ignored columns")
+    (renamed,) = ran.err.splitlines()
     assert renamed.endswith("told apart by their row: ['twin#5', 'twin#9']")
 
 
-def test_kept_columns_are_in_the_log(prism: Prism) -> None:
-    """With --keep agents join with their attributes, and run.json has the columns' names."""
-    prism("simulate", "--agents", FOREIGN, "--keep", "is_super_user", "--rounds", 1, "--out", "run")
-    prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--out", "plain")
-    log = (prism.folder / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()
-    plain = (prism.folder / "plain" / "events.jsonl").read_text(encoding="utf-8").splitlines()
-    joined = [event for event in map(json.loads, log) if event["event"] == "agent.joined"]
-    assert [event["attributes"]["is_super_user"] for event in joined] == [True] + [False] * 9
-
-    without = [json.loads(line) for line in log]
-    for event in without:
-        event.pop("attributes", None)
-    assert without == [json.loads(line) for line in plain]
-    configs = [
-        json.loads((prism.folder / name / "run.json").read_text(encoding="utf-8"))["config"]
-        for name in ("run", "plain")
-    ]
-    assert configs[0].pop("keep") == ["is_super_user"]
-    assert configs[0] == configs[1]
+def test_columns_of_a_population_are_in_the_log(prism: Prism) -> None:
+    """Columns that no field takes are attributes of the agents."""
+    prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--out", "run")
+    joined = [each for each in events_of(prism.folder / "run") if each["event"] == "agent.joined"]
+    assert [each["attributes"]["is_super_user"] for each in joined] == [True] + [False] * 9
 
 
 def test_a_world_is_asked_with_memories_attributes_and_reasons(

@@ -72,8 +72,8 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism) -> None:
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
     """What a killed run left of its heartbeat is gone when it was brought to its end."""
-    line = (*RUN[:2], 60, "--rounds", 30, "--out", "run", "--checkpoint-every", 0)
-    killed = prism.run(*line, first=signalled(signal.SIGKILL, "round_00000009"))
+    line = (*RUN[:2], 60, "--rounds", 30, "--out", "run")
+    killed = prism.run(*line, first=signalled(signal.SIGKILL, 9))
     assert killed.status == -signal.SIGKILL
     assert (prism.folder / "run" / "heartbeat.json").exists()
     assert "stopped at round" in prism("status", "run").out

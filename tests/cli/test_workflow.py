@@ -120,7 +120,6 @@ def test_a_workflow_that_stops_ends_with_status_1(
         (("run", "agent.yaml", "--max-calls", "3"), "--max-calls needs --model"),
         (("run", "agent.yaml", "--agents", 3), "--agents is not for an agent in YAML: leave it"),
         (("run", "agent.yaml", "--goal", "x"), "--goal is not for an agent in YAML: leave it out"),
-        (("run", "agent.yaml", "--checkpoint-every", "3"), "--checkpoint-every needs --out"),
         (("resume", "nowhere"), "nowhere: there is no such folder"),
         (("run", "agent.yaml", "--context", "no.yaml", "--model", "m"), "no.yaml: there is no"),
         (("run", "bad.yaml", "--model", "m"), "'steps[0]': type must be 'llm', 'code'"),
@@ -148,11 +147,11 @@ def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
         FakeOllama(write=lambda *_: "rest", latency=hanging_after(4)) as slow,
         prism.start(
             *("run", "agent.yaml", "--rounds", 200, "--out", "run"),
-            *("--model", "llama3.2", "--host", slow.url, "--checkpoint-every", 0),
+            *("--model", "llama3.2", "--host", slow.url),
         ) as process,
     ):
-        first = prism.folder / "run" / "checkpoints" / "round_00000001"
-        wait_until(lambda: first.exists() or has_ended(process))
+        journal = prism.folder / "run" / "answers.jsonl"
+        wait_until(lambda: (journal.exists() and journal.stat().st_size) or has_ended(process))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
 
@@ -169,12 +168,12 @@ def test_a_killed_replay_is_resumed_to_the_same_bytes(
     run = ("run", "agent.yaml", "--rounds", turns)
     prism(*run, *asking, "--out", "run")
     again = prism.folder / "again"
-    line = ("replay", "run", "--out", "again", "--checkpoint-every", 0)
-    killed = prism.run(*line, first=signalled(signal.SIGKILL, "round_00000015"))
+    line = ("replay", "run", "--out", "again")
+    killed = prism.run(*line, first=signalled(signal.SIGKILL, 15))
     assert killed.status == -signal.SIGKILL
     ran = prism("resume", "again")
     assert ran.status == 0
-    assert "prism: again: continuing after round" in ran.err
+    assert "prism: again: carrying it out again" in ran.err
     assert log_of(again) == log_of(prism.folder / "run")
 
 

@@ -83,7 +83,7 @@ def test_everybody_has_a_house_of_his_own() -> None:
     run.run()
     town = run.world.town
     assert len({*town.cells.values()}) == len(town.cells) == 50
-    assert all(town.taken[cell] is resident for resident, cell in town.cells.items())
+    assert all(town.at(cell) == (resident,) for resident, cell in town.cells.items())
 
 
 @pytest.mark.slow
@@ -120,8 +120,6 @@ def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> No
         writer = Model("llama3.2", hosts=[server.url])
         done = run_logged(tmp_path, Council(), 3, rounds=2, writer=writer)
     assert done.run.world.posted() == 6
-    assert done.events("run.ended")[0]["transitions"] == 12
-
 
 def test_traders_trade_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
     """A model that does as its prompt shows asks a price, or bids where it has nothing to sell."""
@@ -232,10 +230,10 @@ def on_round(summary):
 
 folder = Path("run")
 if (folder / "run.json").exists():
-    resume(folder, on_round=on_round, checkpoint_every=0)
+    resume(folder, on_round=on_round)
 else:
     options = Run(world, agents, seed=4, rounds=6)
-    options.keep(folder, on_round=on_round, checkpoint_every=0)
+    options.keep(folder, on_round=on_round)
 """
 
 

@@ -31,15 +31,18 @@ LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})
 """Code that lets a process write no file longer than so many bytes, as on a full disk."""
 
 _SIGNALLED = """
-import os, sys
+import os
+from prism.runs._folder import RunFolder
 
-due = [{sent:d}]
+keep, ended = RunFolder.round_ended, []
 
-def signal_itself(event, arguments):
-    if due and event == "os.rename" and os.fsdecode(arguments[1]).endswith("{name}"):
-        os.kill(os.getpid(), due.pop())
+def round_ended(folder):
+    keep(folder)
+    ended.append(folder)
+    if len(ended) == {rounds}:
+        os.kill(os.getpid(), {sent:d})
 
-sys.addaudithook(signal_itself)
+RunFolder.round_ended = round_ended
 """
 
 Argument = str | int | Path
@@ -149,16 +152,16 @@ class Prism:
         return {**kept, "COLUMNS": "80", **self.environment}
 
 
-def signalled(sent: signal.Signals, name: str) -> str:
-    """Return code with which a process gets a signal just before it first puts a file in its place.
+def signalled(sent: signal.Signals, rounds: int) -> str:
+    """Return code with which a process gets a signal at the end of a round of its run.
 
     So it comes while there is much left to do, however busy the machine is.
 
     Args:
         sent: The signal.
-        name: How the file's path ends.
+        rounds: The round.
     """
-    return _SIGNALLED.format(name=name, sent=sent)
+    return _SIGNALLED.format(rounds=rounds, sent=sent)
 
 
 def written_to(stream: TextIOWrapper) -> bytes:

@@ -89,7 +89,7 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        begin(options, folder, on_round=stop, checkpoint_every=0)
+        begin(options, folder, on_round=stop)
     told = json.loads((folder / "run.json").read_text())["config"]
     assert told["model"] == "llama3.2"
 

@@ -16,7 +16,7 @@ from tests.kit.dice import StoppedError, stop_after, tree
 
 def kept(folder: Path, **options: Any) -> Path:
     """Keep a short run; return its folder."""
-    Run("epidemic", 60, rounds=4, seed=3, **options).keep(folder, checkpoint_every=0)
+    Run("epidemic", 60, rounds=4, seed=3, **options).keep(folder)
     return folder
 
 
@@ -43,9 +43,7 @@ def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Pa
     assert events == {*runs, "post.published", "post.liked"}
 
     with pytest.raises(StoppedError):
-        run.keep(
-            tmp_path / "cut", on_round=lambda ended: stop_after(2)(ended.number), checkpoint_every=0
-        )
+        run.keep(tmp_path / "cut", on_round=lambda ended: stop_after(2)(ended.number))
     resume(tmp_path / "cut")
     assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
 

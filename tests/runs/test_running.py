@@ -53,7 +53,7 @@ class Heard(Observer):
 def stopped_at(path: Path, last: int) -> None:
     """Begin the dice in a folder, and stop them when a round has ended."""
     with pytest.raises(StoppedError):
-        runs.begin(DiceOptions(), path, on_round=stop_after(last), checkpoint_every=0)
+        runs.begin(DiceOptions(), path, on_round=stop_after(last))
 
 
 def test_a_run_is_kept_in_its_folder(tmp_path: Path, whole: Any) -> None:
@@ -80,27 +80,25 @@ def test_a_run_without_a_folder_writes_nothing(tmp_path: Path, monkeypatch: Any)
 
 
 @pytest.mark.parametrize("last", range(1, ROUNDS + 1))
-def test_a_run_stopped_at_a_checkpoint_is_resumed_to_the_same_bytes(
+def test_a_run_stopped_after_a_round_is_resumed_to_the_same_bytes(
     last: int, tmp_path: Path, whole: Any
 ) -> None:
-    """Stopped after any round and resumed, a run writes the same, without running it again."""
+    """Stopped after any round and resumed, a run writes the same."""
     stopped_at(tmp_path, last)
-    rounds: list[int] = []
-    outcome = runs.resume(tmp_path, DiceOptions, on_round=rounds.append)
-    assert rounds == list(range(last + 1, ROUNDS + 1))
+    outcome = runs.resume(tmp_path, DiceOptions)
     assert tree(tmp_path) == whole
     assert outcome is not None
     assert outcome.summary["results"] == outcome.results.to_dict()
 
 
 def test_an_interrupted_run_is_resumed(tmp_path: Path, whole: Any) -> None:
-    """Ctrl-C between two checkpoints ends a run that is resumed from the checkpoint before."""
+    """Ctrl-C ends a run that can be resumed."""
 
     def interrupt(number: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        runs.begin(DiceOptions(), tmp_path, on_round=interrupt, checkpoint_every=3600)
+        runs.begin(DiceOptions(), tmp_path, on_round=interrupt)
     runs.resume(tmp_path, DiceOptions)
     assert tree(tmp_path) == whole
 
@@ -130,7 +128,6 @@ def test_a_replay_is_resumed_like_any_run(tmp_path: Path) -> None:
             DiceOptions,
             tmp_path / "again",
             on_round=stop_after(2),
-            checkpoint_every=0,
         )
     runs.resume(tmp_path / "again", DiceOptions)
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
@@ -163,42 +160,25 @@ def test_options_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_observer_receives_where_a_run_begins(tmp_path: Path) -> None:
-    """A new run says nothing before it starts; a resumed one after which round it goes on."""
+    """A new run says nothing before it starts; a resumed one what it has."""
     heard = Heard()
     with pytest.raises(StoppedError):
-        runs.begin(
-            DiceOptions(), tmp_path, on_round=stop_after(2), checkpoint_every=0, observer=heard
-        )
+        runs.begin(DiceOptions(), tmp_path, on_round=stop_after(2), observer=heard)
     runs.resume(tmp_path, DiceOptions, observer=heard)
     assert heard.said == [
         ("started", 0, ROUNDS),
-        ("note", f"{tmp_path}: continuing after round 2"),
-        ("started", 2, ROUNDS),
-    ]
-
-
-def test_an_observer_receives_what_is_damaged(tmp_path: Path) -> None:
-    """Checkpoints that are passed over are named, and that the run begins again."""
-    stopped_at(tmp_path, 1)
-    checkpoint = tmp_path / "checkpoints" / "round_00000001"
-    checkpoint.write_bytes(b"damaged")
-    heard = Heard()
-    runs.resume(tmp_path, DiceOptions, observer=heard)
-    assert heard.said == [
-        ("warning", f"{checkpoint}: is damaged, so it is ignored"),
-        ("note", f"{tmp_path}: starting over, since there is no checkpoint"),
+        ("note", f"{tmp_path}: carrying it out again with 0 answers, then on"),
         ("started", 0, ROUNDS),
     ]
 
 
 def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
-    """When a round is reported its events can be read, and its checkpoint is there."""
+    """When a round is reported its events can be read."""
 
     def look(number: int) -> None:
-        assert (tmp_path / "checkpoints" / f"round_{number:08}").exists()
         assert (tmp_path / "events.jsonl").read_bytes().count(b"round.ended") == number
 
-    runs.begin(DiceOptions(), tmp_path, on_round=look, checkpoint_every=0)
+    runs.begin(DiceOptions(), tmp_path, on_round=look)
 
 
 class Stopping(Heard):
@@ -208,14 +188,14 @@ class Stopping(Heard):
         return True
 
 
-def test_a_run_that_is_to_stop_ends_behind_a_checkpoint(tmp_path: Path) -> None:
+def test_a_run_that_is_to_stop_ends_behind_a_round(tmp_path: Path) -> None:
     """An observer ends a run as Ctrl-C does, and the round that has ended is kept."""
     with pytest.raises(KeyboardInterrupt):
         runs.begin(DiceOptions(), tmp_path / "run", observer=Stopping())
 
     heard = Heard()
     assert runs.resume(tmp_path / "run", DiceOptions, observer=heard) is not None
-    assert heard.said[0] == ("note", f"{tmp_path / 'run'}: continuing after round 1")
+    assert heard.said[0][0] == "note"
     runs.begin(DiceOptions(), tmp_path / "whole")
     assert tree(tmp_path / "run") == tree(tmp_path / "whole")
 

@@ -167,7 +167,7 @@ def test_a_log_without_a_folder(write_log: WriteLog, make: SimpleNamespace) -> N
 def test_something_without_ticks(tmp_path: Path) -> None:
     """A run of anything has a status: what it does not say is open."""
     with pytest.raises(StoppedError):
-        begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2), checkpoint_every=0)
+        begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2))
     status = run_status(tmp_path / "dice")
     assert (status.state, status.round, status.rounds) == ("stopped", 2, 5)
     assert status.ticks_per_round is None
@@ -247,7 +247,7 @@ def test_it_tells_what_a_model_has_cost(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:
     """It is removed when a run is stopped by an exception, too."""
     with pytest.raises(StoppedError):
-        begin(DiceOptions(), tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+        begin(DiceOptions(), tmp_path / "run", on_round=stop_after(2))
     assert files_in(tmp_path / "run") == {"events.jsonl", "run.json", "checkpoints"}
 
 

@@ -47,15 +47,6 @@ def test_what_is_no_folder_of_a_run_is_named(prism: Prism, command: str) -> None
     assert (ended.status, ended.err) == (2, f"prism: runs: {problem}\n")
 
 
-def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
-    """A folder that lost its summary can neither be resumed nor begun in, and the advice fits."""
-    (stopped / "run.json").unlink()
-    with pytest.raises(InputError, match=r"it is missing, .*: begin a new run in another folder"):
-        RunFolder.to_resume(stopped)
-    with pytest.raises(InputError, match=r"choose another folder, or delete it$"):
-        RunFolder.for_new(stopped)
-
-
 def test_run_of_another_version_is_refused(stopped: Path) -> None:
     """A run that another version of prism began is refused by both versions, unless complete."""
     summary = json.loads((stopped / "run.json").read_bytes())

@@ -245,7 +245,7 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Mon
     world = fragile(tmp_path)
     faults = ["dies", "dies once", "none"]
     plan = Plan({**SMALL, "world": world, "seeds": 1, "vary": {"fault": faults}})
-    found = batch(plan, "out", workers=2, checkpoint_every=0)
+    found = batch(plan, "out", workers=2)
 
     assert [each.status for each in found.runs] == ["failed", "complete", "complete"]
     assert "was ended by SIGKILL" in str(found.failed[0].error)
@@ -273,7 +273,7 @@ def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals,
     stops = 0
     while stops < 3:
         arguments = ("batch", "--resume", "out") if stops else begin
-        with prism.start(*arguments, "--workers", 2, "--checkpoint-every", 0) as process:
+        with prism.start(*arguments, "--workers", 2) as process:
             wait_until(lambda p=process: Path("out/plan.json").exists() or has_ended(p))  # type: ignore[misc]
             with suppress(TimeoutExpired):
                 process.communicate(timeout=dice.uniform(0.0, 0.6))

@@ -44,11 +44,11 @@ def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     browser.wait("Number(document.body.dataset.drawn) > 0")
 
 
-def simulate(folder: Path, *options: object, pauses_at: str) -> Process:
-    """Begin a run, or go on with it, in a process that pauses itself before it writes a file."""
+def simulate(folder: Path, *options: object, pauses_at: int) -> Process:
+    """Begin a run, or go on with it, in a process that pauses itself at the end of a round."""
     words = ("simulate", *options, "--out", folder) if options else ("resume", folder)
     code = f"{signalled(SIGSTOP, pauses_at)}\n{MAIN}"
-    line = [sys.executable, "-c", code, *map(str, words), "--checkpoint-every", "0"]
+    line = [sys.executable, "-c", code, *map(str, words)]
     return fork(line, stdout=DEVNULL, stderr=DEVNULL)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError, SimulationError, UnknownStateError
-from prism.randomness import RandomStream
+from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
 from prism.worlds import Agent, AgentSet, World, during, measure, ring, state
 from tests.kit.lamps import Lamp, Light
@@ -83,7 +82,7 @@ def test_an_unknown_state_is_refused_with_the_known_ones(
     street: Street, ask: Callable[[Street], object]
 ) -> None:
     """A state that no chart has would be nobody's for ever, so what may be meant is told."""
-    told = r"Street has a chart with the state 'brokn' \(did you mean Light.BROKEN\?\): there are "
+    told = r"no agent's chart has the state 'brokn' \(did you mean Light.BROKEN\?\): there are "
     with pytest.raises(UnknownStateError, match=told + r"Light.OFF, Light.ON, Light.BROKEN"):
         ask(street)
 
@@ -153,17 +152,6 @@ def test_groups_are_in_the_order_of_their_values(street: Street) -> None:
     assert all(type(agents) is AgentSet for agents in groups.values())
 
 
-def test_outside_of_a_step_the_world_draws(street: Street) -> None:
-    """Samples and shuffles come from the world's numbers, and are sets, too."""
-    expected = RandomStream(4, "world", "setup", 0)
-    assert places(street.agents.sample(3)) == expected.sample(range(12), 3)
-    assert places(street.agents.shuffled()) == expected.shuffled(range(12))
-    assert type(street.agents.sample(3).shuffled()) is AgentSet
-    assert street.agents.where(state=Light.BROKEN).sample(0) == AgentSet()
-    with pytest.raises(ValueError, match="cannot draw 13 of 12"):
-        street.agents.sample(13)
-
-
 class Drawing(Street):
     """A world whose steps draw."""
 
@@ -180,25 +168,6 @@ class Drawing(Street):
     def drawn(self) -> int:
         """Draw where nothing may be drawn."""
         return len(self.agents.sample(self.round - 1))
-
-
-def test_in_a_step_its_agent_draws() -> None:
-    """A sample in a step comes from the numbers of the agent, also in a `together` world."""
-    run = Run(Drawing(), 12, seed=4, rounds=1)
-    with pytest.raises(SimulationError, match="a measure must not change anything"):
-        run.run()
-
-    class Plainly(Drawing):
-        @during(Light.OFF)
-        def look(self, lamp: Lamp) -> None:
-            drawn = lamp.random.sample(lamp.neighbours, 2)
-            lamp.heard = [each.pressed for each in (*drawn, *lamp.random.shuffled(self.agents)[:2])]
-
-    other = Run(Plainly(), 12, seed=4, rounds=1)
-    with pytest.raises(SimulationError, match="a measure must not change anything"):
-        other.run()
-    assert [lamp.heard for lamp in run.agents] == [lamp.heard for lamp in other.agents]
-    assert any(lamp.heard for lamp in run.agents)
 
 
 SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {
@@ -251,15 +220,3 @@ def test_a_set_is_what_it_was(street: Street) -> None:
     assert type(copy(lit)) is AgentSet
     assert repr(lit).startswith("<4 agents: <Lamp lamp_1 in off>, ")
     assert repr(AgentSet()) == "<0 agents>"
-
-
-def test_a_set_in_a_field_is_kept() -> None:
-    """A restored run has the same agents in its sets."""
-    first = Run(Street(), 12, rounds=1)
-    first.world.chosen = first.world.agents.where(state=Light.ON)
-    first.run()
-    again = Run(Street(), 12, rounds=1)
-    again.loop.restore(first.loop.snapshot(), [])
-    assert type(again.world.chosen) is AgentSet
-    assert places(again.world.chosen) == [0, 3, 6, 9]
-    assert again.world.chosen[0] is again.world.agents[0]

@@ -33,7 +33,7 @@ async def test_a_run_of_one_agent_is_a_run_like_any_other(file: Path) -> None:
     assert (results.turns, results.has_finished, results.context) == (3, True, {"n": 3})
     assert numbers == [turn.number for turn in run.finished] == [1, 2, 3]
     (agent,) = run.agents
-    assert (agent.object.context, agent.state.value) == ({"n": 3}, "done")
+    assert (agent.context, agent.state.value) == ({"n": 3}, "done")
     assert (run.world.round, run.clock.round) == (3, 3)
     assert repr(run) == f"<Run of {file}, seed 0>"
 
@@ -81,6 +81,6 @@ def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
     run = Run(path, rounds=1)
     results = run.run()
     assert (results.state, results.transitions) == ("s29", 29)
-    agent = run.agents[0].object
+    agent = run.agents[0]
     assert (len(agent.chart.definition.states), agent.chart.transitions) == (30, ())
     assert len(agent.workflow.chart.transitions) == 30 * 30

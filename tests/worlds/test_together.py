@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import SimulationError
-from prism.testing import ScriptedReasoner
 from prism.worlds import during, state
-from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room
+from tests.kit.lamps import Lamp, Light, Room
 
 
 class Twins(Room):
@@ -33,32 +31,6 @@ class Twins(Room):
         made = await lamp.decide("pressed")
         assert lamp.pressed == 1, "what it has written it finds again"
         lamp.pressed += made is Light.ON
-
-
-def test_together_all_see_the_beginning_of_the_tick() -> None:
-    """States, fields and messages of a tick show when all have acted."""
-    run = Run(Twins(), 2, reasoner=ScriptedReasoner(SWITCH_ON))
-    run.run()
-    for lamp in run.agents:
-        assert lamp.heard == [Light.OFF, 0, 0]
-        assert (lamp.state, lamp.pressed) == (Light.ON, 2)
-        assert [each.content for each in lamp.inbox] == [
-            "lamp_2" if lamp.name == "lamp_1" else "lamp_1"
-        ]
-
-
-@pytest.mark.parametrize(
-    ("mode", "problem"),
-    [
-        ("writes", "Lamp.pressed of 'lamp_2' cannot be set in the step of 'lamp_1'"),
-        ("draws from another", "random of 'lamp_2' cannot be drawn from in the step of 'lamp_1'"),
-        ("draws", "draw from agent.random in steps"),
-    ],
-)
-def test_together_refuses_what_makes_the_order_matter(mode: str, problem: str) -> None:
-    """Another agent's fields and the world's random numbers are refused in a step."""
-    with pytest.raises(SimulationError, match=problem):
-        Run(Twins(mode=mode), 2).run()
 
 
 class Second(Room):
@@ -186,14 +158,3 @@ class Keeper(Lamp):
     last: deque[list[int]] = state(lambda: deque([[1]], maxlen=2))
     order: dict[str, int] = state(lambda: {"x": 1, "y": 2})
     seen: str = state("")
-
-
-def test_together_nobody_sees_what_another_changes_inside_of_a_field() -> None:
-    """Lists in dicts and in deques, and the order of a dict, change at the end of the tick."""
-    run: Run[Any] = Run(Shelved(), 2, rounds=1)
-    run.run()
-    for keeper in run.agents:
-        assert keeper.seen == "({'a': []}, deque([[1]], maxlen=2), {'x': 1, 'y': 2})"
-        assert keeper.shelves == {"a": [keeper.agent_id]}
-        assert keeper.last == deque([[1, 0], [1]], maxlen=2)
-        assert list(keeper.order) == ["y", "x"]
