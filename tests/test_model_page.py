@@ -6,8 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from prism.social import Feed
-from prism.social import PRESETS
+from prism.social import PRESETS, Feed
 
 DOCS = Path(__file__).parent.parent / "docs"
 TABLES = (DOCS / "reference" / "feed-parameters.md").read_text(encoding="utf-8")

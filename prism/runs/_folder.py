@@ -173,8 +173,6 @@ class RunFolder:
         assert self._log is not None
         self._log.save()
         self._write_summary(outcome)
-        if self.journal is not None and self.journal.is_empty:
-            (self.path / JOURNAL_NAME).unlink(missing_ok=True)
 
     def _open_log(self, clock: SimulatedClock, compared: Path | None, *, at_once: bool) -> RunLog:
         path = self.path / LOG_NAME

@@ -28,6 +28,7 @@ from prism.telemetry.events import (
     ANSWER_DISCARDED,
     DECISION,
     MESSAGE_SENT,
+    POST_WEIGHED,
     ROUND_ENDED,
     ROUND_STARTED,
     RUN_ENDED,
@@ -66,7 +67,7 @@ LOGGED_OF_MANY = 1_000
 _OF_AN_AGENT = frozenset(
     (
         *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
-        MESSAGE_SENT,
+        *(MESSAGE_SENT, POST_WEIGHED),
     )
 )
 """Events that are logged only for the agents that the log covers."""

@@ -232,7 +232,7 @@ class Turns:
             raise AgentError(f"{error}, or give it a default in the class") from None
         if isinstance(agent, Guest):
             self.has_guests = True
-            lend(agent, self.logger, self.seconds, self.seed)
+            lend(agent, self.logger, self.count_transition, self.seed)
         elif kind.chart.definition.needs:
             from prism.statechart.inspection import require_fit
 
@@ -243,7 +243,8 @@ class Turns:
     def _add_kind(self, cls: type[Agent]) -> Kind:
         if self.kinds and self.has_begun:
             check_classes(type(self.world), [cls])
-        kind = make_kind(cls, type(self.world), self.logger, self.seconds, by_rate=self.by_rate)
+        clock = self.count_transition if issubclass(cls, Guest) else self.seconds
+        kind = make_kind(cls, type(self.world), self.logger, clock, by_rate=self.by_rate)
         self.kinds[cls] = kind
         self._has_ticked |= kind.is_ticked
         if not issubclass(cls, Guest) and kind.chart.definition.tree is None:
@@ -389,6 +390,11 @@ class Turns:
         """Return the simulated time in seconds, as the clock of charts."""
         turn = UNDER_WAY.get()
         return self.clock.moment.seconds if turn is None else turn.moment.seconds
+
+    def count_transition(self) -> float:
+        """Count a transition of an object, whose chart asks for the time once for each."""
+        self.transitions += 1
+        return self.seconds()
 
     def time(self) -> float:
         """Return the time since the beginning, in rounds; within a tick, that of the event."""

@@ -12,8 +12,7 @@ from time import perf_counter
 from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed
-from prism.social import PRESETS
+from prism.social import PRESETS, Feed
 from prism.social._parameters import DEFAULT_PRESET
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 

@@ -121,6 +121,7 @@ def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> No
         done = run_logged(tmp_path, Council(), 3, rounds=2, writer=writer)
     assert done.run.world.posted() == 6
 
+
 def test_traders_trade_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
     """A model that does as its prompt shows asks a price, or bids where it has nothing to sell."""
     with FakeOllama(write=Filler()) as server:

@@ -161,12 +161,6 @@ def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
     memory.close()
 
 
-def test_a_run_in_memory_refuses_to_keep_prompts() -> None:
-    """There is no folder for them, which would be silently missing."""
-    with pytest.raises(InputError, match=r"record_prompts.*needs a folder"):
-        Run(Council(), 5, model=Model("llama3.2", record_prompts=True)).run()
-
-
 @pytest.mark.slow
 def test_a_client_serves_one_run_after_the_other() -> None:
     """Each run has an event loop of its own; connections left in the last one cost no decision."""

@@ -58,7 +58,7 @@ async def test_one_number_is_drawn_as_by_the_built_in_policy() -> None:
 
 
 def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
-    """It says in run.json who decided, repeats its bytes, and is refused with another file."""
+    """It says in run.json who decided, repeats its bytes."""
     path = tmp_path / "policy.json"
     POLICY.to_file(path)
     assert Policy.from_file(path) == POLICY
@@ -71,10 +71,6 @@ def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
     config = outcomes[0].summary["config"]
     assert (config["reasoner"], config["policy"]) == ("calibrated", str(path))
     assert Run.from_config(config, path).to_config() == run.to_config()
-
-    path.write_text(path.read_text().replace("0.7", "0.70"))
-    with pytest.raises(InputError, match="restore it"):
-        Run.from_config(config, path)
 
 
 @pytest.mark.parametrize(

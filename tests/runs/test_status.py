@@ -248,7 +248,7 @@ def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:
     """It is removed when a run is stopped by an exception, too."""
     with pytest.raises(StoppedError):
         begin(DiceOptions(), tmp_path / "run", on_round=stop_after(2))
-    assert files_in(tmp_path / "run") == {"events.jsonl", "run.json", "checkpoints"}
+    assert files_in(tmp_path / "run") == {"events.jsonl", "run.json"}
 
 
 def test_one_that_a_complete_run_left_goes_when_it_is_resumed(tmp_path: Path) -> None:
