@@ -11,10 +11,10 @@ from typing import Any
 from prism import examples
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.runs import Note, NoteKind, Run
-from prism.programs.thinking import cognitive_chart
 from prism.drawing import Arrow, Diagram
 from prism.errors import InputError, PrismError
 from prism.files._records import shown_path
+from prism.programs.thinking import cognitive_chart
 from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures

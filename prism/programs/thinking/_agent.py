@@ -530,7 +530,6 @@ class CognitiveAgent(ProgramAgent):
         keys = ("state", "next_state", "outcome", "reason", "prompt_tokens", "thought")
         self._say(
             events.COGNITION_CYCLE,
-            is_warning=cycle.outcome == "unusable",
             cycle=cycle.number,
             **{key: getattr(cycle, key) for key in keys},
             input_tokens=cost.input_tokens,

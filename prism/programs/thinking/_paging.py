@@ -20,6 +20,9 @@ _LEAST = Seen(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
+_UP_TO = 7 / 8
+"""Share of the room up to which memories come back, so that they do not go again at once."""
+
 _MOST_MATCHES = 10
 _MOST_OF_FOUND = 600
 _TOKENS_PER_ESTIMATE = 1.5
@@ -197,6 +200,8 @@ class Pager:
                 tag for tag in self._matching(memory, _MOST_MATCHES + len(out)) if tag not in out
             ]
         limit = min(self.soft or inf, self.hard or inf)
+        if asked is None and self.soft is not None:
+            limit = min(limit, self._share(_UP_TO, memory))
         for tag in wanted:
             is_new = tag not in memory.working
             if is_new and self._fits_with(memory, tag, limit) and memory.load(tag):
@@ -220,9 +225,7 @@ class Pager:
         return None
 
     def _page_by_use(self, memory: Memory) -> list[str]:
-        seen = self._seen(memory)
-        fixed = self._made("thinking", replace(seen, working={}, thoughts={})).tokens
-        limit = fixed + max(0, (self.soft or fixed) - fixed) * _DOWN_TO
+        seen, limit = self._seen(memory), self._share(_DOWN_TO, memory)
         order = [*memory.least_recently_used(), *[*memory.thoughts][:-1]]
 
         def fits(gone: list[str]) -> bool:
@@ -232,6 +235,12 @@ class Pager:
         for tag in moved:
             memory.page_out(tag)
         return moved
+
+    def _share(self, share: float, memory: Memory) -> float:
+        """Return a size between that of a prompt without memories and the soft limit."""
+        bare = replace(self._seen(memory), working={}, thoughts={})
+        fixed = self._made("thinking", bare).tokens
+        return fixed + max(0, (self.soft or fixed) - fixed) * share
 
     def _fits_with(self, memory: Memory, tag: str, limit: float) -> bool:
         seen = self._seen(memory)

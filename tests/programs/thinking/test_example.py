@@ -95,7 +95,7 @@ def test_what_is_thought_of_comes_back(planned: Prism) -> None:
     """By use, the setting comes back when it is thought of; a model has to ask for it."""
     came = [tag for event in events_of(planned, "cognition.paged") for tag in event["moved_in"]]
     policy = Config.load(planned.folder / "config.json").paging.policy
-    assert came == (["setting"] if policy == "lru" else [])
+    assert came == (["outline", "setting"] if policy == "lru" else [])
 
 
 def test_the_page_shows_what_came_of_it(planned: Prism) -> None:
