@@ -23,8 +23,7 @@ def parameters_table() -> str:
     meanings, hints = _meanings(Parameters), get_type_hints(Parameters)
     lines = ["| parameter | default | range | meaning |", "|---|---|---|---|"]
     for name, each in Parameters.fields.items():
-        declared, hint = each.declared, hints[name]
-        row = (f"`{name}`", _shown(declared.default), _range(declared, hint), meanings[name])
+        row = (f"`{name}`", _shown(each.default), _range(each, hints[name]), meanings[name])
         lines.append(f"| {' | '.join(row)} |")
 
     return "\n".join(lines) + "\n"
@@ -69,6 +68,8 @@ def _range(field: Any, hint: Any) -> str:
     if least is not None:
         return f"from {_shown(least)}{nothing}"
 
+    if hint is Any:
+        return "posts, or a file"
     return "any text" if isinstance(field.default, str) else "any number"
 
 

@@ -23,8 +23,6 @@ from prism.reasoner import Router
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import (
     PromptLog,
-    ReplayReasoner,
-    ReplayWriter,
     RunLog,
     SimulatedClock,
     configure,
@@ -32,7 +30,7 @@ from prism.runlog import (
 from prism.runlog._events import COMMON, EVENTS
 from prism.runlog._keys import Key
 from prism.runlog._schema import json_schema
-from prism.social import Feed, Likes, RemoveAgents
+from prism.social import Feed
 from prism.statechart import (
     AgentState,
     Cost,
@@ -62,13 +60,13 @@ class Befriending(Feed):
 
     @treatment
     def befriend(self) -> None:
-        """Follow and mute somebody, and take it back."""
-        for act in (self.follow, self.mute, self.unfollow, self.unmute):
+        """Follow somebody, take it back, and let somebody leave."""
+        for act in (self.follow, self.unfollow):
             act(*self.agents[:2])
+        self.agents[-1].leave()
 
 
-SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5}
-TREATMENTS = [Likes(1, share=0.5), RemoveAgents(1, share=0.3)]
+SHOWN = {"logs_follows": True, "shows_scores": True, "dislike_chance": 0.5, "up_treated": 0.5}
 
 
 WORKFLOW = """
@@ -178,7 +176,7 @@ def simulate(
 
 
 def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
-    """Run with a model that sometimes fails, then from the cache, then from the log."""
+    """Run with a model that sometimes fails, then from the cache."""
     kept = AnswerCache(folder / f"{mode}.cache")
     with FakeOllama(
         choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
@@ -205,7 +203,6 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
                 ),
             )
     kept.close()
-    yield simulate(folder / f"{mode}-again.jsonl", ReplayReasoner(log))
 
 
 def broken(agent: Any, context: Any) -> bool:
@@ -270,7 +267,6 @@ async def of_texts(folder: Path) -> Lines:
         kept.close()
 
     with RunLog(again, SimulatedClock()) as log:
-        await ReplayWriter(first, logger=log.logger).write_many([call, safe, call, call])
         await carry_out(log.logger)
         await all_that_happens(log.logger)
 
@@ -323,7 +319,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
-        simulate(folder / "treated.jsonl", treatments=list(TREATMENTS)),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
     ]
     structlog.reset_defaults()

@@ -11,9 +11,10 @@ import pytest
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Results, RoundSummary
+from prism.social import Feed, Results
 from prism.statechart import AgentState, agents_in_state, social_media_chart, state_distribution
 from prism.telemetry.events import DECISION, TRANSITION
+from prism.worlds import WorldRound
 
 AGENTS, ROUNDS = 100, 10
 
@@ -38,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     states: list[dict[str, AgentState]] = []
     distributions: list[dict[AgentState, int]] = []
 
-    def ask(summary: RoundSummary) -> None:
+    def ask(summary: WorldRound) -> None:
         states.append({agent.agent_id: agent.state for agent in simulation.agents})
         distributions.append(state_distribution(simulation.agents))
 
@@ -58,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_no_deadlocks(run: Ran) -> None:
     """A simulation of 100 agents finishes its 10 rounds, every agent having had every tick."""
     assert [summary.number for summary in run.results.rounds] == list(range(1, ROUNDS + 1))
-    assert run.results.totals.agent_ticks == AGENTS * ROUNDS * 12
+    assert run.results.totals()["agent_ticks"] == AGENTS * ROUNDS * 12
 
 
 def test_state_is_queryable_in_every_round(run: Ran) -> None:
@@ -100,7 +101,7 @@ def test_stuck_agent_recovers(state: AgentState) -> None:
     stuck = SocialAgent("stuck", state=state, ticks_in_state=10)
     results = Run(Feed(first_posts=()), [stuck], rounds=1, ticks=1).run()
     assert results.rounds[0].states["scrolling"] == 1
-    assert results.totals.timeouts == {state.value: 1}
+    assert results.totals()["timeouts"] == {state.value: 1}
     assert stuck.state_history[0].trigger == "timeout"
 
 
@@ -116,4 +117,4 @@ def test_reasoner_is_asked_only_where_it_is_ambiguous(run: Ran) -> None:
             assert states[event["agent_id"]] == event["state"] == "evaluating"
             assert event["chosen"] in event["options"]
             assert len(event["options"]) > 1
-    assert decisions == run.results.totals.decisions_asked > 100
+    assert decisions == run.results.totals()["decisions_asked"] > 100

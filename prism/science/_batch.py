@@ -28,6 +28,7 @@ from prism.science._batch_tables import (
 )
 from prism.science._plan import Configuration, Plan, feed_parameters, inputs_of
 from prism.science._plan import is_of_feed as is_of_feed_plan
+from prism.social import Feed
 from prism.social._parameters import DEFAULT_PRESET
 
 _Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
@@ -198,7 +199,14 @@ class Batch:
         names = dict.fromkeys(
             name
             for key, each in configurations.items()
-            for name in (*each.parameters, *found[key].changes())
+            for name in (
+                *each.parameters,
+                *(
+                    name
+                    for name, field in Feed.fields.items()
+                    if getattr(found[key], name) != field.default
+                ),
+            )
         )
 
         presets = {key: each.settings.get("preset") for key, each in configurations.items()}

@@ -165,8 +165,9 @@ class Hours:
 def _frequency(reader: Reader) -> tuple[float, ...]:
     """Return the share of each hour of the day in which an agent is awake."""
     value: Any = reader.attributes.get(FREQUENCY)
-    numbers = _numbers(parse_json(value) if isinstance(value, str) else value)
-    if numbers is None:
+    numbers = parse_json(value) if isinstance(value, str) else value
+    is_list = isinstance(numbers, (list, tuple)) and len(numbers) == HOURS
+    if not is_list or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
         raise FieldValueError(
             f"hours = 'file' needs {FREQUENCY} of agent {reader.agent_id!r}, {HOURS} numbers, 0 "
             f"or more, got {value!r}"
@@ -175,12 +176,3 @@ def _frequency(reader: Reader) -> tuple[float, ...]:
     most = max(numbers)
     # an agent with zeros for all hours is never awake, and takes no step
     return tuple(number / most if most else 0.0 for number in numbers)
-
-
-def _numbers(value: Any) -> list[float] | None:
-    if not isinstance(value, (list, tuple)) or len(value) != HOURS:
-        return None
-    if not all(isinstance(each, (int, float)) and each >= 0 for each in value):
-        return None
-
-    return [float(each) for each in value]

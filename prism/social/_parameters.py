@@ -261,14 +261,6 @@ class Parameters(World[Any]):
                     f"{one} and {other} must be 1 or less together, got {values[0]} and {values[1]}"
                 )
 
-    def changes(self) -> Mapping[str, Any]:
-        """Return the parameters that differ from their defaults."""
-        return {
-            name: getattr(self, name)
-            for name, each in Parameters.fields.items()
-            if getattr(self, name) != each.default
-        }
-
 
 SETTLED = (
     *("ticks_per_hour", "hours", "diurnal_curve", "activity", "activity_sigma"),

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from prism.agents.relevance import Terms, terms_of
-
-if TYPE_CHECKING:
-    from prism.social._readers import Reader
 
 PostKind = Literal["post", "reply", "reshare"]
 Action = Literal["follow", "unfollow"]
@@ -72,7 +69,7 @@ class Post:
     terms: Terms = field(init=False, repr=False)
     likes: int = field(default=0, init=False)
     dislikes: int = field(default=0, init=False)
-    likers: list[Reader] = field(default_factory=list, init=False, repr=False)
+    likers: list[Any] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Compute the post's position in its cascade."""
@@ -111,15 +108,15 @@ class Network:
         voted: Numbers of the posts whose votes changed since they were ranked.
     """
 
-    def __init__(self, readers: Iterable[Reader], candidates: int) -> None:
+    def __init__(self, readers: Iterable[Any], candidates: int) -> None:
         self.posts: list[Post] = []
         self.opening = 0
         self.ids: set[str] = set()
         self.by_topic: dict[str, list[Post]] = defaultdict(list)
         self.voted: dict[int, None] = {}
-        self._followers: dict[str, dict[Reader, None]] = defaultdict(dict)
+        self._followers: dict[str, dict[Any, None]] = defaultdict(dict)
         # readers without news, by each of their topics
-        self._waiting: dict[str, dict[Reader, None]] = defaultdict(dict)
+        self._waiting: dict[str, dict[Any, None]] = defaultdict(dict)
         for reader in readers:
             reader.pool = deque(maxlen=candidates)
             topics = sorted(reader.terms.topics)
@@ -140,13 +137,13 @@ class Network:
             reader.pool.append(post)
             reader.has_news = True
 
-    def await_news(self, reader: Reader) -> None:
+    def await_news(self, reader: Any) -> None:
         """Have the next post for a reader tell it, so that it need not look at every source."""
         reader.has_news = False
         for topic in reader.terms.topics:
             self._waiting[topic][reader] = None
 
-    def vote(self, post: Post, likes: int, dislikes: int, reader: Reader | None = None) -> None:
+    def vote(self, post: Post, likes: int, dislikes: int, reader: Any | None = None) -> None:
         """Give a post likes and dislikes, a like by a reader or others by nobody."""
         post.likes += likes
         post.dislikes += dislikes
@@ -155,7 +152,7 @@ class Network:
             reader.liked.append(post)
             post.likers.append(reader)
 
-    def change(self, reader: Reader, action: Action, author_id: str) -> None:
+    def change(self, reader: Any, action: Action, author_id: str) -> None:
         """Make a reader follow or unfollow an author, whose posts it sees from then on."""
         reader.empty_at = None
         if action == "follow":

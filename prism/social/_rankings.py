@@ -12,17 +12,14 @@ from heapq import merge, nlargest
 from itertools import islice
 from math import log2, sqrt
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._posts import Network, Post, newest
 from prism.social._readers import Reader
 
-if TYPE_CHECKING:
-    from prism.social._feed import Feed
-
-Ranking = Callable[["Feed", Reader, "bool | None", RandomStream], Iterable[Post]]
+Ranking = Callable[[Any, Reader, "bool | None", RandomStream], Iterable[Post]]
 """Takes feed, reader, whether only followed authors (True), only others (False) or all (None) are
 wanted, and random numbers for this feed. Posts that the reader has looked at are left out later."""
 
@@ -32,14 +29,14 @@ _number = attrgetter("number")
 
 
 def chronological(
-    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+    feed: Any, reader: Reader, is_followed: bool | None, _stream: RandomStream
 ) -> Iterable[Post]:
     """Return the newest posts: by followed authors, or else by anybody."""
     return feed.newest_posts() if is_followed is False else reversed(reader.pool)
 
 
 def interests(
-    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+    feed: Any, reader: Reader, is_followed: bool | None, _stream: RandomStream
 ) -> Iterable[Post]:
     """Return the newest posts by followed authors and on the reader's interests."""
     sources = reader.sources
@@ -50,7 +47,7 @@ def interests(
 
 
 def popular(
-    feed: Feed, reader: Reader, is_followed: bool | None, _stream: RandomStream
+    feed: Any, reader: Reader, is_followed: bool | None, _stream: RandomStream
 ) -> Iterable[Post]:
     """Return the posts with the highest hot score."""
     hot = feed.hot
@@ -58,7 +55,7 @@ def popular(
 
 
 def at_random(
-    feed: Feed, reader: Reader, is_followed: bool | None, stream: RandomStream
+    feed: Any, reader: Reader, is_followed: bool | None, stream: RandomStream
 ) -> Iterable[Post]:
     """Return posts in a random order, all equally likely."""
     if is_followed:
@@ -71,7 +68,7 @@ def at_random(
 
 
 def collaborative(
-    feed: Feed, reader: Reader, _is_followed: bool | None, _stream: RandomStream
+    feed: Any, reader: Reader, _is_followed: bool | None, _stream: RandomStream
 ) -> Iterable[Post]:
     """Return the posts that similar readers like, the highest rated first, then popular ones.
 
@@ -117,7 +114,7 @@ def own_ranking(rank: Callable[[Reader, Sequence[Post], RandomStream], Iterable[
     """Return the ranking of a user's function, which orders the newest posts that are unseen."""
 
     def ranking(
-        feed: Feed, reader: Reader, is_followed: bool | None, stream: RandomStream
+        feed: Any, reader: Reader, is_followed: bool | None, stream: RandomStream
     ) -> Iterable[Post]:
         pools = (reversed(reader.pool), feed.newest_posts())
         candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
@@ -151,7 +148,7 @@ def fitting(
 # Feeds
 
 
-def refresh(feed: Feed, reader: Reader, stream_of: Callable[[], RandomStream]) -> bool:
+def refresh(feed: Any, reader: Reader, stream_of: Callable[[], RandomStream]) -> bool:
     """Update a reader's feed; no post is shown twice, or to its author.
 
     Returns:
@@ -171,7 +168,7 @@ def refresh(feed: Feed, reader: Reader, stream_of: Callable[[], RandomStream]) -
     return bool(reader.unread)
 
 
-def _add_newest(feed: Feed, reader: Reader) -> bool:
+def _add_newest(feed: Any, reader: Reader) -> bool:
     """Put new posts by followed authors and on its interests before those left in a feed."""
     network: Network = feed.network_of_posts
     since, reader.next_number = reader.next_number, len(network.posts)
@@ -189,7 +186,7 @@ def _add_newest(feed: Feed, reader: Reader) -> bool:
     return bool(reader.unread)
 
 
-def _mixed(feed: Feed, reader: Reader, stream: RandomStream) -> Iterator[Post]:
+def _mixed(feed: Any, reader: Reader, stream: RandomStream) -> Iterator[Post]:
     """Yield the posts of a feed, each from the ranking that was drawn for its place."""
     beyond = feed.beyond_follows
     names, shares = _shares(feed)
@@ -211,7 +208,7 @@ def _mixed(feed: Feed, reader: Reader, stream: RandomStream) -> Iterator[Post]:
             yield post
 
 
-def _opening_drawn(feed: Feed, posts: Iterable[Post], stream: RandomStream) -> list[Post]:
+def _opening_drawn(feed: Any, posts: Iterable[Post], stream: RandomStream) -> list[Post]:
     """Put the opening posts, all of which are equally new, in an order of the reader's own."""
     listed = [*posts]
     opening = [post for post in listed if post.number < feed.network_of_posts.opening]
@@ -220,7 +217,7 @@ def _opening_drawn(feed: Feed, posts: Iterable[Post], stream: RandomStream) -> l
     return listed[: len(listed) - len(opening)] + stream.shuffled(opening)
 
 
-def _shares(feed: Feed) -> tuple[list[str], list[float]]:
+def _shares(feed: Any) -> tuple[list[str], list[float]]:
     """Return the rankings that have a share of the feed, and their shares."""
     if feed.feed != MIXED or feed.has_own_ranking:
         return [feed.feed], [1.0]

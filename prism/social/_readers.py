@@ -14,9 +14,6 @@ from prism.statechart import AgentState, Statechart, social_feed_chart, social_m
 from prism.statechart.social import DECIDES
 from prism.worlds import Agent, state
 
-if TYPE_CHECKING:
-    from prism.social._feed import Feed
-
 KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
     AgentState.ENGAGING_REPLY: "reply",
     AgentState.ENGAGING_RESHARE: "reshare",
@@ -111,7 +108,7 @@ class Reader(Agent):
     before_idea: int = state(0)
 
     if TYPE_CHECKING:
-        world: ClassVar[Feed]
+        world: ClassVar[Any]
         terms: ClassVar[Terms]
         follows: ClassVar[dict[str, None]]
 

@@ -19,9 +19,6 @@ from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
 
-if TYPE_CHECKING:
-    from prism.worlds._world import World
-
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
 
@@ -109,7 +106,7 @@ class Agent(Declares):
     name: str = ""
 
     if TYPE_CHECKING:
-        world: ClassVar[World[Any]]
+        world: ClassVar[Any]
         state: ClassVar[Any]
         neighbours: ClassVar[AgentSet[Self]]
         inbox: ClassVar[deque[Message]]

@@ -206,7 +206,9 @@ class Loop:
                 if self.turns.stopped is not None:
                     break
 
-            results = self.world.results(WorldResults(len(self.agents), tuple(self.finished)))
+            results: WorldResults = self.world.results(
+                WorldResults(len(self.agents), tuple(self.finished))
+            )
             costs = costs_told(self.reasoner, self.writer)
             self.turns.emit(RUN_ENDED, **results.totals(), **costs)
             self._warn_of_idle_events()

@@ -560,7 +560,7 @@ class Turns:
     def log_assigned(self) -> None:
         """Log the assignments since the last call."""
         for keys in self.assignments.drain():
-            self.emit(TREATMENT_ASSIGNED, **keys)
+            self.tell(TREATMENT_ASSIGNED, **keys)
 
     # What the engine calls
 

@@ -35,7 +35,6 @@ from prism.worlds._results import WorldResults
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
-    from prism.worlds._people import AgentTable
 
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
@@ -317,9 +316,10 @@ class World(Declares, Generic[AgentT]):
         """Return agents of the world's kinds for a population: by default, they are such."""
         return population
 
-    def members_of(self, table: AgentTable) -> Iterable[Any]:
-        """Return the agents of a table."""
-        return table.agents_of(self)
+    def members_of(self, table: Any) -> Iterable[Any]:
+        """Return the agents of an `AgentTable`."""
+        agents: Iterable[Any] = table.agents_of(self)
+        return agents
 
     def setup(self) -> None:
         """Prepare the world before the first round."""

@@ -21,7 +21,7 @@ from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import Model
 from prism.reasoner._prompts import answer_schema, chat_prompt
-from prism.social import Feed, Post
+from prism.social import Draft, Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
@@ -145,12 +145,8 @@ def _simulation(size: Size) -> Table:
 
 def _question(number: int) -> Question:
     agent = SocialAgent(f"agent_{number}", interests=["music", "travel"], personality="curious")
-    post = Post(
-        f"post_{number}",
-        "agent_0",
-        f"Something that happened to me today, number {number}.",
-        ("travel",),
-    )
+    draft = Draft(f"Something that happened to me today, number {number}.", ("travel",))
+    post = Post(f"post_{number}", "agent_0", "post", draft)
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 

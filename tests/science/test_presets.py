@@ -133,7 +133,7 @@ def test_a_rumour_spreads_as_real_ones_do(spreads: pl.DataFrame, name: str) -> N
 def _spread(seed: int) -> dict[str, float]:
     feed = Feed(preset="rumour")
     Run(feed, 1000, rounds=6, seed=seed).run()
-    begun, *times = feed.posted.published
+    begun, *times = [post.published for post in feed.posts]
     shares = sorted(time - begun for time in times)
 
     return {

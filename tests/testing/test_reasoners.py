@@ -172,7 +172,7 @@ def test_drives_a_simulation() -> None:
         Feed(first_posts=population.posts), population.agents, rounds=1, reasoner=reasoner
     ).run()
     assert reasoner.questions
-    assert results.totals.likes == len(reasoner.questions)
+    assert results.totals()["likes"] == len(reasoner.questions)
 
 
 def crowd(size: int) -> list[Question]:

@@ -9,7 +9,7 @@ import polars as pl
 import prism.analysis
 import prism.runlog
 from prism import Run
-from prism.agents import SocialAgent, synthetic_population
+from prism.agents import synthetic_population
 from prism.analysis import (
     Conformance,
     Note,
@@ -28,25 +28,28 @@ from prism.analysis import (
 )
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import RunStatus, run_status
-from prism.social import Draft, Feed, Post, Results, RoundSummary
-from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
+from prism.social import Feed, Post, Reader, Results
+from prism.statechart import PolicyReasoner, social_media_chart
+from prism.worlds import WorldRound
 
 
-class Brief:
-    """A composer of one's own."""
+class Brief(Feed):
+    """A feed of one's own."""
 
-    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        return Draft("reply", f"{agent.name}: yes", post.topics)
+    posts_per_tick: float = 0.1
+
+    def should_engage(self, reader: Reader, post: Post) -> bool:
+        return reader.relevance(post) > 0.5
 
 
-def tell(summary: RoundSummary) -> None:
+def tell(summary: WorldRound) -> None:
     assert summary.number > 0
 
 
 population = synthetic_population(10)
 with RunLog(Path("events.jsonl"), SimulatedClock()) as log:
     simulation = Run(
-        Feed(first_posts=population.posts, composer=Brief()),
+        Brief(first_posts=population.posts),
         population.agents,
         rounds=3,
         seed=7,

@@ -6,7 +6,7 @@ from prism import Run
 from prism.agents import SocialAgent, StatechartMixin
 from prism.llm import Model
 from prism.runlog import RunLog, configure
-from prism.social import Draft, Feed, Post
+from prism.social import Feed, Post
 from prism.statechart import (
     AgentState,
     Budget,
@@ -56,13 +56,6 @@ class Sync:
         self, agent: object, state: object, trigger: str, options: object, context: object = None
     ) -> object:
         return options
-
-
-class Verbose:
-    """A composer that takes less than it is given."""
-
-    def compose(self, agent: SocialAgent) -> Draft:
-        return Draft("post", agent.name, ())
 
 
 # fmt: off
@@ -124,7 +117,7 @@ Reasoner(Silent(), pick="likeliest")  # type: ignore[arg-type]  # pyright: ignor
 Budget(10)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Model("llama3.2", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-Run(Feed(first_posts=(), composer=Verbose()), [ada])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Feed(posts_per_tick="often")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 RunLog(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 configure(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Post("p1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
