@@ -226,7 +226,7 @@ class WorkflowAgent(ProgramAgent):
         """Keep a reply, carry out its action, and return the state that it leads to."""
         if written.has_failed:
             reason = written.reason or "there is no reply"
-            if not step.transition_map or not written.text:
+            if not step.transition_map or written.text is None:
                 raise StepFailedError(reason)
             # the model answered, but not clearly: the state stays
             self._notes["reason"] = f"the answer is none of {', '.join(step.transition_map)}"

@@ -168,8 +168,9 @@ def _parsed(code: str, mode: str) -> Any:
         tree: Any = compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
         compile(tree, "<code>", mode, dont_inherit=True)
     except SyntaxError as error:
-        what = "an expression" if mode == "eval" else "Python"
-        raise CodeError(f"is not {what}: {error.msg}", error.lineno) from None
+        if mode == "eval":
+            raise CodeError(f"is not an expression: {error.msg}") from None
+        raise CodeError(f"is not Python: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CodeError(f"is not Python: {str(error)[:200]}") from None
     return tree

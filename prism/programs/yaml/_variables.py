@@ -119,7 +119,7 @@ def through_json(value: Any) -> Any:
 
 
 def _require_plain(value: Any, levels: int) -> None:
-    if levels < 0:
+    if levels == 0 and isinstance(value, (dict, list)):
         raise ValueError(f"it is nested more than {MOST_LEVELS} levels deep")
     if isinstance(value, dict):
         "".join(value).encode()

@@ -3,13 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 pytest.importorskip("pydantic_monty")
 
 from prism.errors import ReasonerError
-from prism.programs.yaml import Workflow
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.statechart import parse_reasoner_response
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, prompts_of, said, writer_of
@@ -82,7 +83,7 @@ async def test_an_answer_is_read_as_a_careful_person_would(reply: str, state: st
     ],
 )
 async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
-    """It is asked once more, then logged with the answers, and the step counts as done."""
+    """It is logged with the answers, and the step counts as done."""
     writer = writer_of([reply])
     agent = agent_of(REFLECT, writer)
     with capture_logs() as events:
@@ -90,53 +91,27 @@ async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
     (run,) = turn.steps
     assert (turn.state, run.moved_to, run.outcome) == ("reflecting", None, "done")
     assert run.reason == "the answer is none of continue, pivot, ship"
-    assert [call.key for call in writer.calls] == ["1:reflect", "1:reflect:again"]
     assert agent.context["reflect"]["decision"] is None
     (refused,) = said(events, "workflow.refused")
     assert (refused["step"], refused["target"]) == ("reflect", None)
     assert refused["reason"] == run.reason
 
 
-async def test_an_unclear_reply_is_asked_once_more_with_the_vocabulary() -> None:
+async def test_an_unclear_reply_is_asked_once_more_with_what_was_wrong() -> None:
     """The second prompt has the first one, and the answers; what it brings counts."""
-    writer = writer_of(["I do not know.", "pivot"])
-    agent = agent_of(REFLECT, writer)
+
+    class Client:
+        prompts: ClassVar[list[str]] = []
+
+        async def run(self, prompt: str) -> str:
+            self.prompts.append(prompt)
+            return "I do not know." if len(self.prompts) == 1 else "B) pivot"
+
+    agent = WorkflowAgent(Workflow.from_text(REFLECT), Client())
     assert (await agent.turn()).state == "observing"
-    first, second = prompts_of(writer)
-    assert second.startswith(f"{first}\n")
-    assert "Respond with one of these alone: continue, pivot, ship" in second
-
-
-@pytest.mark.parametrize(
-    ("policy", "requests"),
-    [
-        ("max_retries: 0", 1),
-        ("max_retries: 1", 2),
-        ("on_failure: skip", 2),
-        ("on_failure: fail", 2),
-    ],
-)
-async def test_an_unclear_reply_is_no_failure(policy: str, requests: int) -> None:
-    """It is asked once more whatever follows failures, unless no request beyond one is allowed."""
-    writer = writer_of(["I do not know."])
-    turn = await agent_of(f"{REFLECT}    {policy}\n", writer).turn()
-    assert (turn.steps[0].outcome, turn.has_stopped, len(writer.calls)) == ("done", False, requests)
-
-
-async def test_a_failure_of_the_second_request_leaves_the_first_reply() -> None:
-    """Nothing more is known than before, and the step counts as done."""
-    writer = writer_of(["I do not know.", OSError("down")])
-    turn = await agent_of(REFLECT, writer).turn()
-    assert (turn.state, turn.steps[0].outcome) == ("reflecting", "done")
-
-
-@pytest.mark.parametrize("reply", ["B", "option b", "(B)", "B) Pivot", '{"decision": "B"}'])
-async def test_a_letter_that_the_prompt_offers_is_an_answer(reply: str) -> None:
-    """An answer by its label alone leads to the state of the key beside it."""
-    offered = "|\n      A) CONTINUE - keep working\n      B) PIVOT - try something different"
-    agent = agent_of(REFLECT.replace("choose", offered), [reply])
-    assert (await agent.turn()).state == "observing"
-    assert agent.context["reflect"]["decision"] == "pivot"
+    first, second = Client.prompts
+    assert first in second
+    assert "the answer is none of continue, pivot, ship" in second
 
 
 @pytest.mark.parametrize("first", range(11))
@@ -154,7 +129,10 @@ def test_keys_are_read_as_the_options_of_a_decision(first: int) -> None:
             expected = parse_reasoner_response(case["reply"], case["options"])
         except ReasonerError:
             expected = None
-        read = Workflow.from_text(text).replies["s"].read(reply)["decision"]
+        try:
+            read = Workflow.from_text(text).replies["s"].read(reply)["decision"]
+        except ValueError:
+            read = None
         assert read == expected, case["why"]
 
 

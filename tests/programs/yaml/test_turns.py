@@ -62,7 +62,7 @@ async def test_a_stopped_workflow_refuses_further_turns() -> None:
     )
     turn = await agent.turn()
     assert turn.has_stopped
-    with pytest.raises(WorkflowStopped, match="'w' of agent 'ada' has stopped: step 's': no route"):
+    with pytest.raises(WorkflowStopped, match="of agent 'ada' has stopped: step 's': no route"):
         await agent.turn()
     assert agent.turn_number == 1
 
