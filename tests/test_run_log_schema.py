@@ -157,7 +157,6 @@ def simulate(
                 *population.agents,
                 plain,
                 Contrary("contrary", interests=population.agents[0].interests),
-                stranger(population.agents[0].interests),
             ],
             population.posts,
             parameters=parameters or {"preset": "classic"},

@@ -341,7 +341,7 @@ class CognitiveAgent(ProgramAgent):
             self,
             f"{number}:{state}",
             prompt.text,
-            self._pager.form.schema(state),
+            self._pager.form.schema(state, memory.last_action),
             _reader(state),
             variation=number,
             reply_tokens=self._pager.reply,

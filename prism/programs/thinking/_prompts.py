@@ -120,11 +120,11 @@ class Form:
             _section("goal", [_escaped(config.goal)]) if config.goal else "",
             *_memory_sections(seen),
             f"You are in the state {state}.",
-            *(self._thinking() if state == "thinking" else self._acting(state)),
+            *(self._thinking() if state == "thinking" else self._acting(state, seen.last_action)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def schema(self, state: str) -> dict[str, Any]:
+    def schema(self, state: str, last_action: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the JSON Schema of what a model replies, for servers that take one."""
         text = {"type": "string"}
         if state == "thinking":
@@ -133,14 +133,14 @@ class Form:
 
         parts: dict[str, list[Any]] = {"tags": [text]}
         models: dict[str, Any] = {}
-        own = self.own if state == "executing" else {}
+        own = self._own_actions(state, last_action)
         if state == "executing":
             parts["value"] = [text]
         for each in own.values():
             models |= each.models
             for name, schema in each.schema.items():
                 parts.setdefault(name, []).append(schema)
-        kinds = {**text, "enum": [*self._offered(state), *own]}
+        kinds = {**text, "enum": [*own, *self._offered(state)]}
         named = {name: _any_of(schemas) for name, schemas in parts.items()}
         action = {**_object(type=kinds, **named), "required": ["type"] if own else ["type", "tags"]}
         whole = _object(agent=_object(action=action))
@@ -150,6 +150,20 @@ class Form:
         available = self.config.available_actions
         return [name for name in available if (name in PAGING_ACTIONS) == (state == "paging")]
 
+    def _own_actions(
+        self, state: str, last_action: Mapping[str, Any] | None
+    ) -> Mapping[str, OwnAction]:
+        """Return the application's actions, with one that was just refused as the last.
+
+        Small models take what is offered first: what the application is there for, and not again
+        what was no use.
+        """
+        if state != "executing":
+            return {}
+        last = last_action or {}
+        refused = last.get("type") if last.get("outcome") == "refused" else None
+        return {name: self.own[name] for name in sorted(self.own, key=lambda name: name == refused)}
+
     def _thinking(self) -> Iterator[str]:
         # an agent that knows what it can do decides better whether to do it
         if self.own:
@@ -157,8 +171,8 @@ class Form:
         yield _JSON_THOUGHT if self.is_json else _XML_THOUGHT
         yield _THOUGHT_PARTS
 
-    def _acting(self, state: str) -> Iterator[str]:
-        own = self.own if state == "executing" else {}
+    def _acting(self, state: str, last_action: Mapping[str, Any] | None) -> Iterator[str]:
+        own = self._own_actions(state, last_action)
         texts = {name: self.config.available_actions[name] for name in self._offered(state)}
         yield _section(
             "available_actions", _listed({**texts, **{n: e.text for n, e in own.items()}})
