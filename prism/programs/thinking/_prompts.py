@@ -11,6 +11,7 @@ values that a model could take for content: as JSON where the server is sent a s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,15 +40,15 @@ _JSON_INSTRUCTIONS = (
 )
 _XML_THOUGHT = """\
 Reply with one agent element of this form and nothing else, and fill in its parts:
-<agent><next_state></next_state><thinking_log></thinking_log></agent>"""
-_JSON_THOUGHT = 'Reply with one JSON object: {"agent": {"next_state": "", "thinking_log": ""}}'
+<agent><next_state>executing</next_state><thinking_log></thinking_log></agent>"""
+_JSON_THOUGHT = """\
+Reply with one JSON object of this form, and fill in its parts:
+{"agent": {"next_state": "executing", "thinking_log": ""}}"""
 _THOUGHT_PARTS = """\
 next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
 to make room in working memory. thinking_log is what you have found out, in your own words."""
-_XML_ACTION = """\
-Reply with one agent element of this form and nothing else, and fill in its parts:
-<agent><action><type></type>{parts}</action></agent>"""
-_JSON_ACTION = 'Reply with one JSON object: {{"agent": {{"action": {{"type": ""{parts}}}}}}}'
+_XML_FORM = "Reply with one agent element of this form and nothing else, and fill in its parts:"
+_JSON_FORM = "Reply with one JSON object of this form, and fill in its parts:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,23 +175,33 @@ class Form:
     def _acting(self, state: str, last_action: Mapping[str, Any] | None) -> Iterator[str]:
         own = self._own_actions(state, last_action)
         texts = {name: self.config.available_actions[name] for name in self._offered(state)}
-        yield _section(
-            "available_actions", _listed({**texts, **{n: e.text for n, e in own.items()}})
-        )
+        described = {**{name: each.text for name, each in own.items()}, **texts}
+        yield _section("available_actions", _listed(described))
         with_value = [name for name in WITH_VALUE if name in texts]
-        names = ["tags", *(["value"] if with_value else [])] if texts else []
-        names += [name for each in own.values() for name in each.fields if name not in names]
+        first = next(iter((*own, *with_value, *texts)), "")
+        parts = (
+            [*own[first].fields] if first in own else ["tags", *(["value"] if with_value else [])]
+        )
+        form = {"type": first, **dict.fromkeys(parts, "")}
         if self.is_json:
-            yield _JSON_ACTION.format(parts="".join(f', "{name}": ""' for name in names))
+            yield f"{_JSON_FORM}\n{json.dumps({'agent': {'action': form}})}"
         else:
-            yield _XML_ACTION.format(parts="".join(f"<{name}></{name}>" for name in names))
-        note = "type is one of the available actions."
-        if texts:
-            several = " or several with commas between them" if state == "paging" else ""
-            note += f" tags is one identifier without spaces{several}."
-        if with_value:
-            note += f" Only {' and '.join(with_value)} take a value."
-        yield note + (" Leave out the parts that the action does not have." if own else "")
+            inner = "".join(f"<{name}>{text}</{name}>" for name, text in form.items())
+            yield f"{_XML_FORM}\n<agent><action>{inner}</action></agent>"
+        yield _note(state, own, texts, with_value)
+
+
+def _note(state: str, own: Iterable[str], texts: Iterable[str], with_value: Sequence[str]) -> str:
+    """Return what there is to know of the parts of an action."""
+    note = "type is one of the available actions."
+    if texts:
+        several = " or several with commas between them" if state == "paging" else ""
+        note += f" tags is one identifier without spaces{several}."
+    if with_value:
+        note += f" Only {' and '.join(with_value)} take a value."
+    if own := [*own]:
+        note += f" {', '.join(own)} have fields of their own in place of tags and value."
+    return note
 
 
 def is_echo(thought: str, thoughts: Iterable[str]) -> bool:
