@@ -11,7 +11,7 @@ from prism import Run
 from prism._faults import place_in, suggestion
 from prism.errors import PrismError
 from prism.examples.rumour import Rumour
-from prism.worlds import Agent, World, draw, during, measure, ring, treatment
+from prism.worlds import Agent, World, draw, during, measure, ring
 from tests.kit.lamps import Lamp, Light
 
 HERE = Path(__file__).name
@@ -44,17 +44,6 @@ class Waiting(World[Lamp]):
         """Fail behind a decision."""
         await lamp.decide("pressed")
         divided(1)
-
-
-class Unknown(World[Lamp]):
-    """A step that sets what nobody declared."""
-
-    order = "listed"
-
-    @during(Light.OFF)
-    def step(self, lamp: Lamp) -> None:
-        """Set it."""
-        lamp.shade = "red"  # type: ignore[attr-defined]
 
 
 class Hook(World[Lamp]):
@@ -110,17 +99,6 @@ class Sleeping(World[Lamp]):
         await asyncio.get_running_loop().create_future()
 
 
-class Treatment(World[Lamp]):
-    """A treatment that is refused."""
-
-    size: int = 1
-
-    @treatment(round=2)
-    def warning(self) -> None:
-        """Set a text for a number."""
-        self.size = "many"  # type: ignore[assignment]
-
-
 class Drawn(Agent):
     """A field that fails."""
 
@@ -155,13 +133,11 @@ class Text(World[Lamp]):
 IN_RUN = {
     Step: ("divided: return number / 0", "in the step of <Lamp lamp_2 in off>, round 2, tick 1"),
     Waiting: ("divided: return number / 0", "in the step of <Lamp lamp_1 in "),
-    Unknown: ("Unknown.step: lamp.shade =", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
     Hook: ("Hook.tick_begins: self.agents[0].begin_in", "in Hook.tick_begins, round 1, tick 1"),
     Setup: ("Setup.setup: self.network = ring(self, 3)", "in Setup.setup"),
     Measure: ("divided: return number / 0", "in Measure.reached, round 1"),
     Until: ("divided: return number / 0", "in Until.until, round 2, tick 1"),
     Empty: ("Empty.step: lamp.random.choice", "in the step of <Lamp lamp_1 in off>, round 1"),
-    Treatment: ('Treatment.warning: self.size = "many"', "in Treatment.warning, round 2"),
     Field: ("divided: return number / 0", "for Drawn.trust of 'drawn_1'"),
     Library: ("Library.step: Path(", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
 }

@@ -23,8 +23,6 @@ from prism.reasoner import Router
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import (
     PromptLog,
-    ReplayReasoner,
-    ReplayWriter,
     RunLog,
     SimulatedClock,
     configure,
@@ -159,7 +157,6 @@ def simulate(
                 *population.agents,
                 plain,
                 Contrary("contrary", interests=population.agents[0].interests),
-                stranger(population.agents[0].interests),
             ],
             population.posts,
             parameters=parameters or {"preset": "classic"},
@@ -178,7 +175,7 @@ def simulate(
 
 
 def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
-    """Run with a model that sometimes fails, then from the cache, then from the log."""
+    """Run with a model that sometimes fails, then from the cache."""
     kept = AnswerCache(folder / f"{mode}.cache")
     with FakeOllama(
         choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
@@ -205,7 +202,6 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
                 ),
             )
     kept.close()
-    yield simulate(folder / f"{mode}-again.jsonl", ReplayReasoner(log))
 
 
 def broken(agent: Any, context: Any) -> bool:
@@ -270,7 +266,6 @@ async def of_texts(folder: Path) -> Lines:
         kept.close()
 
     with RunLog(again, SimulatedClock()) as log:
-        await ReplayWriter(first, logger=log.logger).write_many([call, safe, call, call])
         await carry_out(log.logger)
         await all_that_happens(log.logger)
 

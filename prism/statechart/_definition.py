@@ -126,6 +126,8 @@ class Definition(Generic[StateT]):
             return (state,)
         if self.tree is None or type(state) is not self.state_type:
             return ()
+        if not any(state is node.state for node in self.hierarchy.tree.nodes):
+            return ()
         return self.tree.members_inside(state)
 
     def __hash__(self) -> int:

@@ -19,9 +19,6 @@ from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
 
-if TYPE_CHECKING:
-    from prism.worlds._world import World
-
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
 
@@ -56,15 +53,17 @@ class AgentStream(RandomStream):
     def of_round(self, number: int) -> AgentStream:
         """Turn to the sequence of a round."""
         self.round = number
-        self.begin_at(mixed(self._own + number * GOLDEN))
+        self.begin_at(mixed(self._own + 2 * number * GOLDEN))
         return self
 
     def choice(self, items: Sequence[Any]) -> Any:
         """Draw one of several items, all equally likely."""
-        if type(items) is AgentSet and items:
-            # past the method that makes sets of slices
-            return tuple.__getitem__(items, int(self.random() * len(items)))
-        return super().choice(items)
+        if type(items) is not AgentSet:
+            return super().choice(items)
+        if not items:
+            raise IndexError("there is nothing to choose from: check first that there is")
+        # past the method that makes sets of slices
+        return tuple.__getitem__(items, int(self.random() * len(items)))
 
 
 class _Nowhere:
@@ -109,7 +108,7 @@ class Agent(Declares):
     name: str = ""
 
     if TYPE_CHECKING:
-        world: ClassVar[World[Any]]
+        world: ClassVar[Any]
         state: ClassVar[Any]
         neighbours: ClassVar[AgentSet[Self]]
         inbox: ClassVar[deque[Message]]
@@ -186,7 +185,7 @@ class Agent(Declares):
         number, kept = self.world.round, self._chart_stream
         if kept is None or kept[0] != number:
             # few charts draw, so an agent gets its chart's stream at its first draw
-            kept = number, RandomStream(self.world.seed, "chart", self.agent_id, number)
+            kept = number, RandomStream(self.world.seed, "chart", self.agent_id, "", number)
             vars(self)["_chart_stream"] = kept
         return kept[1]
 
@@ -202,7 +201,8 @@ class Agent(Declares):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        return self.world.meanings
+        meanings: Mapping[Any, str] = self.world.meanings
+        return meanings
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""

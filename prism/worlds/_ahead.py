@@ -7,15 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, report
-
-if TYPE_CHECKING:
-    from prism.worlds._turns import Turns
 
 
 @dataclass(slots=True)
@@ -81,7 +78,7 @@ class TurnLogger:
             turn.lines.append((level, event, keys))
 
 
-async def round_ahead(turns: Turns, moments: Sequence[Moment], logger: TurnLogger) -> None:
+async def round_ahead(turns: Any, moments: Sequence[Moment], logger: TurnLogger) -> None:
     """Run the ticks of a round whose agents depend on few others.
 
     The events are logged in the order of the turns.
@@ -121,7 +118,7 @@ async def round_ahead(turns: Turns, moments: Sequence[Moment], logger: TurnLogge
         await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
 
 
-async def _whole_turn(turns: Turns, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
+async def _whole_turn(turns: Any, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
     for each in before:
         await each
     UNDER_WAY.set(turn)

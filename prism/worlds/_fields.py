@@ -264,7 +264,11 @@ class Declares:
                         f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
                         "draw it in setup, with self.random"
                     )
-                values[name] = field.draw(stream(name))
+                try:
+                    values[name] = field.draw(stream(name))
+                except Exception as error:
+                    error.add_note(f"for {cls.__name__}.{name} of {values.get('agent_id')!r}")
+                    raise
             elif field.default is MISSING:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import accumulate
 from math import isfinite, log1p
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
@@ -16,11 +16,8 @@ from prism.statechart.states import state_text
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Channel
 
-if TYPE_CHECKING:
-    from prism.worlds._turns import Turns
 
-
-async def events_at_rates(turns: Turns) -> None:
+async def events_at_rates(turns: Any) -> None:
     """Let events of one tick happen, one after another, each at its own time.
 
     This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
@@ -60,9 +57,7 @@ async def events_at_rates(turns: Turns) -> None:
             turns.stop("until")
 
 
-async def _at(
-    turns: Turns, moment: Moment, part: float, channel: Channel | None, agent: Any
-) -> None:
+async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
     """Let an event happen at a time within a tick; without one, the time-outs that are due."""
     left = turns.clock.seconds_per_tick * (1 - part)
     time = Moment(moment.time - timedelta(seconds=left), moment.round, moment.tick)
@@ -110,7 +105,7 @@ class Members:
 
 
 def _weight(
-    turns: Turns,
+    turns: Any,
     channel: Channel,
     agents: Sequence[Any],
     sums: dict[int, list[float]],
@@ -128,7 +123,7 @@ def _weight(
     return sums[number][-1] if rates else 0.0
 
 
-def _checked(turns: Turns, channel: Channel, rate: Any, agent: Any = None) -> float:
+def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> float:
     if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
         return rate
 

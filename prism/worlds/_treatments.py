@@ -245,10 +245,12 @@ class Treating:
             else:
                 getattr(world, each)()
             after = identify(parameter_values(world)) or {}
+            changed = {key: after[key] for key in after if after[key] != before[key]}
+            read_parameters(type(world), changed)
             world.turns.emit(
                 TREATMENT_APPLIED,
                 treatment=each if isinstance(each, str) else each.name,
-                parameters={key: after[key] for key in after if after[key] != before[key]},
+                parameters=changed,
                 **({} if isinstance(each, str) else {"settings": _settings(each)}),
             )
         world.turns.log_assigned()

@@ -16,6 +16,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import Any
 
+from prism._faults import place_in
 from prism.errors import (
     AgentError,
     FieldTypeError,
@@ -66,6 +67,7 @@ _MOST_CONTENT = 2_000
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
 _KEY = attrgetter("_key", "agent_id")
+_IN_SETUP = "setup"
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -422,7 +424,8 @@ class Turns:
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
         self._networks += 1
-        return RandomStream(self.seed, "network", f"{self.world.round}.{self._networks}")
+        part = "" if self.world.round else _IN_SETUP
+        return RandomStream(self.seed, "network", part, f"{self.world.round}.{self._networks}")
 
     # What agents call
 
@@ -560,7 +563,7 @@ class Turns:
     def log_assigned(self) -> None:
         """Log the assignments since the last call."""
         for keys in self.assignments.drain():
-            self.emit(TREATMENT_ASSIGNED, **keys)
+            self.tell(TREATMENT_ASSIGNED, **keys)
 
     # What the engine calls
 
@@ -1058,10 +1061,13 @@ def _refuse_outside(waiting: Waiting) -> None:
         SimulationError: Always.
     """
     agent, running, future = waiting
+    frame = running.cr_frame
+    place = None if frame is None else place_in(running.cr_code, frame.f_lasti)
     running.close()
+    where = "" if place is None else f"{place}: "
     raise SimulationError(
-        f"the step of {agent!r} awaits {future!r}: await decide, write and receive of agents, "
-        "whose answers come in the order of turns"
+        f"{where}the step of {agent!r} awaits {future!r}: await decide, write and receive of "
+        "agents, whose answers come in the order of turns"
     )
 
 

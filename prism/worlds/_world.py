@@ -152,7 +152,10 @@ class World(Declares, Generic[AgentT]):
             )
         streams = self._streams
         if streams is None or streams[0] != self.round:
-            streams = self.round, RandomStream(self.seed, "world", "", self.round)
+            streams = (
+                self.round,
+                RandomStream(self.seed, "world", "" if self.round else "setup", self.round),
+            )
             vars(self)["_streams"] = streams
         return streams[1]
 

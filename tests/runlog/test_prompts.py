@@ -208,7 +208,7 @@ def test_what_no_model_was_asked_for_has_no_id(tmp_path: Path) -> None:
 
 def test_a_run_without_prompts_is_refused_by_name(tmp_path: Path) -> None:
     """Where nothing was recorded, the message says how to record."""
-    with pytest.raises(InputError, match="holds no prompts.jsonl.gz"):
+    with pytest.raises(InputError, match=r"holds no prompts\.jsonl\.gz"):
         read_prompts(tmp_path)
 
 

@@ -162,7 +162,8 @@ def test_another_model_or_prompt_answers_from_a_round_on(
     late = [each for each in now if each["round"] >= 3]
     # equal questions are asked once
     assert 0 < asked.asked - before <= len(late)
-    assert {each["model"] for each in late} == {"large" if isinstance(model, str) else "small"}
+    asked_now = {each["model"] for each in late if each["source"] == "model"}
+    assert asked_now == {"large" if isinstance(model, str) else "small"}
 
 
 @pytest.mark.slow
@@ -189,7 +190,7 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
     with FakeOllama(models=["small"]) as server:
         rerun(run, tmp_path / "again", from_round=3, model=f"ollama:small@{server.host}")
         found = [(each["round"] > 2, each["source"]) for each in decisions_of(tmp_path / "again")]
-        assert set(found) == {(False, "policy"), (True, "model")}
+        assert {*found} - {(True, "cache")} == {(False, "policy"), (True, "model")}
     with pytest.raises(InputError, match="give it one by a text alone"):
         rerun(run, tmp_path / "b", from_round=3, model=Model("small", prompt="{situation}"))
     change = SwitchModel(3, model="ollama:small")

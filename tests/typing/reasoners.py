@@ -6,7 +6,6 @@ from typing import Any, assert_type
 
 from prism.agents import SocialAgent
 from prism.llm import AnswerCache, Model, OllamaChatClient
-from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -70,10 +69,6 @@ async def ask() -> None:
         await chart.afire(ada, "decides", reasoner=PolicyReasoner(1, temperature=0.5)),
         AgentState | None,
     )
-    assert_type(
-        await chart.afire(ada, "decides", reasoner=ReplayReasoner(Path("runs/a"))),
-        AgentState | None,
-    )
     assert_type(await chart.afire(ada, "decides", reasoner=First()), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Temper()), AgentState | None)
     question = Question(ada, ada.state, "decides", (AgentState.SCROLLING,))
@@ -85,5 +80,4 @@ async def write() -> None:
     call = TextCall("ada", "mood", "How is Ada?", {"type": "object"}, str.upper, most_requests=2)
     writer = Writer(Echo(), budget=Budget(max_calls=10))
     assert_type(await writer.write(call), Written)
-    assert_type(await ReplayWriter(Path("runs/a"), verbatim=True).write_many([call]), list[Written])
     assert_type((await writer.write(call)).text, str | None)

@@ -212,18 +212,6 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
-def test_a_run_whose_files_changed_is_not_resumed(options: Any, file: Path, changed: str) -> None:
-    """The workflow and its components have to be what they were when the run began."""
-    out = file.parent / "run"
-    with pytest.raises(StopError):
-        runs.begin(options, out, on_round=stop_after(2))
-    path = file.parent / changed
-    path.write_text(path.read_text() + "# later\n")
-    with pytest.raises(InputError, match=r"has changed since the run in .* began"):
-        resume(out)
-
-
 def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
     """More turns than were recorded have no texts and no code steps."""
     other = Run(
