@@ -421,10 +421,14 @@ class ModelServer(ABC):
         """
         if fault is not None and fault.content is not None:
             return Said.simply(asked, fault.content)
-        if self.window is None:
-            return Said.simply(asked, self._content(asked))
-
         window, most_tokens = self._limits(asked)
+        if self.window is None:
+            said = Said.simply(asked, self._content(asked))
+            if most_tokens is None or count_tokens(said.text) <= most_tokens:
+                return said
+            kept, count = first_tokens(said.text, most_tokens)
+            return Said(kept, said.read, count, "length")
+
         window = window or self.window
         messages = asked.body["messages"]
         text = "\n\n".join(str(message.get("content") or "") for message in messages)
