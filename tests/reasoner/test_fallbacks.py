@@ -198,7 +198,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     model: str,
     server: FakeOllama,
     connect: Connect,
-    events: Any,
+    heard: Any,
 ) -> None:
     """An agent whose id or stream raises falls back for that reason, and no other agent does."""
     bad = kind()
@@ -212,7 +212,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     ]
     assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
     assert len(server.questions) == (2 if unreadable else 3)
-    first, name, last = (event["agent_id"] for event in events)
+    first, name, last = (event["agent_id"] for event in heard)
     assert (first, last) == ("Ben", "Cy")
     assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
 

@@ -175,12 +175,12 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
 async def test_what_the_server_did_is_logged(
-    kind: str, mode: Any, model: str, connect: Connect, events: Any
+    kind: str, mode: Any, model: str, connect: Connect, heard: Any
 ) -> None:
     """A decision's event has why the reply ended, where the server says so."""
     client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
     await Reasoner(client, mode=mode, model=model).decide_many([ask()])
-    (event,) = events
+    (event,) = heard
     assert event["done_reason"] == "stop"
 
 

@@ -45,7 +45,7 @@ async def test_each_decision_of_an_agent_has_its_own_answer(
 
 
 async def test_the_costs_of_all_decisions_are_what_was_spent(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """The tokens and attempts of all events together are those that were spent."""
     agent = ask().agent
@@ -54,13 +54,13 @@ async def test_the_costs_of_all_decisions_are_what_was_spent(
         [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
     )
     assert (
-        sum(event["attempts"] for event in events)
+        sum(event["attempts"] for event in heard)
         == reasoner.budget.calls
         == len(server.questions)
         == 5
     )
     names = ("input_tokens", "output_tokens")
-    tokens = sum(event[name] for event in events for name in names)
+    tokens = sum(event[name] for event in heard for name in names)
     assert tokens == reasoner.budget.tokens > 0
 
 

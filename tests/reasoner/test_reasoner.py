@@ -201,7 +201,7 @@ async def test_a_cancelled_afire_changes_nothing(
     server: FakeOllama,
     connect: Connect,
     agent: Any,
-    events: Any,
+    heard: Any,
 ) -> None:
     """Wherever an afire is cancelled, no agent has moved, and nothing is logged or left open."""
     chart = social_media_chart()
@@ -216,17 +216,17 @@ async def test_a_cancelled_afire_changes_nothing(
         ended = await cancelled_after(steps, move)
         steps = steps + 1 if steps < 40 else steps * 2
         if not ended:
-            assert (agent.state, len(agent.state_history), events) == (S.EVALUATING, 0, [])
+            assert (agent.state, len(agent.state_history), heard) == (S.EVALUATING, 0, [])
         await client.close()
     await until(lambda: server.open_connections == 0)
     assert (agent.state, len(agent.state_history)) == (S.COMPOSING, 1)
-    assert [event["event"] for event in events] == ["reasoner.decision", "statechart.transition"]
+    assert [event["event"] for event in heard] == ["reasoner.decision", "statechart.transition"]
 
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.sampled(2)
 async def test_a_cancelled_decision_leaves_nothing_behind(
-    several: bool, server: FakeOllama, connect: Connect, events: Any
+    several: bool, server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """Wherever a decision is cancelled, no stream was drawn from and nothing is announced."""
     streams = [RandomStream(0, number) for number in range(4)]
@@ -242,21 +242,21 @@ async def test_a_cancelled_decision_leaves_nothing_behind(
             work = reasoner.decide(agents[0], S.EVALUATING, "decides", list(OPTIONS), POST)
         ended = await cancelled_after(steps, work)
         steps = steps + 1 if steps < 40 else steps * 2
-        assert ended or events == []
+        assert ended or heard == []
     await client.close()
     await until(lambda: server.open_connections == 0)
     drawn = 4 if several else 1
-    assert len(events) == drawn
+    assert len(heard) == drawn
     expected = [RandomStream(0, number) for number in range(4)]
     for stream in expected[:drawn]:
         stream.random()
     assert [stream.random() for stream in streams] == [stream.random() for stream in expected]
 
 
-async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, heard: Any) -> None:
     """Each decision of a model is one event with its question, its answer and what it took."""
     await Reasoner(connect(model="llama3.2"), pick="argmax").decide_many([ask()])
-    (event,) = events
+    (event,) = heard
     assert 0 < event["latency"] < 60
     parts = event.pop("queue_seconds") + event.pop("request_seconds")
     assert parts == pytest.approx(event.pop("latency"))

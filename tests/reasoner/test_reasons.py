@@ -46,13 +46,13 @@ async def test_a_reason_is_asked_for_logged_and_replayed(
 
 
 async def test_a_choice_without_its_reason_is_a_choice(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """A model that gives no reason has decided all the same, and the log has no key for it."""
     server.fail(Fault.says('{"next_state": "scrolling"}'))
     (decision,) = await Reasoner(connect(), mode="chat", reasons=True).decide_many([ask()])
     assert (decision.source, decision.said) == ("model", None)
-    assert "said" not in events[-1]
+    assert "said" not in heard[-1]
 
 
 async def test_a_decision_model_gives_no_reasons_which_is_said_once(
