@@ -20,6 +20,7 @@ from prism.runlog import SimulatedClock
 from prism.runs import ReplayOptions
 from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
+from prism.runs._journal import JOURNAL_NAME, read_journal
 from prism.runs._makers import make_repeated_writer, make_writer
 from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
@@ -144,6 +145,8 @@ class WorkflowRun(AloneRun):
             brought.setdefault("on_action", by_command(self.action))
         if self.echo_actions or (is_dry_run() and "on_action" in brought):
             brought["on_action"] = echo
+        if isinstance(self.reasoner, ReplayOptions) and _has_effects(self.reasoner.run):
+            brought.setdefault("on_action", echo)  # never called: the journal has the results
 
         return brought
 
@@ -165,6 +168,13 @@ class WorkflowRun(AloneRun):
             problem = f"asks a model in {names}: name the model (--model)"
             raise InputError(f"{problem}; prism replay repeats an earlier run", path=self.file)
         return NobodyWriter()
+
+
+def _has_effects(run: Path) -> bool:
+    """Return whether actions were carried out in an earlier run."""
+    journal = (run if run.is_dir() else run.parent) / JOURNAL_NAME
+    lines = read_journal(journal) if journal.exists() else iter(())
+    return any(line.get("kind") == "effect" for line in lines)
 
 
 def _read_context(path: Path | None) -> dict[str, Any]:
