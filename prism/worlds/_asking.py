@@ -19,7 +19,6 @@ from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError, SimulationError
-from prism.reasoner._questions import ASKED_AT
 from prism.reasoner._router import all_of
 from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
@@ -420,8 +419,6 @@ class AsTheyCome:
         self, turn: _Turn, before: _Turn | None, take: Callable[[], Put | None] | None
     ) -> None:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
-        # later ticks wait for earlier ones, also in the queue of a pool
-        ASKED_AT.set((self._clock, turn.moment))
         if take is not None:
             if before is not None:
                 await before.over
