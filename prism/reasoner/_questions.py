@@ -48,6 +48,7 @@ class Question:
         details: Further facts about the context by name, such as the likes of a post; the prompt
             has them after the context.
         meanings: Meanings of options, if they differ from the meanings of their states.
+        instant: Its round and tick, for a record of prompts; None for those of the run's clock.
         recall: Takes a number, and returns at most that many of the last things that happened to
             the agent, oldest first. By default, these are the transitions in its ``state_history``.
 
@@ -69,6 +70,7 @@ class Question:
     relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
+    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question without options."""

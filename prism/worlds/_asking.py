@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
@@ -436,7 +436,9 @@ class AsTheyCome:
             turn.waves.append(wave)
             logger = OrderedLogger(self._given, self._clock)
             logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
-            answer = await self._answer(question, logger)
+            # the clock may already show a later tick
+            asked = replace(question, instant=(turn.moment.round, turn.moment.tick))
+            answer = await self._answer(asked, logger)
             with self._writing_to(wave.applied, turn.moment):
                 question = self.apply(question, answer)
 

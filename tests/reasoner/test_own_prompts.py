@@ -178,7 +178,7 @@ def test_what_is_no_field_is_refused_at_once(template: Any, named: str) -> None:
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("{agent.agee}", r"'agee', which agent 'a1' does not have: it has job, age, agent_id"),
+        ("{agent.agee}", "'agee', which agent 'a1' does not have: it has job, agent_id, name"),
         ("{world.alpha}", "'alpha', which the world does not have: it has beta"),
         ("{context.quiet}", "'quiet', which the context does not have: it has text, loud"),
     ],
