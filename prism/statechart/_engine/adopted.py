@@ -152,8 +152,11 @@ class AdoptedEngine(Deciding[Any]):
 
     async def _process_later(self, run: Any, model: Any) -> Any:
         async def run_event(event: EventData) -> Any:
-            with self._under_way(event):
+            self._events.setdefault(id(event.model), []).append(event)
+            try:
                 return await run()
+            finally:
+                self._end_event(event)
 
         observed = partial(run_event, run.args[0])
         return await type(self._machine).process_context(self._machine, observed, model)
@@ -184,7 +187,7 @@ class AdoptedEngine(Deciding[Any]):
         if self._has_logger or somebody_listens():
             self._reporter.moved(model, edge, dwell, context)
 
-    def _tell(self, data: EventData) -> None:
+    def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and not self._is_hierarchical:
             made: Any = data.transition if data.result else None
             source = getattr(data.state, "name", None) if made is None else made.source
@@ -196,7 +199,7 @@ class AdoptedEngine(Deciding[Any]):
                     observe("guard", GuardEvaluated, *details)
                 if arc is made:
                     break
-        super()._tell(data)
+        super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:
         # no definition has the transitions to any state that a Machine adds by itself

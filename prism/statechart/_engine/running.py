@@ -79,7 +79,9 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, self._settle, agent, step, context)
+        is_alone = step is not None and not (step.plan.settles or self._keeps_raised)
+        make = self._make if is_alone else self._settle
+        made = self._chart._complete(agent, make, agent, step, context)
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
@@ -181,9 +183,6 @@ class Steps:
 
         What an error leaves unanswered is kept for the next event or tick.
         """
-        if not (step is None or step.plan.settles or self._keeps_raised):
-            self._make(run, agent, step, context)
-            return True
         kept = memory_of(self._definition, agent) if self._keeps_raised else None
         if kept:
             run.raised = kept.pop("raised", ())
@@ -221,7 +220,7 @@ class Steps:
         run.raised = ()
         return None, None
 
-    def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> None:
+    def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> bool:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         Each action runs while its states are active. One that fails does not stop the others.
@@ -230,7 +229,8 @@ class Steps:
         # looked up before actions run, since both refuse what the chart cannot drive
         write = chart._writers.get(type(agent)) or chart._writer_of(agent)
         memory = memory_of(self._definition, agent) if plan.remembers else None
-        self._act(run, agent, edge, plan.before, context)
+        if plan.before:
+            self._act(run, agent, edge, plan.before, context)
 
         actual = edge
         if agent.state is not edge.from_state:
@@ -252,12 +252,14 @@ class Steps:
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)
+        return True
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
+        run_action = self._chart._run_action
         for action, run.active in calls:
             try:
-                self._chart._run_action(action, agent, edge, context)
+                run_action(action, agent, edge, context)
             except Exception as error:  # of a strict chart
                 rest = len(calls) - calls.index((action, run.active)) - 1
                 state = state_text(agent.state)
