@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
 from prism.statechart._tree.numbers import Arc
@@ -79,9 +80,23 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        is_alone = step is not None and not (step.plan.settles or self._keeps_raised)
-        make = self._make if is_alone else self._settle
-        made = self._chart._complete(agent, make, agent, step, context)
+        firing, key, run = self._chart._firing, id(agent), Run()
+        if firing.setdefault(key, run) is not run:
+            made = self._chart._complete(agent, self._settle, agent, step, context)
+            return agent.state if made else None
+
+        # from here on this is `_complete`, written out: by its calls, entry and exit take 2.6 times as
+        # long as a flat fire instead of 2.2
+        run.thread = get_ident()
+        try:
+            if step is None or step.plan.settles or self._keeps_raised:
+                made = self._settle(run, agent, step, context)
+            else:
+                made = self._make(run, agent, step, context)
+            if run.queue:
+                drain(self._definition.name, agent, run)
+        finally:
+            del firing[key]
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
