@@ -124,6 +124,9 @@ class AdoptedEngine(Deciding[Any]):
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
+        if getattr(agent, "state_history", None) is not None:
+            # before it has ticks, which would make an empty list of its own one of prism's
+            records_for(agent)
         records: Any = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
         for field, value in (("ticks_in_state", 0), ("state_history", records)):
             # classes with slots, and strict models, have no room: their records are kept beside
