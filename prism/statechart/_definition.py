@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
+from prism.statechart._hierarchy import Hierarchy, member_of
 from prism.statechart._nesting import State, is_nested
-from prism.statechart._tree.hierarchy import Hierarchy, member_of
-from prism.statechart._tree.problems import chart_problems
+from prism.statechart._problems import chart_problems
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition
 

@@ -21,7 +21,7 @@ from weakref import ref
 
 from prism.errors import AgentError
 from prism.statechart._definition import Definition
-from prism.statechart._tree.numbers import CHART, Tree
+from prism.statechart._numbers import CHART, Tree
 from prism.statechart.names import agent_name
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition

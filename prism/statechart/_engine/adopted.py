@@ -17,12 +17,15 @@ from prism.statechart._engine.machine import (
     ChartMachine,
     EventData,
     Machine,
+    arcs_of,
     context_of,
+    definition_of,
     is_async,
     is_hierarchical,
+    snapshot_of,
+    value_text,
 )
 from prism.statechart._engine.pending import Choice
-from prism.statechart._engine.reading import arcs_of, definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     count_of,

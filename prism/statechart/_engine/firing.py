@@ -27,11 +27,13 @@ from prism.statechart._engine.machine import (
     Verdict,
     arcs_of_event,
     build_machine,
+    callback_name,
     context_of,
     refuse_coroutine,
+    snapshot_of,
+    value_text,
 )
 from prism.statechart._engine.pending import Run, drain
-from prism.statechart._engine.reading import callback_name, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (

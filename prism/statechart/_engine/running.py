@@ -15,7 +15,7 @@ from prism.statechart._engine.machine import PASSED, MachineError, evaluate
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
-from prism.statechart._tree.numbers import Arc
+from prism.statechart._numbers import Arc
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
