@@ -411,8 +411,8 @@ class Statechart(Written[StateT]):
         They are kept in ``agent.state_history``, unless the application has something else there.
         Then they are kept beside the agent, at most 50, for as long as it lives.
         """
-        found: Sequence[StateTransition] = history_of(agent)
-        return found
+        records: Sequence[StateTransition] = history_of(agent)
+        return records
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give an existing object the missing fields of an agent, and the initial state.

@@ -211,15 +211,15 @@ def target_text(target: Any) -> str:
 
 
 def _timing_problems(item: Any) -> Iterator[str]:
-    given = [name for name in TIMING if getattr(item, name) is not None]
-    if len(given) > 1:
-        yield f"{' and '.join(given)} cannot be combined"
-    if item.trigger is None and given and "probability" not in given:
-        yield f"{given[0]} needs a trigger, under which the log has it"
+    timing = [name for name in TIMING if getattr(item, name) is not None]
+    if len(timing) > 1:
+        yield f"{' and '.join(timing)} cannot be combined"
+    if item.trigger is None and timing and "probability" not in timing:
+        yield f"{timing[0]} needs a trigger, under which the log has it"
 
     after, rate, share = item.after, item.rate, item.probability
     if callable(after) or callable(rate):
-        yield from callable_problems(given[0], getattr(item, given[0]))
+        yield from callable_problems(timing[0], getattr(item, timing[0]))
     elif after is not None and not (type(after) is int and after >= 1):
         yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
     elif rate is not None and not _is_number(rate, inf):
