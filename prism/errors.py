@@ -27,7 +27,7 @@ exception that fits, so ``except ValueError`` keeps working::
         ├── BadReplyError                        the server's answer is not a usable reply
         │   └── UselessReplyError                what the model wrote is empty or no option
         │       └── DeclinedError                the model, or a filter of its server, declined
-        ├── DecisionsUnsupportedError            the server or model takes no decision questions
+        ├── NoProbabilitiesError                 the server gives no log-probabilities
         └── BudgetSpentError                     the run has spent what it may
 """
 
@@ -207,8 +207,8 @@ class DeclinedError(UselessReplyError):
     """The model declined to answer, or a content filter of its server withheld the answer."""
 
 
-class DecisionsUnsupportedError(LLMError):
-    """The server is too old for decision questions, or the model does not take them."""
+class NoProbabilitiesError(LLMError):
+    """The server gives no log-probabilities of a reply's tokens."""
 
 
 class BudgetSpentError(LLMError):

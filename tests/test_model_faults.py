@@ -48,7 +48,9 @@ class Trial:
 
     async def __aenter__(self) -> "Trial":
         hosts = self.hosts or (self.server.host,)
-        self.pool = Model("nimble", hosts, attempts=self.attempts, timeout=self.timeout).as_client()
+        self.pool = Model(
+            "llama3.2", hosts, attempts=self.attempts, timeout=self.timeout
+        ).as_client()
         logger = structlog.wrap_logger(None, processors=[self.log])
         self.reasoner = Reasoner(
             self.pool,
@@ -107,8 +109,8 @@ ON_THE_WIRE = [
     ("dropped", Fault.drop(), "UnreachableError: the connection to "),
     (
         "404 model",
-        Fault.status(404, "model 'nimble' not found"),
-        "ModelMissingError: .* ollama pull nimble",
+        Fault.status(404, "model 'llama3.2' not found"),
+        "ModelMissingError: .* ollama pull llama3.2",
     ),
     (
         "429 and when",
@@ -121,14 +123,14 @@ ON_THE_WIRE = [
         Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
         "BadReplyError: .* sent a reply of more than 1048576 bytes",
     ),
-    ("time-out before the body", Fault.hang(), "TimedOutError: no complete reply from nimble"),
+    ("time-out before the body", Fault.hang(), "TimedOutError: no complete reply from llama3.2"),
 ]
 IN_THE_REPLY = [
     (
         "empty message",
         "chat",
         Fault.says(""),
-        "UselessReplyError: nimble at .* gave an empty reply",
+        "UselessReplyError: llama3.2 at .* gave an empty reply",
     ),
     (
         "1 MB of braces",
@@ -203,7 +205,7 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
     trial = await begin(mode=mode)
     state, event = await trial.decide(ORDER)
     assert (state, event["source"], event["context"]["post_id"]) == (S.SCROLLING, "fallback", "p1")
-    assert event["reason"].startswith("ReasonerError: the reply")
+    assert "Error: the reply" in event["reason"]
     assert (await trial.decide())[1]["source"] == "model"
 
 

@@ -97,15 +97,6 @@ class Answers:
         return '{"next_state": "scrolling"}'
 
 
-class CannotSay(Answers):
-    """A client whose capability check fails."""
-
-    async def offers_decisions(self) -> bool:
-        raise ConnectionError("nobody there")
-
-    async def systemone(self, state: str, questions: Any) -> Any: ...
-
-
 NEEDED_IN_A_RUN = (
     *("agent_id", "name", "archetype", "interests", "following", "state", "pending_action"),
     *("timeout_threshold", "ticks_in_state", "state_history"),
@@ -199,7 +190,7 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
                 Fault.says("nonsense"),
                 Fault.weighs({"idle": 1.0}),
             )
-            client = OllamaChatClient(server.host, "nimble", attempts=1, concurrency=8)
+            client = OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8)
             log = folder / f"{mode}-{run}.jsonl"
             yield simulate(
                 log,
@@ -246,7 +237,7 @@ async def own_loop(folder: Path) -> None:
     for reasoner in (
         Reasoner(Answers()),
         Reasoner(Answers(), model="any", cache=closed),
-        Reasoner(CannotSay()),
+        Reasoner(Answers()),
     ):
         await reasoner.decide_many([question])
     with FakeOpenAI() as server:

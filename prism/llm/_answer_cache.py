@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from os import PathLike
 from typing import Self
 
 from prism.errors import InputError
 
-_SCHEMA = "CREATE TABLE answers (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 _APPLICATION_ID = 0x7072736D
 """Marks the files that are made here: "prsm" (SQLite, "PRAGMA application_id")."""
 
-_PATIENCE_SECONDS = 10.0
+_LONGEST_WAIT_SECONDS = 1.0
 
 
 class AnswerCache:
     """A file of answers, by model, options, prompt and seed.
 
     Several processes may use one file, and several threads one cache. Give it to a `Reasoner`, and
-    close it when the run is over. While the file is locked, answers are kept in memory and written
-    with the next one, or when the cache is closed, so nobody waits.
+    close it when the run is over. An answer that finds the file locked for a second is not kept.
 
     Args:
         path: The file, created if it does not exist.
@@ -33,92 +30,44 @@ class AnswerCache:
 
     def __init__(self, path: PathLike[str] | str) -> None:
         self._path = str(path)
-        self._unwritten: dict[str, str] = {}
-        self._lock = threading.Lock()
         try:
             self._database = sqlite3.connect(
-                path, isolation_level=None, timeout=_PATIENCE_SECONDS, check_same_thread=False
+                path, isolation_level=None, timeout=_LONGEST_WAIT_SECONDS, check_same_thread=False
             )
+            self._set_up()
         except sqlite3.Error as error:
-            raise self._unusable(error) from None
-
-        try:
-            if not self._is_ours():
-                self._set_up()
-
-            self._database.execute("SELECT key, value FROM answers LIMIT 1").fetchall()
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._wait_for_others(0.0)
-        except (sqlite3.Error, InputError) as error:
-            self._database.close()
             raise self._unusable(error) from None
 
     def get(self, key: str) -> str | None:
         """Return the value of a key, or None."""
-        with self._lock:
-            if key in self._unwritten:
-                return self._unwritten[key]
+        found = self._run("SELECT value FROM answers WHERE key = ?", key)
+        return None if found is None else str(found[0])
 
-            try:
-                row = self._database.execute(
-                    "SELECT value FROM answers WHERE key = ?", (key,)
-                ).fetchone()
-            except sqlite3.Error as error:
-                if _is_locked(error):
-                    return None
-                raise self._unusable(error) from error
-
-        return None if row is None else str(row[0])
-
-    def put(self, key: str, value: str) -> None:
+    def __setitem__(self, key: str, value: str) -> None:
         """Set the value of a key."""
-        with self._lock:
-            self._unwritten[key] = value
-            try:
-                self._write()
-            except sqlite3.Error as error:
-                if not _is_locked(error):
-                    self._unwritten.clear()
-                    raise self._unusable(error) from error
+        self._run("INSERT OR REPLACE INTO answers VALUES (?, ?)", key, value)
 
     def __len__(self) -> int:
-        """Return the number of written answers."""
-        with self._lock:
-            return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
+        """Return the number of answers."""
+        found = self._run("SELECT count(*) FROM answers")
+        return 0 if found is None else int(found[0])
 
     def close(self) -> None:
-        """Write pending answers, and close the file.
+        """Close the file."""
+        self._database.close()
 
-        Raises:
-            InputError: If it cannot be written.
-        """
-        with self._lock:
-            try:
-                if self._unwritten:
-                    self._wait_for_others(_PATIENCE_SECONDS)
-                    self._write()
-            except sqlite3.Error as error:
-                raise self._unusable(error) from error
-            finally:
-                self._unwritten.clear()
-                self._database.close()
-
-    def _write(self) -> None:
-        self._database.execute("BEGIN IMMEDIATE")
+    def _run(self, statement: str, *values: str) -> tuple[str | int, ...] | None:
+        """Return the first row of the result; None if there is none, or the file is locked."""
         try:
-            self._database.executemany(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?)", self._unwritten.items()
-            )
-        finally:
-            self._database.execute("COMMIT")
-
-        self._unwritten.clear()
-
-    def _is_ours(self) -> bool:
-        return bool(
-            self._database.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
-        )
+            row: tuple[str | int, ...] | None = self._database.execute(statement, values).fetchone()
+        except sqlite3.OperationalError as error:
+            # the other bits hold details
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return None
+            raise self._unusable(error) from error
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        return row
 
     def _set_up(self) -> None:
         """Make an empty file a cache, unless another process does at the same time.
@@ -126,22 +75,23 @@ class AnswerCache:
         Raises:
             InputError: If the file is a database of another program.
         """
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            if self._is_ours():
-                return
-            if self._database.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
-                raise InputError("it is a database of another program")
+        run = self._database.execute
+        if run("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+            run("BEGIN IMMEDIATE")
+            (mark,) = run("PRAGMA application_id").fetchone()
+            is_empty = run("SELECT 1 FROM sqlite_master").fetchone() is None
+            if mark != _APPLICATION_ID and is_empty:
+                run("CREATE TABLE answers (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+                run(f"PRAGMA application_id={_APPLICATION_ID}")
+            run("COMMIT")
+            if mark != _APPLICATION_ID and not is_empty:
+                self._database.close()
+                raise self._unusable("it is a database of another program")
+        run("SELECT key, value FROM answers LIMIT 1")
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
 
-            self._database.execute(_SCHEMA)
-            self._database.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-        finally:
-            self._database.execute("COMMIT")
-
-    def _wait_for_others(self, seconds: float) -> None:
-        self._database.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
-
-    def _unusable(self, error: Exception) -> InputError:
+    def _unusable(self, error: object) -> InputError:
         return InputError(f"cannot be used as an answer cache: {error}", path=self._path)
 
     def __enter__(self) -> Self:
@@ -151,9 +101,3 @@ class AnswerCache:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
-
-
-def _is_locked(error: sqlite3.Error) -> bool:
-    code: int = getattr(error, "sqlite_errorcode", 0)
-    # the other bits hold details
-    return code & 0xFF == sqlite3.SQLITE_BUSY

@@ -106,7 +106,8 @@ class Model(RunSettings):
         remember: Number of things an agent remembers when it decides; none by default.
         remember_tokens: Maximum tokens of what it remembers; the oldest are dropped. 400 by
             default.
-        reasons: Ask for a reason with the choice, and log it. Decision models give none.
+        reasons: Ask for a reason with the choice, and log it; who is asked for probabilities gives
+            none.
         rotations: Order of the options in the prompt, since models prefer certain letters and
             places: none for that of the chart, drawn (the default) for a rotation of it that is
             drawn for each decision, or all to ask in every rotation and average.
@@ -304,7 +305,7 @@ class Model(RunSettings):
         """Return the client for asking outside of a run: the servers, or another library's client.
 
         Every call returns the same client, and does not contact a server. The servers of a model
-        have ``chat``, ``systemone``, ``offers_decisions`` and ``warm_up``.
+        have ``chat`` and ``warm_up``.
 
         Raises:
             InputError: If a setting works only in a run.
@@ -381,7 +382,7 @@ class Model(RunSettings):
             named = getattr(self.client, "model", None)
             object.__setattr__(self, "model", named if isinstance(named, str) else "")
         try:
-            check_model(self.client, self.model or None, only_decides=only_decides)
+            check_model(self.client, self.model or None)
         except ReasonerError:
             problem = f"is needed by {type_of(self.client)}: Model('llama3.2', client=client)"
             raise InputError(problem, field="model") from None

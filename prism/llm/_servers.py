@@ -34,9 +34,8 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.llm._settings import RequestSettings
-from prism.reasoner._clients import Call, ClientServer, decided
-from prism.reasoner._faults import lacks_decisions, unsupported
-from prism.reasoner._messages import Chat, ChatReply, Choices, DecisionReply
+from prism.reasoner._clients import Call, ClientServer
+from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._tokens import count_tokens
 
@@ -328,39 +327,6 @@ class OllamaServer(ModelServer):
         known = {name: value for name, value in named.items() if value is not None}
         return Call(self.client.chat, (), known)
 
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Ask a decision model choice questions.
-
-        Raises:
-            DecisionsUnsupportedError: If the model is none.
-        """
-        named = {"model": self.model, "state": asked.state, "questions": asked.questions}
-        await self.ready()
-        try:
-            reply = await self.sent(Call(self.client.systemone, (), named), cost)
-        except LLMError as error:
-            if lacks_decisions(error):
-                self.known_to_decide = False
-                raise unsupported(error) from error.__cause__
-            raise
-
-        self.known_to_decide = True
-        return decided(self, reply, asked.questions)
-
-    async def decides(self) -> bool:
-        """Return whether the server's model is a decision model."""
-        if self.known_to_decide is None:
-            try:
-                shown = await self.look(lambda: Call(self.client.show, (self.model,), {}))
-            except LLMError as error:
-                # a gateway may have no such path, and a decision model behind it
-                if not lacks_decisions(error):
-                    raise
-                self.known_to_decide = False
-            else:
-                self.known_to_decide = "decision" in (shown.capabilities or ())
-        return self.known_to_decide
-
     async def models(self) -> list[str]:
         """List the models that the server has."""
         found = await self.look(lambda: Call(self.client.list, (), {}))
@@ -427,19 +393,6 @@ class OpenAIServer(ModelServer):
         if not (isinstance(reply, dict) and (reply.get("choices") or "error" in reply)):
             raise self.bad("sent a reply without choices")
         return reply
-
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Refuse questions for a decision model: these servers are asked by letter.
-
-        Raises:
-            DecisionsUnsupportedError: Always.
-        """
-        del asked, cost
-        raise unsupported(self.bad("is asked by letter"))
-
-    async def decides(self) -> bool:
-        """Return False: these servers are asked by letter."""
-        return False
 
     async def models(self) -> list[str]:
         """List the models that the server has."""

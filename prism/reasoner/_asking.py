@@ -134,7 +134,7 @@ class AsksModel:
         cache, seed = limits.get("cache"), limits.get("seed", 0)
         require_positive(timeout=limits.get("timeout"), concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
-        check_model(client, model, only_decides=only_decides)
+        check_model(client, model)
         if cache is not None:
             require_model(client, model)
 
@@ -157,7 +157,7 @@ class AsksModel:
         self._replies = None if cache is None else ReplyCache(cache, limits.get("logger"))
         self._depends_on = depends_on(client, model, seed)
         self._flights: SingleFlight[Reply] = SingleFlight()
-        self._takes = {name: parameters(getattr(self.pool, name)) for name in ("chat", "systemone")}
+        self._takes = parameters(self.pool.chat)
         self._says_no_tokens = False
 
     async def close(self) -> None:
@@ -194,7 +194,6 @@ class AsksModel:
     async def _sent(self, request: Any, cost: Cost) -> Any:
         """Return the client's reply to a conversation."""
         more = self._accepted(
-            "chat",
             lacks=request.lacks,
             variation=request.variation,
             most_tokens=request.most_tokens,
@@ -203,9 +202,9 @@ class AsksModel:
         messages = [{"role": "user", "content": request.text}]
         return await self.pool.chat(messages, format=request.schema, cost=cost, **more)
 
-    def _accepted(self, method: str, **offered: Any) -> dict[str, Any]:
-        """Return those of the arguments that a method of the client accepts."""
-        names, takes_any = self._takes[method]
+    def _accepted(self, **offered: Any) -> dict[str, Any]:
+        """Return those of the arguments that the client accepts."""
+        names, takes_any = self._takes
         return {name: value for name, value in offered.items() if takes_any or name in names}
 
     def _look_for_tokens(self, cost: Cost) -> None:
@@ -228,7 +227,7 @@ class AsksModel:
 _NEEDED = {
     "budget": ("a Budget, such as Budget(max_calls=300)", {"take", "add", "spent"}),
     "record": ("a record of prompts, such as a PromptLog", {"new_id", "keep"}),
-    "cache": ("a store of answers, such as an AnswerCache", {"get", "put"}),
+    "cache": ("a store of answers, such as a dict or an AnswerCache", {"get", "__setitem__"}),
     "logger": ("a logger of structlog", {"info", "warning", "error"}),
 }
 """What must be given for a limit, and the methods that it is asked for."""

@@ -25,16 +25,12 @@ from prism.errors import (
 )
 from prism.reasoner._faults import (
     MALFORMED,
-    lacks_decisions,
     of_status,
     translated,
-    unsupported,
 )
 from prism.reasoner._messages import (
     Chat,
     ChatReply,
-    Choices,
-    DecisionReply,
     ModelClient,
     accepted,
     awaited,
@@ -54,8 +50,7 @@ MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
 
 _FEW_ALTERNATIVES = 5
-_A_FEW = re.compile(r"\b([5-9]|1\d)\b")
-"""A number of alternatives that a server allows instead."""
+_CHANCES = ("logprobs", "top_logprobs")
 
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""
@@ -138,7 +133,13 @@ class ClientServer(Server):
                 refused = _part_refused(error, {*call.named} - self.fixed)
                 if refused is None or not cost.allows_another:
                     raise
-                self._leave_out(refused, call, error)
+                # by what was sent: another question may have lowered the number in the meantime
+                most = call.named.get("top_logprobs")
+                if refused in _CHANCES and most == MOST_ALTERNATIVES and _allows_some(error):
+                    self.alternatives = _FEW_ALTERNATIVES
+                    continue
+                self.dropped.add(refused)
+                self.warn_once(refused, f"refuses {refused}, so it is asked without: {error}")
                 if refused == "logprobs":
                     return ChatReply("", cost.model or "", cost.host or "")
                 continue
@@ -148,15 +149,6 @@ class ClientServer(Server):
             except LLMError as error:
                 error.host = error.host or self.model_and_host[1]
                 raise
-
-    def _leave_out(self, part: str, call: Call, error: LLMError) -> None:
-        """Leave a part out of requests from now on, or ask for fewer alternatives."""
-        # by what was sent: another question may have lowered the number in the meantime
-        if part == "top_logprobs" and call.named[part] > _FEW_ALTERNATIVES:
-            self.alternatives = _FEW_ALTERNATIVES
-            return
-        self.dropped.add(part)
-        self.warn_once(part, f"refuses {part}, so it is asked without: {error}")
 
     def read(self, reply: Any, chat: Chat, cost: Cost) -> ChatReply:
         """Return what a reply says.
@@ -324,43 +316,6 @@ class ForeignServer(ClientServer):
         }
         return Call(ask, (), accepted(ask, offered))
 
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Ask a decision model choice questions about one state.
-
-        Raises:
-            DecisionsUnsupportedError: If there is none.
-            LLMError: If there is no answer.
-        """
-        ask = self._client.systemone
-        offered = {"state": asked.state, "questions": asked.questions, "model": self._model}
-        try:
-            reply = await self.sent(Call(ask, (), accepted(ask, offered)), cost)
-        except LLMError as error:
-            if lacks_decisions(error):
-                raise unsupported(error) from error
-            raise
-
-        return decided(self, reply, asked.questions)
-
-    async def decides(self) -> bool:
-        """Return whether server and model take decision questions, or only an attempt can tell."""
-        if not has(self._client, "systemone"):
-            return False
-        if has(self._client, "offers_decisions"):
-            return bool(await awaited(self._client.offers_decisions()))
-        if self._model is None or not has(self._client, "show"):
-            return False
-        try:
-            shown = await awaited(self._client.show(self._model))
-        except Exception as error:
-            failure = self.failure(error)
-            # a server that cannot show a model is not Ollama, but may take decision questions
-            if lacks_decisions(failure):
-                return True
-            raise failure from error
-
-        return "decision" in (first(shown, "capabilities") or ())
-
     def failure(self, error: Exception, seconds: float = 0.0) -> LLMError:
         """Return the error of prism's tree for an exception of the client."""
         if isinstance(error, LLMError):
@@ -388,32 +343,16 @@ def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
     if not is_refusal or isinstance(error, PromptTooLongError):
         return None
 
-    named = [part for part, words in _DROPPABLE.items() if any(word in said for word in words)]
-    # a server that lists few alternatives names their number
-    if "top_logprobs" in sent and "top_logprobs" in named and _A_FEW.search(said):
-        return "top_logprobs"
+    named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
     return next((part for part in named if part in sent), None)
 
 
+def _allows_some(error: LLMError) -> bool:
+    """Return whether a refusal of many alternatives names a number of them that is allowed."""
+    return re.search(r"top_logprobs\D*.*\b([5-9]|1\d)\b", str(error)) is not None
+
+
 # Replies
-
-
-def decided(server: ClientServer, reply: Any, questions: Mapping[str, Any]) -> DecisionReply:
-    """Read the answers of a decision model.
-
-    Raises:
-        BadReplyError: If there are none.
-    """
-    answers = first(reply, "answers")
-    if not isinstance(answers, Mapping):
-        raise server.bad("sent a reply without answers")
-
-    chances = {name: first(answers.get(name), "probabilities") for name in questions}
-    return DecisionReply(
-        {name: {"probabilities": each} for name, each in chances.items()},
-        server.model,
-        server.address,
-    )
 
 
 def text_of(reply: Any) -> str:
@@ -555,8 +494,8 @@ def has_slots(client: Any) -> bool:
     """Return whether a client manages slots itself: it has a limit, and accepts a cost."""
     if not getattr(client, "concurrency", None):
         return False
-    methods = [getattr(client, name, None) for name in ("chat", "systemone")]
-    return all(callable(method) and "cost" in parameters(method)[0] for method in methods)
+    chat = getattr(client, "chat", None)
+    return callable(chat) and "cost" in parameters(chat)[0]
 
 
 def refuse_own_limits(client: Any, kind: str, **given: Any) -> None:
@@ -590,10 +529,9 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
     if instead := _async_twin(client):
         raise ReasonerError(f"{kind} stops the event loop while it waits for an answer: {instead}")
     if only_decides:
-        if not has(client, "systemone") and not gives_chances(client):
+        if not gives_chances(client):
             raise ReasonerError(
-                "mode 'decision' needs a client with an async method systemone, or one whose chat "
-                f"takes logprobs; {kind} has none"
+                f"mode 'decision' needs a client whose chat takes logprobs; that of {kind} does not"
             )
     elif completions_of(client) is None and not any(has(client, name) for name in PROMPTED):
         raise ReasonerError(
@@ -612,22 +550,21 @@ def _async_twin(client: object) -> str | None:
     return f"use {'ollama.AsyncClient' if 'ollama' in makers else 'openai.AsyncOpenAI'}"
 
 
-def check_model(client: object, model: str | None, *, only_decides: bool = False) -> None:
+def check_model(client: object, model: str | None) -> None:
     """Refuse a client that needs a model name with every call if there is none.
 
     Raises:
         ReasonerError: If there is no name, and the client's method needs one.
     """
-    name = "systemone" if only_decides and has(client, "systemone") else "chat"
-    completions = None if name == "systemone" else completions_of(client)
-    method = getattr(client, name, None) if completions is None else completions.create
+    completions = completions_of(client)
+    method = getattr(client, "chat", None) if completions is None else completions.create
     if model or not callable(method):
         return
 
     parameter = inspect.signature(method).parameters.get("model")
     if parameter is not None and parameter.default in (inspect.Parameter.empty, ""):
         raise ReasonerError(
-            f"{type(client).__name__}.{name} needs the name of a model: give one, "
+            f"{type(client).__name__}.chat needs the name of a model: give one, "
             "such as Reasoner(client, model='...')"
         )
 

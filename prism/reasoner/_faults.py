@@ -10,7 +10,6 @@ from typing import Any
 from prism.errors import (
     BadReplyError,
     CircuitOpenError,
-    DecisionsUnsupportedError,
     DeclinedError,
     LLMError,
     ModelMissingError,
@@ -72,17 +71,6 @@ def is_permanent_refusal(error: BaseException) -> bool:
 def is_refused(error: BaseException) -> bool:
     """Return whether no connection could be made, so the server has seen no question."""
     return isinstance(error, UnreachableError) and error.is_refused
-
-
-def lacks_decisions(error: LLMError) -> bool:
-    """Return whether the answer to a decision question says that these are not supported."""
-    lacks_path = error.status in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
-    return lacks_path or (error.status == MALFORMED[0] and "support" in str(error).lower())
-
-
-def unsupported(error: LLMError) -> LLMError:
-    """Return the error for a server without decision questions."""
-    return DecisionsUnsupportedError(f"no decision questions are taken ({error})")
 
 
 # Statuses

@@ -54,53 +54,18 @@ class ChatReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Choice questions about one state, in the wire format of ``/v1/systemone``.
-
-    Args:
-        state: The subject of the questions.
-        questions: The questions by name.
-    """
-
-    state: str
-    questions: Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionReply:
-    """A decision model's answers.
-
-    Args:
-        answers: By question: ``choice`` and ``probabilities`` by option.
-        model: Model that answered.
-        host: Server it runs on.
-    """
-
-    answers: Mapping[str, Mapping[str, Any]]
-    model: str = ""
-    host: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """A model's reply, as it is kept.
 
     Args:
         text: Text of a chat reply.
         chances: Probabilities of the options, by their texts, or None.
-        choice: The option that a reply with an option mass chose.
         option_mass: The probability of all options together.
     """
 
     text: str = ""
     chances: Any = None
-    choice: str | None = None
     option_mass: float | None = None
-
-    @property
-    def is_bare_choice(self) -> bool:
-        """Whether a decision reply has a choice, and no probabilities."""
-        return self.chances is None and self.choice is not None
 
 
 class TextReply(Protocol):
@@ -109,14 +74,6 @@ class TextReply(Protocol):
     @property
     def text(self) -> str:
         """The text of the model."""
-
-
-class ChoiceReply(Protocol):
-    """A reply to decision questions."""
-
-    @property
-    def answers(self) -> Mapping[str, Mapping[str, Any]]:
-        """By the name of the question: its ``probabilities`` by option, or None."""
 
 
 class ModelClient(Protocol):
@@ -139,20 +96,6 @@ class ModelClient(Protocol):
         cost: Cost,
     ) -> TextReply:
         """Send a conversation; the reply follows a JSON schema, if there is one."""
-        ...
-
-    async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost
-    ) -> ChoiceReply:
-        """Ask a decision model choice questions about one state.
-
-        Raises:
-            DecisionsUnsupportedError: If the server or the model does not support them.
-        """
-        ...
-
-    async def offers_decisions(self) -> bool:
-        """Return True if server and model support decision questions, or if it is unknown."""
         ...
 
 

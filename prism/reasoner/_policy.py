@@ -206,7 +206,7 @@ class PolicyReasoner(BaseReasoner):
 
         return chosen
 
-    def skip(self, question: Question) -> None:
+    def skip(self, question: Question, decision: Decision | None = None) -> None:  # noqa: ARG002
         """Draw the random numbers of a question that was answered elsewhere."""
         self._streams.of(question.agent).random()
 

@@ -221,37 +221,6 @@ def fill(
     return fill_fields(own, fields, objects), own.names
 
 
-def decision_question(
-    question: Question, settings: PromptSettings = DEFAULT_SETTINGS
-) -> dict[str, Any]:
-    """Build one choice question for a decision model; its criteria are the options' meanings.
-
-    Raises:
-        ReasonerError: If the user's own prompt does not fit the question.
-    """
-    own = None if settings.prompts is None else settings.prompts.of(question)
-    if own is not None:
-        instructions, _ = fill(own, question, settings, options="", reply="")
-    else:
-        parts = (description_of(question), situation_of(question), "Choose what you do next.")
-        instructions = "\n\n".join(part for part in parts if part)
-
-    meanings = {
-        state_text(option): meaning_of(question, option, settings.descriptions)
-        for option in question.options
-    }
-    return {"type": "choice", "instructions": instructions, "criteria": meanings}
-
-
-def decision_state(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
-    """Describe an agent to a decision model."""
-    about = persona_of(question.agent, settings.attributes)
-    own = None if settings.prompts is None else settings.prompts.of(question)
-    names_memory = isinstance(own, Template) and "memory" in own.names
-    memory = "" if names_memory else memory_of(question, settings)
-    return f"{about}\n\n{memory}" if memory else about
-
-
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
     """Return the beginning of the SHA-256 of a question's prompt; None if it cannot be built."""
     try:

@@ -242,9 +242,14 @@ class BaseReasoner(ABC):
         del agent
         return self.chooses_acts
 
-    def skip(self, question: Question) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        del question  # nothing is drawn
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
+        """Draw the random numbers of a question that was answered elsewhere.
+
+        Args:
+            question: The question.
+            decision: The answer, so that an equal question need not be asked.
+        """
+        del question, decision  # nothing is drawn
 
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None

@@ -14,10 +14,9 @@ from typing import Any, Unpack, get_args
 
 from prism._faults import place_of
 from prism.errors import (
-    DecisionsUnsupportedError,
     FieldValueError,
+    NoProbabilitiesError,
     ReasonerError,
-    UnreachableError,
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
@@ -39,14 +38,12 @@ from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
 from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
-    QUESTION,
     Kind,
     Mode,
     Pick,
     Request,
     Rotations,
     answered,
-    chances_of,
     requests_for,
 )
 from prism.reasoner._slots import Flight, SingleFlight
@@ -75,10 +72,10 @@ class Reasoner(AsksModel, BaseReasoner):
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
             (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
             own.
-        mode: ``decision`` asks for the options' probabilities: a decision model, or any other for a
-            letter, whose log-probabilities count. ``chat`` asks for the name of an option.
-            ``auto`` asks for probabilities where server and model give them; once the letters have
-            less than half of the probability, the model is asked for names.
+        mode: ``decision`` asks for the options' probabilities: for a letter, whose
+            log-probabilities count. ``chat`` asks for the name of an option. ``auto`` asks for
+            probabilities where the server gives them; once the letters have less than half of the
+            probability, the model is asked for names.
         pick: How to use probabilities: ``draw`` an option with the agent's random stream, or take
             the most likely one (``argmax``). The random number is drawn when the question is asked,
             whatever the answer.
@@ -95,8 +92,8 @@ class Reasoner(AsksModel, BaseReasoner):
         attributes: Attributes of the agents to include in the prompt.
         memory: A `Recollection` of what agents remember when they decide, or a number of things;
             None for no memory.
-        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``;
-            decision models give none.
+        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``; a
+            question by letter has none.
         rotations: The order of options in the prompt, since models prefer certain letters and
             positions: ``none`` for that of the chart; ``drawn`` for a rotation of it, drawn for
             each decision, so that a population's shares are averages over all rotations; or ``all``
@@ -157,7 +154,7 @@ class Reasoner(AsksModel, BaseReasoner):
         own = {name: limits.get(name) for name in ("concurrency", "attempts")}
         refuse_own_limits(self.client, type(client).__name__, **own)
         self._mode = mode
-        self._kinds = Kinds(self.pool, self.client, mode, logger)
+        self._kinds = Kinds(self.client, mode)
         self._pick = pick
         self._fallback = fallback
         self._streams = AgentStreams(seed)
@@ -242,9 +239,27 @@ class Reasoner(AsksModel, BaseReasoner):
         """Whether agents of the feed choose among all acts, which they do if a model decides."""
         return True
 
-    def skip(self, question: Question) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._draw(question)
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
+        """Draw the random numbers of a question that was answered elsewhere.
+
+        Args:
+            question: The question.
+            decision: The answer; if a model gave it, equal questions are answered alike.
+        """
+        asked = by_changes(question)
+        draw = self._draw(asked)
+        if self._replies is None or decision is None or self._rotations == "all":
+            return
+        if decision.source != "model":
+            return
+
+        kind: Kind = "letter" if decision.question_kind == "letter" else "name"
+        (rotation,) = self._rotations_of(asked, draw)
+        (request,) = self._requests(kind, [(asked, draw, rotation)])
+        if request.fault is None:
+            told = dict(zip(question.options, map(state_text, asked.options), strict=True))
+            key = self._replies.key(self._depends_on, request.identity())
+            self._replies.put(key, request.reply_of(decision, told[decision.chosen]))
 
     def _draw(self, question: Question) -> Draw:
         """Get the other parts of a decision: an agent with a name, and a random number."""
@@ -259,24 +274,18 @@ class Reasoner(AsksModel, BaseReasoner):
         self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
     ) -> list[Decision]:
         """Return the model's answer to each question; one with probabilities chooses nothing."""
-        kind = await self._kind()
         first: list[Decision] = []
-        if self._kinds.needs_proof(kind):
+        if self._kinds.needs_proof:
             # so a server without log-probabilities costs a run one request, not one for each agent
             async def prove(_cost: Cost) -> None:
-                first.extend(await self._find_by(kind, drawn[:1], recording))
+                first.extend(await self._find_by(self._kinds.now, drawn[:1], recording))
                 self._kinds.is_proven = True
 
             await self._proofs.do("letter", prove)
-            kind = await self._kind()
 
         rest = drawn[len(first) :]
-        return [*first, *(await self._find_by(kind, rest, recording) if rest else ())]
-
-    async def _kind(self) -> Kind:
-        """Return how the model is asked; by name if the budget allows no look at its server."""
-        may_look = self.budget.spent() is None
-        return await self._kinds.find(self._seconds_allowed()) if may_look else "name"
+        found = await self._find_by(self._kinds.now, rest, recording) if rest else ()
+        return [*first, *found]
 
     async def _find_by(
         self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
@@ -324,11 +333,6 @@ class Reasoner(AsksModel, BaseReasoner):
         # depends on the agent and this draw alone
         key = (agent_name(question.agent), draw.variation)
         return (RandomStream(self._seed, "order", *key).index(size),)
-
-    def _seconds_allowed(self) -> float:
-        """Return the seconds that an answer may take now."""
-        left = self.budget.seconds_left()
-        return self._timeout if left is None else min(left, self._timeout)
 
     async def _ask_all(
         self,
@@ -395,18 +399,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
     async def _reply(self, request: Request, cost: Cost) -> Reply:
         """Return what a model says to one request."""
-        said = await self._asked(request, cost)
-        return chances_of(said) if request.kind == "decision" else request.read(said)
-
-    async def _sent(self, request: Any, cost: Cost) -> Any:
-        if request.kind != "decision":
-            return await super()._sent(request, cost)
-
-        more = self._accepted(
-            "systemone", lacks=lambda said: int(request.problem_in(chances_of(said)) is not None)
-        )
-        asked = {QUESTION: request.choice}
-        return await self.pool.systemone(request.text, asked, cost=cost, **more)
+        return request.read(await self._asked(request, cost))
 
     def _by_name(
         self, request: Request, outcome: Outcome[Reply], recording: Recording | None
@@ -433,12 +426,10 @@ class Reasoner(AsksModel, BaseReasoner):
             return True
         if self._mode != "auto" or error is None:
             return False
-        if isinstance(error, DecisionsUnsupportedError):
-            self._kinds.gives_no_chances(request.kind)
-            return True
-
-        # the servers with decision models are gone, and others may be there
-        return request.kind == "decision" and isinstance(error, UnreachableError)
+        if not isinstance(error, NoProbabilitiesError):
+            return False
+        self._kinds.gives_no_chances()
+        return True
 
     def _answered(
         self,

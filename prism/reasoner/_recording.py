@@ -141,15 +141,8 @@ def _question(question: Question) -> dict[str, Any]:
 
 def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
     """Return the prompt of a question, and the reply."""
-    asked: dict[str, Any] = {"asked": request.kind, "prompt": request.text}
-    if request.kind == "decision":
-        return {
-            **asked,
-            "choice": request.choice,
-            "reply": None if reply is None else reply.chances,
-        }
-
-    return {**asked, "reply": None if reply is None else reply.text}
+    text = None if reply is None else reply.text
+    return {"asked": request.kind, "prompt": request.text, "reply": text}
 
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
@@ -157,12 +150,12 @@ def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
 
 
 class AnswerStore(Protocol):
-    """Keeps replies by question; `prism.llm.AnswerCache` keeps them on disk."""
+    """Keeps replies by the digest of their request: a dict, or `prism.llm.AnswerCache` on disk."""
 
-    def get(self, key: str) -> str | None:
+    def get(self, key: str, /) -> str | None:
         """Return the value of a key, or None."""
 
-    def put(self, key: str, value: str) -> None:
+    def __setitem__(self, key: str, value: str, /) -> None:
         """Store a value under a key."""
 
 
@@ -205,7 +198,7 @@ class ReplyCache:
             return
 
         try:
-            self._store.put(key, json.dumps(asdict(reply)))
+            self._store[key] = json.dumps(asdict(reply))
         except Exception as error:
             self._disable(error)
 

@@ -250,37 +250,6 @@ def read_reason(reply: str, most_characters: int) -> str | None:
     return (line if len(line) <= most_characters else f"{line[: most_characters - 1]}…") or None
 
 
-def read_probabilities(chances: Any, options: list[Any]) -> dict[str, float]:
-    """Check a decision model's probabilities, and make them sum to one.
-
-    Args:
-        chances: Probability of every option by its text; other entries are refused.
-        options: The states to choose from.
-
-    Returns:
-        The probabilities, in the options' order.
-
-    Raises:
-        ReasonerError: (a ValueError) if one is missing, is not a number from 0 to 1 or belongs to
-            no option, or if they do not sum to one.
-    """
-    texts = [state_text(option) for option in options]
-    if not isinstance(chances, Mapping) or {*chances} != {*texts}:
-        names = ", ".join(texts)
-        raise ReasonerError(f"the reply has {quoted(chances)} instead of probabilities of {names}")
-    for text, value in chances.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise ReasonerError(
-                f"the reply gives {text!r} the probability {quoted(value)}, which is not a number "
-                "from 0 to 1"
-            )
-
-    total = sum(chances.values())
-    if abs(total - 1) > ROUNDING:
-        raise ReasonerError(f"the reply's probabilities sum to {total:g} instead of 1")
-    return {text: chances[text] / total for text in texts}
-
-
 # Options by letter: what one token of a reply, and its alternatives, say about each of them. Names
 # of several options may begin with the same token (engaging_like, engaging_reply).
 

@@ -1,8 +1,7 @@
 """Questions as requests to a model, and what the replies choose.
 
-A model is asked in one of three ways: a decision model for the options' probabilities, in the wire
-format of ``/v1/systemone``; a model whose server gives log-probabilities for a letter; any other
-for the name of an option.
+A model whose server gives log-probabilities is asked for a letter, any other for the name of an
+option.
 """
 
 from __future__ import annotations
@@ -13,31 +12,28 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from prism.errors import DecisionsUnsupportedError, LLMError, ReasonerError, UselessReplyError
+from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner._clients import MOST_ALTERNATIVES
-from prism.reasoner._messages import ChatReply, ChoiceReply, Reply
+from prism.reasoner._messages import ChatReply, Reply
 from prism.reasoner._prompts import (
     PromptSettings,
     answer_schema,
     chat_prompt,
-    decision_question,
-    decision_state,
     letter_form,
     letter_prompt,
     letter_schema,
     prompt_hash,
 )
-from prism.reasoner._questions import Question
+from prism.reasoner._questions import Decision, Question
 from prism.reasoner._replies import (
     letters_for,
     parse_reasoner_response,
     read_letter,
-    read_probabilities,
 )
 from prism.reasoner._spending import Cost
 from prism.statechart.states import state_text
 
-Kind = Literal["decision", "letter", "name"]
+Kind = Literal["letter", "name"]
 
 Mode = Literal["auto", "decision", "chat"]
 """``decision`` asks for probabilities, ``chat`` for the name of an option, and ``auto`` for
@@ -48,12 +44,6 @@ Pick = Literal["draw", "argmax"]
 
 Rotations = Literal["none", "drawn", "all"]
 """The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
-
-QUESTION = "q0"
-"""The name of the one question in a request to a decision model."""
-
-MOST_DECISION_BYTES = 60_000
-"""Maximum size of a request to a decision model; servers refuse more than 64 KiB."""
 
 DECISION_TOKENS = 1024
 """Tokens that the reply to a question may have, thoughts included, unless the user sets others."""
@@ -67,8 +57,7 @@ class Request:
         kind: How the model is asked.
         question: What it asks, with the options in the chart's order.
         place: Index of the question among all that were asked with it.
-        text: The prompt of a conversation, or the subject of the decision.
-        choice: The question in the wire format of decision models.
+        text: The prompt.
         fault: Why it cannot be asked, such as a post that cannot be read.
         asks_reason: Whether a reason is asked for beside the choice.
         rotation: Number of options moved from the beginning of the list to its end in the prompt;
@@ -84,7 +73,6 @@ class Request:
     question: Question
     place: int
     text: str
-    choice: Mapping[str, Any] | None = None
     fault: Exception | None = None
     asks_reason: bool = False
     rotation: int | None = None
@@ -97,7 +85,7 @@ class Request:
         """Return the question as text; requests with the same identity have the same answer."""
         options = [state_text(option) for option in self.question.options]
         own = [self.variation] if self.is_apart else []
-        return json.dumps([self.kind, self.text, options, self.choice, *own])
+        return json.dumps([self.kind, self.text, options, *own])
 
     @property
     def offered(self) -> list[str]:
@@ -143,20 +131,27 @@ class Request:
         """Return what a conversation's reply says.
 
         Raises:
-            DecisionsUnsupportedError: If it has no log-probabilities, for which it was asked.
+            NoProbabilitiesError: If it has no log-probabilities, for which it was asked.
             UselessReplyError: If it names no option.
         """
         if self.kind != "letter":
             return Reply(said.text)
         # a client of the user's own may know of none
         if not getattr(said, "tokens", ()):
-            raise DecisionsUnsupportedError(
+            raise NoProbabilitiesError(
                 f"{said.model or 'the model'} gives no log-probabilities", host=said.host
             )
         try:
             return read_letter(said, self.letters)
         except ReasonerError as error:
             raise UselessReplyError(str(error), host=said.host) from error
+
+    def reply_of(self, decision: Decision, chosen: str) -> Reply:
+        """Return the reply from which a decision came."""
+        if self.kind == "letter":
+            return Reply(chances=decision.probabilities, option_mass=decision.option_mass)
+        reason = {} if decision.said is None else {"reason": decision.said}
+        return Reply(json.dumps({"next_state": chosen, **reason}, ensure_ascii=False))
 
     def answer_in(self, reply: Reply) -> tuple[Any, Mapping[str, float] | None]:
         """Return the option that a reply chooses, or else its probabilities.
@@ -165,8 +160,11 @@ class Request:
             ReasonerError: If it is not valid.
         """
         options = list(self.question.options)
-        if self.kind != "name":
-            return None, read_probabilities(reply.chances, options)
+        if self.kind == "letter":
+            chances = reply.chances
+            if not isinstance(chances, Mapping) or {*chances} != {*self.offered}:
+                raise ReasonerError("the reply has no probabilities of the options")
+            return None, {text: chances[text] for text in map(state_text, options)}
 
         for option in options:
             # the exact reply of servers that follow the schema needs no careful reader
@@ -186,9 +184,10 @@ class Request:
     def lacks(self, said: ChatReply) -> int:
         """Return 0 for a reply to a conversation that can be used, else 1."""
         try:
-            return int(self.kind == "name" and self.problem_in(self.read(said)) is not None)
+            reply = self.read(said)
         except LLMError:
             return 1
+        return int(self.kind == "name" and self.problem_in(reply) is not None)
 
 
 def requests_for(
@@ -228,24 +227,14 @@ def _request(
 
     same = prompt_hash(question, settings)
     # a server lists so many alternatives for a letter, and no more
-    if kind == "name" or (kind == "letter" and len(question.options) > MOST_ALTERNATIVES):
+    if kind == "name" or len(question.options) > MOST_ALTERNATIVES:
         text, kind = chat_prompt(turned, settings), "name"
         asks = settings.asks_reason
         return Request(kind, question, place, text, asks_reason=asks, rotation=rotation, hash=same)
-    if kind == "letter":
-        letters = letters_for([state_text(option) for option in turned.options])
-        text = letter_prompt(turned, settings, list(letters))
-        return Request(kind, question, place, text, rotation=rotation, hash=same)
 
-    text, choice = decision_state(turned, settings), decision_question(turned, settings)
-    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    size, fault = len(json.dumps([text, choice])), None
-    if size > MOST_DECISION_BYTES:
-        fault = ReasonerError(
-            f"not asked: the request would have {size} bytes, and {MOST_DECISION_BYTES} is the "
-            "limit"
-        )
-    return Request(kind, question, place, text, choice, fault, rotation=rotation, hash=same)
+    letters = letters_for([state_text(option) for option in turned.options])
+    text = letter_prompt(turned, settings, list(letters))
+    return Request(kind, question, place, text, rotation=rotation, hash=same)
 
 
 def _rotated(options: tuple[Any, ...], rotation: int | None) -> tuple[Any, ...]:
@@ -255,11 +244,6 @@ def _rotated(options: tuple[Any, ...], rotation: int | None) -> tuple[Any, ...]:
 def again(prompt: str, problem: str, how: str) -> str:
     """Return a repeated prompt with the problem of the last reply."""
     return f"{prompt.rstrip()}\n\nYour last reply could not be used: {problem}\n{how}\n"
-
-
-def chances_of(decided: ChoiceReply) -> Reply:
-    """Return the probabilities in a decision model's reply."""
-    return Reply(chances=(decided.answers.get(QUESTION) or {}).get("probabilities"))
 
 
 async def answered(
@@ -282,7 +266,6 @@ async def answered(
     reply: Reply | None = None
     try:
         reply = await ask(request)
-        # a decision model would repeat its mistake
         problem: Exception | None = request.problem_in(reply) if request.kind == "name" else None
     except UselessReplyError as error:
         problem = error

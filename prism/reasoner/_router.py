@@ -318,7 +318,7 @@ class Router(BaseReasoner, BaseWriter):
         found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
         answer = next((each for each in found if each is not None), None)
         if isinstance(asked, Question) and answer is not None:
-            self.skip(asked)
+            self.skip(asked, answer)
 
         return answer
 
@@ -351,9 +351,9 @@ class Router(BaseReasoner, BaseWriter):
 
         return bool(self._part_for(agent).chooses_acts_for(agent))
 
-    def skip(self, question: Question) -> None:
+    def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere."""
-        self._part_for(question.agent).skip(question)
+        self._part_for(question.agent).skip(question, decision)
 
     # What a run logs and needs
 

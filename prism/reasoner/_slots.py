@@ -13,7 +13,6 @@ import logging
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import (
-    Awaitable,
     Callable,
     Collection,
     Coroutine,
@@ -31,13 +30,12 @@ from typing import Any, Generic, TypeVar
 from prism.errors import (
     BudgetSpentError,
     CircuitOpenError,
-    DecisionsUnsupportedError,
     LLMError,
     ModelMissingError,
     TimedOutError,
 )
 from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
-from prism.reasoner._messages import Chat, ChatReply, Choices, DecisionReply
+from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, Outcome, loop_time
 
 LOGGER = logging.getLogger("prism.llm")
@@ -74,7 +72,6 @@ class Server(ABC):
         failures: Failures in a row.
         trouble: Its last failure.
         busy_until: When it wants to be asked again, on the clock of the event loop.
-        known_to_decide: Whether it takes the questions of decision models; None if unknown.
         backoff: Returns the seconds to leave a slot alone after a number of failures in a row.
     """
 
@@ -85,21 +82,12 @@ class Server(ABC):
         self.answers = self.failures = 0
         self.failing_since = self.busy_until = 0.0
         self.trouble = ""
-        self.known_to_decide: bool | None = None
         self.backoff: Callable[[int], float] = random_backoff
         self._halved_at = 0.0
 
     @abstractmethod
     async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
         """Send a conversation."""
-
-    @abstractmethod
-    async def systemone(self, asked: Choices, cost: Cost) -> DecisionReply:
-        """Ask a decision model choice questions about one state."""
-
-    @abstractmethod
-    async def decides(self) -> bool | None:
-        """Return whether it has a decision model; None if only an attempt can tell."""
 
     @property
     def has_room(self) -> bool:
@@ -116,6 +104,11 @@ class Server(ABC):
     def is_waited_for(self) -> bool:
         """Whether it fails, and has not failed for longer than the patience lasts."""
         return self.failures > 0 and loop_time() < self.failing_since + self.patience
+
+    @property
+    def waits(self) -> bool:
+        """Whether refusals that may be an outage are waited for: it has answered before."""
+        return bool(self.patience and self.answers)
 
     @property
     def is_given_up(self) -> bool:
@@ -286,7 +279,7 @@ class Pool:
         *,
         format: dict[str, Any] | None = None,  # noqa: A002 - as Ollama names it
         cost: Cost | None = None,
-        lacks: Callable[[Any], int] | None = None,
+        lacks: Callable[[ChatReply], int] | None = None,
         variation: int = 0,
         most_tokens: int | None = None,
         chances: bool = False,
@@ -305,57 +298,10 @@ class Pool:
         Raises:
             LLMError: If no server answers.
         """
-        chat, cost = Chat(messages, format, variation, most_tokens, chances), cost or Cost()
-        return await self._ask(lambda server: server.chat(chat, cost), cost, lacks)
-
-    async def systemone(
-        self,
-        state: str,
-        questions: Any,
-        *,
-        cost: Cost | None = None,
-        lacks: Callable[[Any], int] | None = None,
-    ) -> DecisionReply:
-        """Ask a decision model choice questions.
-
-        Raises:
-            DecisionsUnsupportedError: If no server has such a model.
-            LLMError: If no server answers.
-        """
-        asked, cost = Choices(state, questions), cost or Cost()
-        able = [each for each in self.servers if each.known_to_decide is not False]
-        return await self._ask(
-            lambda server: server.systemone(asked, cost), cost, lacks, able or self.servers
-        )
-
-    async def offers_decisions(self) -> bool:
-        """Return whether any server has a decision model, or only an attempt can tell.
-
-        Raises:
-            LLMError: If none has, and some did not answer.
-        """
+        chat = Chat(messages, format, variation, most_tokens, chances)
         with self.entered():
-            looks = await asyncio.gather(
-                *(each.decides() for each in self.servers), return_exceptions=True
-            )
-        if any(look is None or look is True for look in looks):
-            return True
-        for look in looks:
-            if isinstance(look, BaseException):
-                raise look
-        return False
-
-    async def _ask(
-        self,
-        put: Callable[[Server], Awaitable[ResultT]],
-        cost: Cost,
-        lacks: Callable[[ResultT], int] | None,
-        able: Sequence[Server] = (),
-    ) -> ResultT:
-        with self.entered():
-            question = _Asking(self._slots, able or self.servers, self._attempts, cost)
-            answer: ResultT = await question.answer(put, lacks if len(self.servers) > 1 else None)
-            return answer
+            asking = _Asking(self._slots, self._attempts, chat, cost or Cost())
+            return await asking.answer(self.servers, lacks if len(self.servers) > 1 else None)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -386,98 +332,82 @@ class Pool:
 class _Asking:
     """One question on its way through the servers of a pool."""
 
-    def __init__(self, slots: Slots, servers: Sequence[Server], attempts: int, cost: Cost) -> None:
-        self._slots, self._attempts, self._cost = slots, attempts, cost
-        self._left = list(servers)
+    def __init__(self, slots: Slots, attempts: int, chat: Chat, cost: Cost) -> None:
+        self._slots, self._attempts, self._chat, self._cost = slots, attempts, chat, cost
         self._tries = 0
         self._answers_before: dict[Server, int] = {}
-        self._doubted: tuple[Server, Any] | None = None
 
     async def answer(
-        self, put: Callable[[Server], Awaitable[Any]], lacks: Callable[[Any], int] | None
-    ) -> Any:
-        """Return the first good answer of a server, or else the most informative outcome."""
-        try:
-            return await self._answered(put, lacks)
-        except LLMError as error:
-            if self._doubted is None or isinstance(error, BudgetSpentError):
-                raise
-            _, outcome = self._doubted
-            # a useless reply says more than a failure, a refusal more than a server that is gone
-            if not isinstance(outcome, LLMError):
-                return outcome
-            if is_retryable(error) or isinstance(error, CircuitOpenError):
-                raise outcome from error
-            raise
+        self, servers: Sequence[Server], lacks: Callable[[ChatReply], int] | None
+    ) -> ChatReply:
+        """Return the first good answer of a server, or else the first useless one."""
+        left, doubted = list(servers), None
+        while True:
+            try:
+                server, outcome = await self._outcome(left)
+            except LLMError as error:
+                if doubted is None or isinstance(error, BudgetSpentError):
+                    raise
+                return _result(doubted[1])
 
-    async def _answered(
-        self, put: Callable[[Server], Awaitable[Any]], lacks: Callable[[Any], int] | None
-    ) -> Any:
+            if not isinstance(outcome, LLMError) and not (lacks and lacks(outcome)):
+                server.answered()
+                if doubted is not None:
+                    # its answer was useless, and another server's is not
+                    doubted[0].failed(_failure(doubted[1]), loop_time())
+                return outcome
+
+            others = [each for each in left if each is not server]
+            # one that was of use, rather than another useless one
+            left = [each for each in others if each.answers] or others
+            if doubted is not None or not left:
+                return _result(outcome if doubted is None else doubted[1])
+            if isinstance(outcome, ModelMissingError):
+                server.failed(outcome, loop_time())
+            else:
+                doubted = server, outcome
+            self._slots.pause(server, server.backoff(server.failures + 1))
+
+    async def _outcome(self, able: Sequence[Server]) -> tuple[Server, ChatReply | LLMError]:
+        """Return what a server says, after failures that may pass; a refusal is its outcome.
+
+        Raises:
+            LLMError: If it fails too often.
+        """
         pause = 0.0
         while True:
             # elsewhere it is put at once
-            if pause and len(self._left) == 1:
+            if pause and len(able) == 1:
                 await asyncio.sleep(pause)
-            server = await self._slots.take(self._left, self._cost)
+            server = await self._slots.take(able, self._cost)
             pause, asked_at = 0.0, loop_time()
             answers_before = self._answers_before.setdefault(server, server.answers)
             try:
-                outcome = await put(server)
-                if lacks is None or not lacks(outcome):
-                    server.answered()
-                    self._blame_doubted(asked_at)
-                    return outcome
+                return server, await server.chat(self._chat, self._cost)
             except BudgetSpentError:
                 raise
             except LLMError as error:
-                if self._may_pass(error, server):
-                    pause = server.failed(error, asked_at)
-                    self._require_another_try(error, server, answers_before)
-                    continue
-                outcome = error
+                if not (is_retryable(error) or (server.waits and may_be_an_outage(error))):
+                    return server, error
+                pause = server.failed(error, asked_at)
+                self._tries += 1
+                is_the_questions = server.answers > answers_before
+                may_wait = not is_the_questions and any(each.is_waited_for for each in able)
+                is_over = self._tries >= self._attempts and not may_wait
+                if is_over or not self._cost.allows_another or all(map(_is_given_up, able)):
+                    raise
             finally:
                 self._slots.give_back(server, pause)
 
-            if isinstance(outcome, ModelMissingError):
-                server.failed(outcome, asked_at)
-            self._put_elsewhere(server, outcome)
-            # whose fault it is shows when another has answered
-            self._slots.pause(server, server.backoff(server.failures + 1))
 
-    def _put_elsewhere(self, server: Server, outcome: Any) -> None:
-        """Leave out a server that refused a question, or answered it uselessly."""
-        others = [each for each in self._left if each is not server]
-        # one that was of use, rather than another useless one
-        self._left = [each for each in others if each.answers] or others
-        if self._doubted is not None or not self._left:
-            if isinstance(outcome, LLMError):
-                raise outcome
-            self._doubted = self._doubted or (server, outcome)
-            raise LLMError("gave no valid answer")
-        if not isinstance(outcome, (ModelMissingError, DecisionsUnsupportedError)):
-            self._doubted = server, outcome
+def _result(outcome: ChatReply | LLMError) -> ChatReply:
+    if isinstance(outcome, LLMError):
+        raise outcome
+    return outcome
 
-    def _may_pass(self, error: LLMError, server: Server) -> bool:
-        if is_retryable(error):
-            return True
-        return bool(server.patience and server.answers) and may_be_an_outage(error)
 
-    def _require_another_try(self, error: LLMError, server: Server, answers_before: int) -> None:
-        """Raise the failure of a question that is not put again."""
-        self._tries += 1
-        is_the_questions = server.answers > answers_before
-        is_over = self._tries >= self._attempts and (
-            is_the_questions or not any(each.is_waited_for for each in self._left)
-        )
-        if is_over or not self._cost.allows_another or all(map(_is_given_up, self._left)):
-            raise error
-
-    def _blame_doubted(self, asked_at: float) -> None:
-        """Note the failure of a server whose answer was useless, as another one's is not."""
-        if self._doubted is not None:
-            server, outcome = self._doubted
-            is_error = isinstance(outcome, LLMError)
-            server.failed(outcome if is_error else LLMError("gave no valid answer"), asked_at)
+def _failure(outcome: ChatReply | LLMError) -> LLMError:
+    return outcome if isinstance(outcome, LLMError) else LLMError("gave no valid answer")
 
 
 def _is_given_up(server: Server) -> bool:

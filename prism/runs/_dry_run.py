@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, log
 from typing import Any
 
 from prism.errors import InputError
@@ -285,23 +285,15 @@ class CountingClient:
         *,
         format: dict[str, Any] | None,  # noqa: A002
         cost: Cost,
+        chances: bool = False,
     ) -> Any:
-        """Count a conversation."""
+        """Count a conversation; where probabilities are asked for, all letters have the same."""
         said = _such_as(format) if format is not None else "x " * (_USUAL_LENGTH // 2)
         text = said if isinstance(said, str) else json.dumps(said)
         self._count("\n".join(str(message["content"]) for message in messages), text, cost)
-        return _Reply(text)
-
-    async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost
-    ) -> Any:
-        """Count questions to a decision model."""
-        self._count(state + json.dumps({**questions}, default=str), "", cost)
-        return _Reply("", {name: _evenly(question) for name, question in questions.items()})
-
-    async def offers_decisions(self) -> bool:
-        """Return False, since without a server, only the user can say that the model decides."""
-        return False
+        letters = (format or {}).get("properties", {}).get("letter", {}).get("enum", ())
+        even = [{"token": each, "logprob": -log(len(letters))} for each in letters]
+        return _Reply(text, [{**even[0], "top_logprobs": even}] if chances and even else ())
 
     def _count(self, prompt: str, reply: str, cost: Cost) -> None:
         cost.ended(cost.began(self.model, None))
@@ -314,12 +306,9 @@ class CountingClient:
 @dataclass(frozen=True, slots=True)
 class _Reply:
     text: str
-    answers: Mapping[str, Any] | None = None
-
-
-def _evenly(question: Mapping[str, Any]) -> dict[str, Any]:
-    options = list(question["criteria"])
-    return {"choice": options[0], "probabilities": dict.fromkeys(options, 1 / len(options))}
+    tokens: Sequence[Any] = ()
+    model: str = ""
+    host: str = ""
 
 
 def _such_as(schema: Mapping[str, Any]) -> Any:

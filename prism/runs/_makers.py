@@ -12,6 +12,7 @@ from prism.llm import AnswerCache, Model
 from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient, lost, pool_of
 from prism.llm._settings import OF_DECISIONS
+from prism.reasoner import AnswerStore
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runlog import ReplayReasoner, ReplayWriter
@@ -138,9 +139,16 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         reasons=bool(options.reasons),
         rotations=options.rotations or "drawn",
         budget=shared.budget,
-        cache=shared.cache,
+        cache=_cache_for(options, shared),
     )
     return in_a_dry_run(reasoner, seed)
+
+
+def _cache_for(model: Model, shared: Shared) -> AnswerStore | None:
+    """Return where answers are kept: without a file, those to equal questions within the run."""
+    if shared.cache is not None:
+        return shared.cache
+    return {} if model.client is None and not model.temperature else None
 
 
 def _stopping(options: Model) -> dict[str, Any]:
@@ -316,7 +324,13 @@ def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
         # a client of another library does not reveal its model
-        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, cache=part.cache)
+        name: Writer(
+            part.client,
+            model=part.named,
+            seed=seed,
+            budget=part.budget,
+            cache=part.cache if isinstance(part.cache, AnswerCache) else None,
+        )
         for name, part in decides.parts.items()
     }
     # problems of assignments are reported for the reasoner

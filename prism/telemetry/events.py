@@ -10,7 +10,6 @@ ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
 CACHE_FAILED = "reasoner.cache_failed"
-MODE_UNKNOWN = "reasoner.mode_unknown"
 TEXT_WRITTEN = "text.written"
 
 RUN_STARTED = "run.started"

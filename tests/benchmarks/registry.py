@@ -21,6 +21,7 @@ MODULES = {
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
     "worlds": "tests.benchmarks.worlds",
+    "wordings": "tests.benchmarks.wordings",
     "arrays": "tests.benchmarks.arrays",
 }
 

@@ -10,16 +10,16 @@ from tests.kit.commands import Prism
 def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     """Every check is a line, and the exit status is 0 if a simulation can use the server."""
     server.choose = lambda asked: "idle"
-    ran = prism("doctor", "--model", "nimble", "--host", server.host)
+    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
     steps = [
         ["ok", "server"],
-        ["ok", "decisions"],
         ["...", "load"],
         ["ok", "load"],
         ["ok", "window"],
-        ["ok", "decision"],
+        ["ok", "letter"],
+        ["ok", "name"],
     ]
     assert told == steps
 
@@ -27,24 +27,23 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
 def test_an_unreachable_server_is_wrong(prism: Prism, server: FakeOllama) -> None:
     """What is wrong is the last line, and the exit status is 1."""
     server.stop()
-    ran = prism("doctor", "--model", "nimble", "--host", server.host)
+    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (1, "")
-    assert ran.out.startswith(f"wrong server: cannot reach nimble at {server.host}")
+    assert ran.out.startswith(f"wrong server: cannot reach llama3.2 at {server.host}")
 
 
 def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: FakeOllama) -> None:
     """While a model loads, earlier checks are printed already; Ctrl-C loses none of them."""
     server.fail_always(Fault.hang(), path="/api/generate")
-    with prism.start("doctor", "--model", "nimble", "--host", server.host) as process:
+    with prism.start("doctor", "--model", "llama3.2", "--host", server.host) as process:
         watchdog = Timer(60, process.kill)
         watchdog.start()
-        told = [process.stdout.readline() for _ in range(3)]
+        told = [process.stdout.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate()
         watchdog.cancel()
     assert [line.split(":")[0].split() for line in told] == [
         ["ok", "server"],
-        ["ok", "decisions"],
         ["...", "load"],
     ]
     assert told[-1] == "...   load: can take up to 60 s\n"

@@ -23,10 +23,10 @@ RUN = ("simulate", "--agents", 24, "--rounds", 2)
 
 @pytest.fixture
 def servers() -> Iterator[tuple[FakeOllama, FakeOpenAI]]:
-    """Return an Ollama server with a model that chats and one that decides, and another server."""
+    """Return an Ollama server with two models, and another server."""
     with ExitStack() as stack:
         yield (
-            stack.enter_context(FakeOllama(models=["tiny"], latency=0.002)),
+            stack.enter_context(FakeOllama(models=["tiny", "llama3.2"], latency=0.002)),
             stack.enter_context(FakeOpenAI(models=["large"])),
         )
 
@@ -42,7 +42,7 @@ host = "{servers[0].host}"
 concurrency = 3
 
 [archetype.contributor]
-model = "nimble"
+model = "llama3.2"
 
 [agent."agent_001*"]
 server = "openai"
@@ -64,7 +64,7 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
 def model_for(agent_id: str, archetypes: Mapping[str, str]) -> str:
     if agent_id.startswith("agent_001"):
         return "large"
-    return "nimble" if archetypes[agent_id] == "contributor" else "tiny"
+    return "llama3.2" if archetypes[agent_id] == "contributor" else "tiny"
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_each_agent_has_its_model(
         if event["event"] == "agent.joined"
     }
     decisions = [event for event in events if event["event"] == "reasoner.decision"]
-    assert {event["model"] for event in decisions} == {"tiny", "nimble", "large"}
+    assert {event["model"] for event in decisions} == {"tiny", "llama3.2", "large"}
     for event in decisions:
         assert event["model"] == model_for(event["agent_id"], archetypes)
         assert event["source"] == "model"
@@ -153,7 +153,7 @@ def test_a_missing_archetype_is_told(prism: Prism, servers: tuple[FakeOllama, Fa
     """A small run may have no superuser: the run says so, and goes on."""
     file = prism.folder / "models.toml"
     file.write_text(
-        f'model = "tiny"\nhost = "{servers[0].host}"\n[archetype.superuser]\nmodel = "nimble"\n'
+        f'model = "tiny"\nhost = "{servers[0].host}"\n[archetype.superuser]\nmodel = "llama3.2"\n'
     )
     ran = prism("simulate", "--agents", 5, "--rounds", 1, "--models", "models.toml")
     assert (ran.status, ran.err.count("no agent in this run has this archetype")) == (0, 1)

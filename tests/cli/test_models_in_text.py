@@ -13,7 +13,7 @@ from tests.kit.commands import Prism
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
     """A model server that chats."""
-    with FakeOllama(decision_models=[]) as started:
+    with FakeOllama() as started:
         yield started
 
 

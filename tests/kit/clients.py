@@ -1,6 +1,9 @@
 """Clients of language models, most of which need no server."""
 
 import asyncio
+import json
+from collections.abc import Mapping
+from math import log
 from typing import Any
 
 import ollama
@@ -33,27 +36,32 @@ class Silent:
         raise AssertionError
 
 
+def weighed(schema: Any, chances: Mapping[str, float]) -> dict[str, Any]:
+    """Return the reply of a model that gives the options these probabilities, by letter."""
+    letters = json.loads(schema["properties"]["letter"]["description"])
+    tokens = [
+        {"token": each, "logprob": log(chances[name]) if chances[name] else -9999.0}
+        for each, name in letters.items()
+    ]
+    best = max(tokens, key=lambda each: each["logprob"])
+    text = json.dumps({"letter": best["token"]})
+    said = {**best, "top_logprobs": tokens}
+    return {"message": {"content": text}, "logprobs": [said]}
+
+
 class Weighing:
-    """A decision model that gives the same probabilities to all, the first questions last."""
+    """A model that gives the same probabilities to all, the first questions last."""
+
+    temperature = 0
 
     def __init__(self, chances: Any) -> None:
         self.chances, self.waiting = chances, 0
 
-    async def systemone(self, state: str, questions: Any) -> Any:
+    async def chat(self, messages: Any, format: Any, logprobs: bool = False) -> Any:  # noqa: A002
         self.waiting += 1
         for _ in range(30 - 2 * self.waiting):
             await asyncio.sleep(0)
-        return {"answers": {name: {"probabilities": self.chances} for name in questions}}
-
-
-class Counting(ollama.AsyncClient):
-    """Ollama's client, counting how often it was asked for a model's capabilities."""
-
-    shown = 0
-
-    async def show(self, model: str) -> ollama.ShowResponse:
-        self.shown += 1
-        return await super().show(model)
+        return weighed(format, self.chances)
 
 
 def bare(host: str, kind: type[ollama.AsyncClient] = ollama.AsyncClient, **settings: Any) -> Any:
@@ -67,15 +75,6 @@ class Told:
 
     def __init__(self, reply: Any = "yes") -> None:
         self.reply, self.told = reply, None
-
-
-class Deciding(Told):
-    """A client that answers decision questions with a given reply, or raises it."""
-
-    async def systemone(self, state: str, questions: Any) -> Any:
-        if isinstance(self.reply, Exception):
-            raise self.reply
-        return self.reply
 
 
 async def cancel_itself() -> None:

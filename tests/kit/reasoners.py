@@ -4,7 +4,6 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from prism.llm import Model
 from prism.reasoner import Reasoner
 from prism.statechart import Decision, Question
 from prism.statechart.states import AgentState
@@ -21,8 +20,6 @@ POST = SimpleNamespace(post_id="p1", author="bob", text="Rooks are overrated.")
 
 class Store(dict[str, str]):
     """A store of answers in memory."""
-
-    put = dict.__setitem__
 
 
 def answer(state: str) -> str:
@@ -50,9 +47,3 @@ def outcomes(decisions: list[Decision]) -> list[tuple[Any, str]]:
 
 def asked(server: FakeOllama) -> list[str]:
     return [question.path for question in server.questions]
-
-
-def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> Any:
-    """Return a pool of one server that only chats with ``nimble``, and one that also decides."""
-    chats.models, chats.decision_models = ("nimble",), ()
-    return Model("nimble", [chats.host, decides.host], **settings).as_client()

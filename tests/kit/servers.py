@@ -17,9 +17,8 @@ from tests.kit.waiting import MOST_SECONDS, POLL_SECONDS
 Serve = Callable[..., FakeOllama]
 Connect = Callable[..., Any]
 
-CHAT, DECISIONS, SHOW = "/api/chat", "/v1/systemone", "/api/show"
+CHAT = "/api/chat"
 HELLO = [{"role": "user", "content": "hello"}]
-QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
 
 
 BOTH = pytest.mark.parametrize("dialect", ["ollama", "openai"], indirect=True)
@@ -88,7 +87,9 @@ def serve(dialect: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     with ExitStack() as servers:
 
         def make(*faults: Fault, **settings: Any) -> FakeOllama:
-            running: FakeOllama = servers.enter_context(kind(**{"models": ["tiny"], **settings}))
+            running: FakeOllama = servers.enter_context(
+                kind(**{"models": ["tiny", "llama3.2"], **settings})
+            )
             running.fail(*faults)
             return running
 
@@ -97,7 +98,7 @@ def serve(dialect: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 @pytest.fixture
 def server(serve: Serve) -> FakeOllama:
-    """Return a running server with the models ``tiny``, which chats, and ``nimble``."""
+    """Return a running server with the models ``tiny`` and ``llama3.2``."""
     return serve()
 
 

@@ -6,7 +6,7 @@ from prism.llm import Check, Model
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.servers import BOTH, Serve
 
-STEPS = ["server", "decisions", "load", "window", "letter", "name"]
+STEPS = ["server", "load", "window", "letter", "name"]
 
 
 def idle(asked: Asked) -> str:
@@ -33,14 +33,6 @@ async def test_a_good_server_passes(serve: Serve) -> None:
     for check in found[-2:]:
         assert check.found.startswith("answers idle 100%, scrolling 0%, composing 0% on average")
         assert not check.is_doubtful
-
-
-async def test_a_decision_model_is_asked_as_one(server: FakeOllama) -> None:
-    """A model that decides is asked for no letters and no names."""
-    server.choose = idle
-    found = await findings(server, "nimble")
-    assert [check.what for check in found] == [*STEPS[:4], "decision"]
-    assert found[-1].found.startswith("answers idle 90%, scrolling 5%, composing 5%")
 
 
 @BOTH
@@ -104,7 +96,7 @@ async def test_a_model_that_ollama_does_not_list_is_not_there(
     found = await findings(serve(models=["tiny", model] if is_there else ["tiny"]), model)
     assert found[0].ok is is_there
     if not is_there:
-        assert f"not among its 2 models: tiny, nimble; run  ollama pull {model}" in found[0].found
+        assert f"not among its 1 models: tiny; run  ollama pull {model}" in found[0].found
 
 
 async def test_what_passes_is_looked_at_again(server: FakeOllama) -> None:

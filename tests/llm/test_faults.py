@@ -2,13 +2,11 @@
 
 import asyncio
 import socket
-from typing import Any
 
 import pytest
 
 from prism.errors import (
     BadReplyError,
-    DecisionsUnsupportedError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -19,7 +17,7 @@ from prism.errors import (
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, Connect
 
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
@@ -96,57 +94,3 @@ async def test_a_server_that_is_not_there_is_unreachable(
     ) as caught:
         await connect(host).chat(HELLO)
     assert type(caught.value) is UnreachableError
-
-
-@pytest.mark.parametrize(
-    ("settings", "model", "fault", "kind"),
-    [
-        ({"decides": False}, "nimble", None, DecisionsUnsupportedError),
-        ({}, "tiny", None, DecisionsUnsupportedError),
-        ({}, "vast", None, ModelMissingError),
-        ({}, "nimble", Fault.status(405), DecisionsUnsupportedError),
-        ({}, "nimble", Fault.status(501), DecisionsUnsupportedError),
-        ({}, "nimble", Fault.status(400, "state is larger than 65536 bytes"), LLMError),
-        ({}, "nimble", Fault.status(503), OverloadedError),
-    ],
-    ids=["old server", "old model", "no model", "405", "501", "400", "503"],
-)
-@pytest.mark.sampled(6)
-async def test_only_a_refusal_to_decide_is_one(
-    serve: Serve,
-    connect: Connect,
-    settings: dict[str, Any],
-    model: str,
-    fault: Fault | None,
-    kind: type,
-) -> None:
-    """A refusal to decide is told from all other failures of a decision question."""
-    server = serve(**settings)
-    server.fail(*[fault] if fault else [])
-    with pytest.raises(LLMError) as caught:
-        await connect(server, model=model).systemone("state", QUESTION)
-    assert type(caught.value) is kind
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [(None, None), ("2", 2), ("0.5", 0.5), ("-3", None), ("soon", None), ("inf", None)],
-)
-@pytest.mark.sampled(6)
-async def test_retry_after_stands_on_the_error(
-    server: FakeOllama, connect: Connect, header: str | None, seconds: float | None
-) -> None:
-    """The seconds in a Retry-After header stand on the error, and anything else in it does not."""
-    server.fail(Fault.status(429, retry_after=header))
-    with pytest.raises(OverloadedError) as caught:
-        await connect().chat(HELLO)
-    assert caught.value.retry_after == seconds
-
-
-async def test_milliseconds_go_before_seconds(server: FakeOllama, connect: Connect) -> None:
-    """OpenAI and others give the same time more exactly in a header of their own."""
-    server.fail(Fault.status(429, headers={"retry-after-ms": "250", "Retry-After": "1"}))
-    with pytest.raises(OverloadedError) as caught:
-        await connect().chat(HELLO)
-    assert caught.value.retry_after == 0.25

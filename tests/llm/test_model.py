@@ -168,7 +168,6 @@ async def test_a_model_is_asked_directly() -> None:
     with FakeOllama(write=lambda *_: "Hello!") as server:
         async with Model("llama3.2", server.host) as model:
             assert (await model.as_client().chat(HELLO)).text == "Hello!"
-            assert await model.as_client().offers_decisions() in (True, False)
             assert await model.as_client().warm_up() == {server.host: None}
             assert [check.ok async for check in model.diagnose()][-1]
 
@@ -263,7 +262,7 @@ async def test_a_client_of_another_library_is_a_model() -> None:
     (decided,) = await Reasoner(Model.of(Agent())).decide_many([question])
     assert decided.chosen == "resting"
 
-    with FakeOllama(decision_models=[]) as server:
+    with FakeOllama() as server:
         client = ollama.AsyncClient(server.host)
         model = Model("llama3.2", client=client)
         (decided,) = await Reasoner(model).decide_many([question])

@@ -15,13 +15,11 @@ from tests.kit.waiting import MOST_SECONDS
 
 USES: list[Callable[[Any], Coroutine[Any, Any, Any]]] = [
     lambda pool: pool.chat(HELLO),
-    lambda pool: pool.systemone("s", {}),
-    lambda pool: pool.offers_decisions(),
     lambda pool: pool.warm_up(),
 ]
 
 
-@pytest.mark.parametrize("use", USES, ids=["chat", "systemone", "offers_decisions", "warm_up"])
+@pytest.mark.parametrize("use", USES, ids=["chat", "warm_up"])
 def test_two_loops_at_once_are_refused(
     server: FakeOllama, use: Callable[[Any], Coroutine[Any, Any, Any]]
 ) -> None:

@@ -133,7 +133,7 @@ async def test_an_address_may_end_with_the_version(
     pool = connect(f"{server.host}{suffix}", server)
     assert len(pool.hosts) == 1
     assert (await pool.chat(HELLO)).text == "Hello."
-    assert await pool.servers[0].models() == ["tiny"]
+    assert "tiny" in await pool.servers[0].models()
 
 
 async def test_a_path_of_its_own_is_kept(serve: Serve, connect: Connect) -> None:

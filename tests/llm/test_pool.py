@@ -16,7 +16,7 @@ from prism.llm import Model, OllamaChatClient
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import FAILURES_TO_REST, ask, at_rest, impatient, unpaused
-from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Gate, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
 from tests.kit.waiting import until
 
 
@@ -147,26 +147,24 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.slow
 async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
-    """Of many questions of both kinds, half cancelled at random, the others are answered."""
+    """Of many questions, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
-    both = serve(latency=0.002, models=[])
-    chats = serve(latency=0.002, models=["nimble"], decision_models=[], decides=False)
-    pool = connect(chats, both, model="nimble", concurrency=2)
-    assert await pool.offers_decisions()
+    servers = [serve(latency=0.002) for _ in range(2)]
+    pool = connect(*servers, concurrency=2)
 
     async def one() -> Any:
         for _ in range(chance.randrange(40)):
             await asyncio.sleep(0)
-        return await (pool.chat(HELLO) if chance.random() < 0.5 else pool.systemone("s", QUESTION))
+        return await pool.chat(HELLO)
 
     tasks = [asyncio.create_task(one()) for _ in range(120)]
     for task in chance.sample(tasks, 60):
         asyncio.get_running_loop().call_later(chance.random() * 0.08, task.cancel)
     ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert {type(end).__name__ for end in ended} == {"ChatReply", "DecisionReply", "CancelledError"}
+    assert {type(end).__name__ for end in ended} == {"ChatReply", "CancelledError"}
     assert at_rest(pool)
     await pool.close()
-    await until(lambda: both.open_connections == chats.open_connections == 0)
+    await until(lambda: not any(server.open_connections for server in servers))
 
 
 @BOTH

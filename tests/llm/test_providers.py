@@ -322,7 +322,7 @@ PIECES = b"".join(
 @pytest.fixture
 async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
     """Return a server of Ollama's kind with a model that only chats, and its client."""
-    with FakeOllama(models=["tiny"], decision_models=[]) as server:
+    with FakeOllama(models=["tiny"]) as server:
         async with Model("tiny", server.host, timeout=5, attempts=1).as_client() as pool:
             yield server, pool
 

@@ -48,7 +48,7 @@ class Framework:
     async def get_response(self, messages: Any, *, options: Any = None) -> Any:
         try:
             reply = await self.inner.chat(
-                "nimble",
+                "llama3.2",
                 [{"role": "user", "content": messages}],
                 format=options["response_format"],
             )
@@ -70,7 +70,7 @@ class Noting(ollama.AsyncClient):
 
 
 async def decide(client: Any, **settings: Any) -> Decision:
-    reasoner = Reasoner(client, model="nimble", **{"mode": "chat", **settings})
+    reasoner = Reasoner(client, model="llama3.2", **{"mode": "chat", **settings})
     return (await reasoner.decide_many([ask()]))[0]
 
 
@@ -151,7 +151,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(
     """After a few failures in a row questions fail at once, until a probe shows that it works."""
     monkeypatch.setattr("prism.reasoner._slots.random_backoff", lambda _failures: 60.0)
     server.fail_always(Fault.drop())
-    reasoner = Reasoner(client, model="nimble", mode="chat", attempts=1)
+    reasoner = Reasoner(client, model="llama3.2", mode="chat", attempts=1)
     decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]
     assert server.asked == FAILURES_TO_REST
     assert str(decisions[-1].reason).startswith("CircuitOpenError")
@@ -163,7 +163,7 @@ async def test_with_patience_a_client_that_is_away_is_waited_for(
 ) -> None:
     """A server that is gone for a moment costs no decision, and few requests more than they are."""
     server.fail(*[Fault.drop()] * 12)
-    pool = impatient(adapt(client, "nimble", 0, 3, concurrency=4), pause=0.001, patience=60)
+    pool = impatient(adapt(client, "llama3.2", 0, 3, concurrency=4), pause=0.001, patience=60)
     decisions = await Reasoner(pool, mode="chat").answer(crowd(40))
     assert {one.source for one in decisions} == {"model"}
     assert at_rest(pool)
@@ -178,7 +178,7 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
 ) -> None:
     """What a `Model` says counts where nothing is said to a `Reasoner`; usually nobody waits."""
     server.fail_always(Fault.drop())
-    model = Model("nimble", client=bare, patience=said)
+    model = Model("llama3.2", client=bare, patience=said)
     reasoner = Reasoner(model, mode="chat", attempts=1, **told)
     asking = asyncio.create_task(reasoner.answer(crowd(FAILURES_TO_REST + 1)))
     _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)

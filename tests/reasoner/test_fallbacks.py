@@ -139,7 +139,7 @@ class Detached:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
 @pytest.mark.parametrize(
     "unreadable",
     [
@@ -185,7 +185,7 @@ class Streamless:
 
 
 @pytest.mark.parametrize(
-    ("mode", "model"), [("chat", "tiny"), ("decision", "nimble"), ("auto", "nimble")]
+    ("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2"), ("auto", "llama3.2")]
 )
 @pytest.mark.parametrize(
     ("kind", "needed_by"),
@@ -198,7 +198,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     model: str,
     server: FakeOllama,
     connect: Connect,
-    events: Any,
+    heard: Any,
 ) -> None:
     """An agent whose id or stream raises falls back for that reason, and no other agent does."""
     bad = kind()
@@ -212,7 +212,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     ]
     assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
     assert len(server.questions) == (2 if unreadable else 3)
-    first, name, last = (event["agent_id"] for event in events)
+    first, name, last = (event["agent_id"] for event in heard)
     assert (first, last) == ("Ben", "Cy")
     assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
 
@@ -225,9 +225,11 @@ async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     """A raw client's own time-out passes, and is given by its name, as it says no more."""
     server.fail_always(Fault.hang())
     client = bare(server.host, timeout=httpx.Timeout(60, read=5))
-    deciding = asyncio.create_task(decide(client, model="nimble", mode=mode, attempts=1))
+    deciding = asyncio.create_task(decide(client, model="llama3.2", mode=mode, attempts=1))
     await loop_clock.passes(5, when=lambda: server.asked)
-    assert (await deciding).reason == "TimedOutError: no complete reply from nimble at AsyncClient"
+    assert (
+        await deciding
+    ).reason == "TimedOutError: no complete reply from llama3.2 at AsyncClient"
     await client.close()
 
 

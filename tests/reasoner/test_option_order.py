@@ -101,9 +101,9 @@ async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
     dialect: Any = "ollama" if kind is FakeOllama else "openai"
     decisions = []
-    with kind(models=["nimble"]) as server:
+    with kind(models=["llama3.2"]) as server:
         for order in ("none", "drawn"):
-            async with Model("nimble", [server.host], server=dialect).as_client() as pool:
+            async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
                 reasoner = Reasoner(pool, mode="decision", pick="argmax", rotations=order, seed=1)
                 decisions.append(await reasoner.decide_many(questions(30)))
     plain, shuffled = decisions

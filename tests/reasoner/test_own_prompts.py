@@ -14,8 +14,6 @@ from prism.reasoner._own_prompts import OwnPrompts
 from prism.reasoner._prompts import (
     PromptSettings,
     chat_prompt,
-    decision_question,
-    decision_state,
 )
 from prism.statechart import AgentState, Question, Reasoner, Recollection, Statechart, Transition
 from prism.testing import FakeOllama
@@ -84,18 +82,15 @@ def test_the_default_prompt_is_of_chart_and_agent() -> None:
 
 def test_no_chart_but_the_feeds_speaks_of_the_feed() -> None:
     """Neither the prompt nor a state's meaning is the feed's where a state has the same text."""
-    wire = decision_question(ask())
-    for text in (chat_prompt(ask()), decision_state(ask()), str(wire)):
-        for word in ("social media", "browsing", "the user"):
-            assert word not in text.lower()
+    for word in ("social media", "browsing", "the user"):
+        assert word not in chat_prompt(ask()).lower()
 
 
 def test_an_agent_describes_itself() -> None:
-    """What `describe` or `persona` says stands for who the agent is, in chat and in decisions."""
+    """What `describe` or `persona` says stands for who the agent is."""
     for method in ("describe", "persona"):
         agent = SimpleNamespace(agent_id="a1", **{method: lambda: "You are a cook from Riga."})
         assert "\n\nYou are a cook from Riga.\n\n" in chat_prompt(ask(agent))
-        assert decision_state(ask(agent)) == "You are a cook from Riga."
 
 
 @pytest.mark.parametrize("method", ["persona", "describe"])
@@ -106,7 +101,6 @@ def test_only_text_counts_as_what_an_agent_says_of_itself(method: str, says: Any
     assert chat_prompt(ask(agent)) == chat_prompt(
         ask(SimpleNamespace(agent_id="a1", interests=["tea"]))
     )
-    assert decision_state(ask(agent)) == "You are a1.\nYour interests: tea"
 
 
 def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
@@ -156,19 +150,10 @@ def test_a_template_places_options_reply_and_memory() -> None:
         '- idle\nWhat you remember, oldest first:\n- You went from "idle" to "calm" on '
         '"wakes".\nYou are Bo.\nPeople who hear news {name}.\n'
     )
-    assert "remember" not in decision_state(question, settings)
-    assert "remember" in decision_question(question, settings)["instructions"]
 
 
 def _moved() -> Any:
     return SimpleNamespace(from_state=Mood.IDLE, to_state=Mood.CALM, trigger="wakes", context=None)
-
-
-def test_decision_models_are_told_the_same() -> None:
-    """A template is what a decision model is instructed with; options are its criteria."""
-    wire = decision_question(ask(), own("{name} hears it.{reply}"))
-    assert wire["instructions"] == "Ada hears it."
-    assert list(wire["criteria"]) == ["calm", "cross", "idle"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Choosing by the probabilities of a decision model."""
+"""Choosing by the probabilities of letters."""
 
 import asyncio
 import math
@@ -11,11 +11,9 @@ import pytest
 
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
-from prism.reasoner._prompts import decision_state
-from prism.reasoner._requests import MOST_DECISION_BYTES
 from prism.statechart import Question
-from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Weighing
+from prism.testing import FakeOllama
+from tests.kit.clients import Weighing, weighed
 from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, outcomes
 from tests.kit.servers import Connect
 
@@ -27,8 +25,8 @@ async def test_each_decision_of_an_agent_has_its_own_answer(
     """Several questions of one agent are asked one by one, and each gets its own answer."""
     server.choose = lambda question: question.options[-1]
     reasoner = Reasoner(
-        connect(kind=kind, model="nimble"),
-        model="nimble" if kind == "ollama" else None,
+        connect(kind=kind, model="llama3.2"),
+        model="llama3.2" if kind == "ollama" else None,
         pick="argmax",
     )
     agent = ask().agent
@@ -41,50 +39,29 @@ async def test_each_decision_of_an_agent_has_its_own_answer(
         S.SCROLLING,
         S.ENGAGING_LIKE,
     ]
-    asked = [(body["state"], [*body["questions"].values()]) for body in bodies(server)]
-    assert [state for state, _ in asked].count(decision_state(questions[0])) == 3
-    assert sorted(list(choice["criteria"]) for _, (choice,) in asked) == sorted(
-        [option.value for option in options] for options in [*sets, OPTIONS]
+    assert sorted(question.options for question in server.questions) == sorted(
+        tuple(option.value for option in options) for options in [*sets, OPTIONS]
     )
 
 
-def bodies(server: FakeOllama) -> list[Any]:
-    """Return the bodies of the questions that a server was asked."""
-    return [question.body for question in server.questions]
-
-
 async def test_the_costs_of_all_decisions_are_what_was_spent(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """The tokens and attempts of all events together are those that were spent."""
     agent = ask().agent
-    reasoner = Reasoner(connect(model="nimble"))
+    reasoner = Reasoner(connect(model="llama3.2"))
     await reasoner.decide_many(
         [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
     )
     assert (
-        sum(event["attempts"] for event in events)
+        sum(event["attempts"] for event in heard)
         == reasoner.budget.calls
         == len(server.questions)
         == 5
     )
-    assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
-
-
-async def test_a_question_too_large_for_any_request_is_not_asked(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """A question too large for any request is a fallback with its size; others are answered."""
-    agent = ask().agent
-    questions = [
-        Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)
-    ]
-    small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
-    assert (small.source, large.source) == ("model", "fallback")
-    assert large.reason is not None
-    assert f"{MOST_DECISION_BYTES} is the limit" in large.reason
-    assert large.cost is not None
-    assert (large.cost.attempts, len(server.questions)) == (0, 1)
+    names = ("input_tokens", "output_tokens")
+    tokens = sum(event[name] for event in heard for name in names)
+    assert tokens == reasoner.budget.tokens > 0
 
 
 def weighing(**chances: float) -> Any:
@@ -144,22 +121,21 @@ async def test_draws_come_in_the_order_of_the_questions() -> None:
 
 
 class Even:
-    """A decision model with even odds that answers questions in the reverse of an order."""
+    """A model with even odds that answers questions in the reverse of an order."""
 
     def __init__(self, order: Sequence[str] = (), fails: str | None = None) -> None:
         self.order, self.fails = list(order), fails
 
-    async def systemone(self, state: str, questions: Any) -> Any:
-        asked = state + str(questions)
+    async def chat(self, messages: Any, format: Any, logprobs: bool = False) -> Any:  # noqa: A002
+        text = messages[0]["content"]
         for mark in self.order:
-            if mark in asked:
+            if mark in text:
                 break
             for _ in range(20):
                 await asyncio.sleep(0)
-        if self.fails is not None and self.fails in asked:
+        if self.fails is not None and self.fails in text:
             raise ConnectionError("nobody there")
-        chances = {option: 1 / len(OPTIONS) for option in ("composing", "scrolling")}
-        return {"answers": {name: {"probabilities": chances} for name in questions}}
+        return weighed(format, {"composing": 0.5, "scrolling": 0.5})
 
 
 MARKS = [f"<{number}>" for number in range(12)]
@@ -204,44 +180,3 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
     del chosen[0][3], chosen[1][3]
     assert chosen[0] == chosen[1]
     assert set(chosen[0]) == set(OPTIONS)
-
-
-@pytest.mark.parametrize(
-    ("chances", "reason"),
-    [
-        ({"composing": 1.0}, "instead of probabilities of composing, scrolling"),
-        ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
-        ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
-        ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
-        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "instead of probabilities"),
-        ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
-        ({"composing": "a lot", "scrolling": 0.2}, "sent an invalid reply"),
-    ],
-)
-@pytest.mark.sampled(7)
-async def test_bad_probabilities_are_a_fallback(
-    chances: Any, reason: str, server: FakeOllama, connect: Connect
-) -> None:
-    """Invalid probabilities are never drawn from: the fallback says what is wrong with them."""
-    server.fail(Fault.weighs(chances))
-    reasoner = Reasoner(connect(model="nimble"), fallback=S.SCROLLING)
-    (decision,) = await reasoner.decide_many([ask()])
-    assert (decision.chosen, decision.source) == (S.SCROLLING, "fallback")
-    assert decision.reason is not None
-    assert reason in decision.reason
-    assert (await reasoner.decide_many([ask()]))[0].source == "model"
-
-
-async def test_an_unanswered_question_leaves_the_others_their_answers() -> None:
-    """A question that a decision reply forgot is a fallback, beside others that were answered."""
-
-    class Forgetful:
-        async def systemone(self, state: str, questions: Any) -> Any:
-            (question,) = questions.values()
-            chances = {"probabilities": {"composing": 0.0, "scrolling": 1.0}}
-            return {"answers": {"q0": chances} if "\nb" in question["instructions"] else {}}
-
-    agent = ask().agent
-    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "b")]
-    decisions = await Reasoner(Forgetful(), mode="decision").decide_many(questions)
-    assert outcomes(decisions) == [(S.COMPOSING, "fallback"), (S.SCROLLING, "model")]

@@ -11,8 +11,6 @@ from prism.agents import SocialAgent
 from prism.reasoner._prompts import (
     PromptSettings,
     chat_prompt,
-    decision_question,
-    decision_state,
 )
 from prism.statechart import (
     STATE_DESCRIPTIONS,
@@ -157,25 +155,6 @@ def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> N
     name, interests, personality = profile
     told = f"Your interests: {interests}\nYour personality: {personality}\n"
     assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
-    lines = [f"You are {name}."]
-    lines += [f"Your interests: {interests}"] * bool(interests)
-    lines += [f"Your personality: {personality}"] * bool(personality)
-    assert decision_state(ask(agent)) == "\n".join(lines)
-
-
-def test_a_decision_question_is_that_of_the_wire_format() -> None:
-    """A choice question has the event as instructions, and described options as criteria."""
-    assert decision_question(ask()) == {
-        "type": "choice",
-        "instructions": (
-            "Now: evaluating. What happens: decides.\n\n"
-            "Post by bob:\n  > Rooks are overrated.\n\nChoose what you do next."
-        ),
-        "criteria": {
-            "composing": "Write a response or original content",
-            "scrolling": "Continue browsing without engaging",
-        },
-    }
 
 
 PROFILE = {"agent_id": "a1", "name": "Ada", "interests": ["chess", "climate"]}
@@ -207,7 +186,6 @@ def stand_ins() -> Iterator[Any]:
 async def test_mocks_are_asked_by_their_profile(agent: Any) -> None:
     """An agent that says nothing of itself in words gets the contract's prompt, and an answer."""
     assert chat_prompt(ask(agent)) == PROMPT
-    assert decision_state(ask(agent)) == decision_state(ask(ADA))
 
     reasoner = Reasoner(Model("scrolling"), mode="chat")
     decided = await reasoner.decide(agent, S.EVALUATING, "decides", OPTIONS, POST)
@@ -251,6 +229,4 @@ def test_a_decision_model_is_told_what_the_agent_remembers() -> None:
     ben = SimpleNamespace(agent_id="a2", name="Ben", state_history=[moved])
     settings = PromptSettings(memory=Recollection(3))
     remembered = 'What you remember, oldest first:\n- You went from "scrolling" to "evaluating"'
-    assert f"\n\n{remembered}" in decision_state(ask(ben), settings)
     assert remembered in chat_prompt(ask(ben), settings)
-    assert decision_state(ask(), settings) == decision_state(ask())

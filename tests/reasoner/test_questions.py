@@ -71,10 +71,10 @@ async def test_decide_asks_one_question() -> None:
     ]
 
 
-async def test_every_decision_is_announced(events: list[Any]) -> None:
+async def test_every_decision_is_announced(heard: list[Any]) -> None:
     """Each decision is one event: its question in plain texts, its source and probabilities."""
     await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
-    assert events == [
+    assert heard == [
         {
             "event": "reasoner.decision",
             "log_level": "info",
@@ -91,7 +91,7 @@ async def test_every_decision_is_announced(events: list[Any]) -> None:
     ]
 
 
-async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> None:
+async def test_answers_keep_the_order_of_the_questions(heard: list[Any]) -> None:
     """Decisions come back and are announced in the order of the questions."""
     questions = [
         question("a1", options=(S.IDLE,)),
@@ -100,7 +100,7 @@ async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> Non
     ]
     decisions = await LastOption().decide_many(questions)
     assert [decision.chosen for decision in decisions] == [S.IDLE, S.RESTING, S.SCROLLING]
-    assert [entry["agent_id"] for entry in events] == ["a1", "a2", "a3"]
+    assert [entry["agent_id"] for entry in heard] == ["a1", "a2", "a3"]
 
 
 class Detached:
@@ -118,22 +118,22 @@ class Lost(dict[str, str]):
         raise RuntimeError("the row is detached")
 
 
-async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) -> None:
+async def test_what_cannot_be_read_is_announced_by_its_class(heard: list[Any]) -> None:
     """An unreadable agent is logged by class and number, an unreadable context by its class."""
     agent = Detached()
     unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
     decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
     assert len(decisions) == 3
-    first, name, last = (entry["agent_id"] for entry in events)
+    first, name, last = (entry["agent_id"] for entry in heard)
     assert (first, last) == ("a1", "a3")
     assert re.fullmatch(r"Detached@[0-9a-f]+", name)
-    assert events[1]["context"] == {"type": "Lost"}
+    assert heard[1]["context"] == {"type": "Lost"}
 
 
-async def test_no_questions_give_no_answers(events: list[Any]) -> None:
+async def test_no_questions_give_no_answers(heard: list[Any]) -> None:
     """Asking nothing answers nothing and announces nothing."""
     assert await LastOption().decide_many([]) == []
-    assert events == []
+    assert heard == []
 
 
 @pytest.mark.parametrize("given_to", ["reasoner", "call"])
@@ -162,23 +162,23 @@ class Given(BaseReasoner):
         return [self.decision for _ in questions]
 
 
-async def test_a_call_is_announced_with_its_decision(events: list[Any]) -> None:
+async def test_a_call_is_announced_with_its_decision(heard: list[Any]) -> None:
     """What a call took stands in the decision's event, and only where there was a call."""
     cost = Cost(0.25, "m1", "h1", 2, 30, 4)
     await Given(Decision(S.SCROLLING, "model", cost=cost)).decide_many([question()])
     await Given(Decision(S.SCROLLING, "cache")).decide_many([question()])
     costs = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
-    assert tuple(events[0][key] for key in costs) == (0.25, "m1", "h1", 2, 30, 4)
-    assert not {*costs} & {*events[1]}
+    assert tuple(heard[0][key] for key in costs) == (0.25, "m1", "h1", 2, 30, 4)
+    assert not {*costs} & {*heard[1]}
 
 
 @pytest.mark.parametrize(
     ("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")]
 )
-async def test_a_fallback_is_a_warning(source: Any, level: str, events: list[Any]) -> None:
+async def test_a_fallback_is_a_warning(source: Any, level: str, heard: list[Any]) -> None:
     """A fallback is announced as a warning, anything else as information."""
     await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
-    assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [
+    assert [(event["source"], event["reason"], event["log_level"]) for event in heard] == [
         (source, "why", level)
     ]
 

@@ -46,25 +46,25 @@ async def test_a_reason_is_asked_for_logged_and_replayed(
 
 
 async def test_a_choice_without_its_reason_is_a_choice(
-    server: FakeOllama, connect: Connect, events: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """A model that gives no reason has decided all the same, and the log has no key for it."""
     server.fail(Fault.says('{"next_state": "scrolling"}'))
     (decision,) = await Reasoner(connect(), mode="chat", reasons=True).decide_many([ask()])
     assert (decision.source, decision.said) == ("model", None)
-    assert "said" not in events[-1]
+    assert "said" not in heard[-1]
 
 
 async def test_a_decision_model_gives_no_reasons_which_is_said_once(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Probabilities come without reasons; the run goes on, and is told so once."""
-    reasoner = Reasoner(connect(model="nimble"), mode="decision", reasons=True)
+    reasoner = Reasoner(connect(model="llama3.2"), mode="decision", reasons=True)
     with caplog.at_level(logging.WARNING, "prism.statechart.prompts"):
         decisions = [*await reasoner.decide_many([ask()]), *await reasoner.decide_many([ask()])]
     assert [decision.said for decision in decisions] == [None, None]
     (record,) = caplog.records
-    assert record.getMessage().startswith("nimble is asked for probabilities")
+    assert record.getMessage().startswith("llama3.2 is asked for probabilities")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.kit import clients
 from tests.kit.clients import NeverSampled, Weighing
 from tests.kit.pools import unpaused
 from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
-from tests.kit.servers import DECISIONS, Connect, Serve
+from tests.kit.servers import Connect, Serve
 
 
 class Kept(list[dict[str, Any]]):
@@ -59,20 +59,6 @@ async def test_a_chat_is_recorded_as_it_was_sent(
         decision.cost.input_tokens,  # type: ignore[union-attr]
         decision.cost.output_tokens,  # type: ignore[union-attr]
     )
-
-
-async def test_a_decision_is_recorded_as_it_was_put(
-    server: FakeOllama, connect: Connect, kept: Kept
-) -> None:
-    """Each decision has its choice question, the probabilities that came, and its attempt."""
-    agent = SimpleNamespace(agent_id="Ada", interests=[], personality="")
-    questions = [Question(agent, S.EVALUATING, each, OPTIONS, POST) for each in ("a", "b")]
-    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), mode="decision", record=kept)
-    await reasoner.decide_many(questions)
-    await reasoner.close()
-    assert [len(record["attempts"]) for record in kept] == [1, 1]
-    assert [record["choice"]["instructions"].count("happens: b.") for record in kept] == [0, 1]
-    assert all(record["reply"] == pytest.approx(record["probabilities"]) for record in kept)
 
 
 async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None:
@@ -121,15 +107,15 @@ async def test_a_client_that_raises_is_recorded(kept: Kept) -> None:
     assert kept[0]["attempts"][0]["fault"] == "KeyError: 'no'"
 
 
-async def test_refused_decision_questions_stand_before_the_chat(serve: Serve, kept: Kept) -> None:
-    """Where a chat was put in place of a decision request, both are attempts of the decision."""
-    server = serve(models=["nimble"], decides=False)
-    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), record=kept)
+async def test_a_refused_letter_stands_before_the_name(serve: Serve, kept: Kept) -> None:
+    """Where a name was asked for in place of a letter, both are attempts of the decision."""
+    server = serve(logprobs=False)
+    reasoner = Reasoner(Model("tiny", [server.host]).as_client(), record=kept)
     await reasoner.decide_many([ask()])
     await reasoner.close()
     (record,) = kept
-    paths = ["questions" in json.loads(attempt["request"]) for attempt in record["attempts"]]
-    assert (record["asked"], paths) == ("name", [True, False])
+    letters = ["logprobs" in json.loads(attempt["request"]) for attempt in record["attempts"]]
+    assert (record["asked"], letters) == ("name", [True, False])
 
 
 async def test_an_answer_from_a_cache_says_so(kept: Kept) -> None:
@@ -209,25 +195,3 @@ async def test_what_a_record_raises_is_raised(kept: Kept, monkeypatch: pytest.Mo
     monkeypatch.setattr(kept, "keep", full)
     with pytest.raises(OSError, match="No space"):
         await Reasoner(clients.Model(answer("composing")), record=kept).decide_many([ask()])
-
-
-async def test_a_reasoner_of_decisions_keeps_the_raw_reply(serve: Serve, kept: Kept) -> None:
-    """A decision model's attempt has the body of its server, and the record the probabilities."""
-    server = serve()
-    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), record=kept)
-    await reasoner.decide_many([ask()])
-    await reasoner.close()
-    (attempt,) = kept[0]["attempts"]
-    assert json.loads(attempt["reply"])["answers"]["q0"]["probabilities"] == kept[0]["reply"]
-    assert server.questions[0].path == DECISIONS
-
-
-async def test_what_is_too_long_to_be_sent_is_recorded(server: FakeOllama, kept: Kept) -> None:
-    """The question of a decision that no request can hold is in the record, with no attempt."""
-    question = Question(ask().agent, S.EVALUATING, "decides", OPTIONS, "x" * 70_000)
-    reasoner = Reasoner(Model("nimble", [server.host]).as_client(), mode="decision", record=kept)
-    (decision,) = await reasoner.decide_many([question])
-    (record,) = kept
-    assert decision.source == record["source"] == "fallback"
-    assert "x" * 70_000 in json.dumps(record["choice"])
-    assert (record["reply"], record["attempts"], server.questions) == (None, [], [])

@@ -165,7 +165,7 @@ async def test_a_run_with_a_cache_costs_nothing_the_second_time(
 @pytest.mark.slow
 async def test_a_chat_in_place_of_a_decision_is_sampled() -> None:
     """A server that turns out to give no log-probabilities is asked for each agent."""
-    with FakeOllama(decision_models=(), logprobs=False, choose=sampled) as server:
+    with FakeOllama(logprobs=False, choose=sampled) as server:
         server.fail(Fault.status(404), path="/api/show")
         async with Model("llama3.2", server.host, temperature=0.8) as model:
             decisions = await Reasoner(model).decide_many(twins(40))

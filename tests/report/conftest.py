@@ -161,7 +161,7 @@ def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
             Feed(first_posts=opening_posts(population.agents, seed=5)),
             population.agents,
             reasoner=Reasoner(
-                OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
+                OllamaChatClient(server.host, "llama3.2"), fallback=AgentState.SCROLLING, seed=5
             ),
             rounds=2,
             seed=5,

@@ -77,8 +77,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
                 Fault.drop(),
                 Fault.status(503, retry_after="0"),
             )
-        model = "nimble" if mode == "decision" else "llama3.2"
-        client = OllamaChatClient(server.host, model, attempts=2, concurrency=8)
+        client = OllamaChatClient(server.host, "llama3.2", attempts=2, concurrency=8)
         client.backoff = lambda attempt: 0.0
         return run(Reasoner(client, mode=mode, seed=SEED))
 
@@ -126,7 +125,7 @@ def test_faults_are_recorded(mode: Any, run: Running) -> None:
     """A run in which every answer fails is recorded and replayed with the reasons."""
     with FakeOllama() as server:
         server.fail_always(Fault.status(400, "no"))
-        recorded = run(Reasoner(OllamaChatClient(server.host, "nimble"), mode=mode))
+        recorded = run(Reasoner(OllamaChatClient(server.host, "llama3.2"), mode=mode))
     reasons = [event["reason"] for event in events_of(recorded, DECISION)]
     assert reasons
     assert all(reasons)

@@ -49,7 +49,7 @@ def test_equal_questions_are_counted_as_they_are_asked() -> None:
 @pytest.mark.slow
 def test_an_estimate_is_near_what_a_run_costs(tmp_path: Path) -> None:
     """Requests, tokens and money of a run that a model decides are those of the estimate, or so."""
-    with FakeOllama(decision_models=[]) as server:
+    with FakeOllama() as server:
         model = Model("llama3.2", server.host, **PRICED)
         run = Run(Feed, 30, rounds=4, model=model, writer=WriterOptions())
         (asked,) = estimate(run).models
@@ -104,9 +104,9 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
         estimate(run)
 
 
-def test_a_model_that_only_decides_writes_nothing() -> None:
-    """Decision questions are counted with the tokens that are read, and none that are written."""
+def test_questions_by_letter_are_counted() -> None:
+    """What is asked by letter is counted with the tokens of the prompts."""
     (asked,) = estimate(Run("rumour", 40, model=Model("llama3.2", mode="decision"))).models
     assert asked.calls > 0
     assert asked.input_tokens > 20 * asked.calls
-    assert asked.output_tokens == 0
+    assert asked.output_tokens < 10 * asked.calls

@@ -49,7 +49,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[Any]:
             yield Model("llama3.2", server.host, server="openai", price_in=1)
         return
 
-    with FakeOllama(decision_models=[]) as server:
+    with FakeOllama() as server:
         if request.param == "ollama":
             yield f"ollama:llama3.2@{server.host}"
         else:
@@ -110,7 +110,7 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
 
 def test_only_the_client_that_it_asked_goes_on_with_a_run(tmp_path: Path) -> None:
     """Another type, or a client for a run that asks servers, is refused."""
-    with FakeOllama(decision_models=[]) as server:
+    with FakeOllama() as server:
 
         def stop(_summary: Any) -> None:
             raise StoppedError
@@ -172,7 +172,7 @@ def test_a_client_serves_one_run_after_the_other() -> None:
     """Each run has an event loop of its own; connections left in the last one cost no decision."""
     # Python warns of those that nobody can close any more
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-        with FakeOllama(decision_models=[]) as server:
+        with FakeOllama() as server:
             model = Model("llama3.2", client=ollama.AsyncClient(server.host))
             for _ in range(3):
                 totals = Run(Feed, 8, rounds=1, model=model).run().totals

@@ -68,14 +68,14 @@ def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
     assigned = (
         ModelAssignment("kind", "A", temperature=0.5),
         ModelAssignment("kind", "B", model="gone", hosts=hosts[0]),
-        ModelAssignment("kind", "C", model="nimble", hosts=hosts[1]),
+        ModelAssignment("kind", "C", model="llama3.2", hosts=hosts[1]),
     )
     going_on = {"patience": 0, "stop_at_fallbacks": "never"}
     asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned, **going_on)
     _, warnings = load(make_reasoner(asked, 0, None))
     assert [re.split("; until|; while that lasts,", warning)[1] for warning in warnings] == [
         " that is fixed, every decision of gone will fall back (see: prism doctor)",
-        " decisions of nimble will fall back (see: prism doctor)",
+        " decisions of llama3.2 will fall back (see: prism doctor)",
     ]
 
 

@@ -60,7 +60,7 @@ def test_the_models_of_a_run_have_their_prices(run: Any, priced: set[str]) -> No
 
 def test_a_run_says_what_it_has_spent(tmp_path: Any) -> None:
     """The summary has the money in all and by model; what fell back is no answer."""
-    with FakeOllama(choose=lambda *_: "nowhere", decision_models=[]) as server:
+    with FakeOllama(choose=lambda *_: "nowhere") as server:
         model = Model("llama3.2", server.host, price_in=1, stop_at_fallbacks="never")
         spent = Run(Feed, 3, rounds=1, model=model).keep(tmp_path / "run").summary["spent"]
 

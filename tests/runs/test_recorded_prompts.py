@@ -32,7 +32,7 @@ class StoppedError(Exception):
 
 
 def options(server: FakeOllama, agents: int = 25, rounds: int = ROUNDS) -> Run[Any]:
-    model = Model("nimble", hosts=(server.host,), record_prompts=True)
+    model = Model("llama3.2", hosts=(server.host,), record_prompts=True)
     words = WriterOptions()
     return Run(Feed, agents, rounds=rounds, seed=5, reasoner=model, writer=words)
 
@@ -74,7 +74,7 @@ def server() -> Any:
 def test_records_have_the_tick_to_which_their_question_belongs(tmp_path: Path) -> None:
     """Also those of readers who ask late, when others are ticks ahead."""
     with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
-        model = Model("nimble", hosts=(server.host,), record_prompts=True)
+        model = Model("llama3.2", hosts=(server.host,), record_prompts=True)
         Run(Feed, 40, rounds=3, seed=5, reasoner=model).keep(tmp_path / "run")
     assert require_one_record_each(tmp_path / "run")
 
@@ -193,7 +193,7 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
     """Killed at any instant, again and again, the final log has one record for each decision."""
     draw = random.Random(number)
     with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
-        begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "nimble")
+        begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "llama3.2")
         began = (*begin, "--host", server.host, "--record-prompts", "--out", "run")
         whole = [sys.executable, "-c", MAIN, "simulate", *began[:-1], "whole"]
         processes.run(whole, cwd=tmp_path, check=True, capture_output=True)

@@ -217,7 +217,7 @@ def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:
 @pytest.mark.parametrize("preset", ["classic", "participation"])
 def test_a_run_is_repeated_and_resumed_with_its_acts(tmp_path: Path, preset: str) -> None:
     """A replay writes the same bytes without the model, and so does a run that goes on."""
-    with FakeOllama(choose=varied, decision_models=[]) as server:
+    with FakeOllama(choose=varied) as server:
         model = Model("llama3.2", hosts=(server.host,), reasons=True)
         run = Run(
             Feed,

@@ -14,7 +14,7 @@ from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, keys_of, mixed
-from prism.reasoner._prompts import chat_prompt, decision_question, decision_state
+from prism.reasoner._prompts import chat_prompt
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Question, Statechart, Transition
 from prism.worlds import Agent, World, during
@@ -28,17 +28,15 @@ def question_of(prompt: str | None) -> Question:
 
 @pytest.mark.parametrize("prompt", [None, "Your doctor asks."])
 def test_a_model_is_told_of_the_world_and_not_of_social_media(prompt: str | None) -> None:
-    """Persona, prompt and meanings are told in chat and in decisions; a default says the event."""
+    """Persona, prompt and meanings are told; a default says the event."""
     question = question_of(prompt)
-    wire: Any = decision_question(question)
-    decision = f"{decision_state(question)} {wire['instructions']} {wire['criteria']}"
-    for text in (chat_prompt(question), decision):
-        assert "You are A, who has a small child. You trust your doctor." in text
-        assert (prompt or "considers") in text
-        assert ("done: 2" in text) is (prompt is None)
-        assert "Refuse for good" in text
-        assert "social media" not in text
-        assert "the user" not in text.lower()
+    text = chat_prompt(question)
+    assert "You are A, who has a small child. You trust your doctor." in text
+    assert (prompt or "considers") in text
+    assert ("done: 2" in text) is (prompt is None)
+    assert "Refuse for good" in text
+    assert "social media" not in text
+    assert "the user" not in text.lower()
 
 
 def test_agents_are_called_by_kind_and_number() -> None:

@@ -23,7 +23,6 @@ _FAULTS = {
     events.WORKFLOW_REFUSED: "transition_refused",
     events.ANSWER_DISCARDED: "answer_discarded",
     events.CACHE_FAILED: "cache_failed",
-    events.MODE_UNKNOWN: "mode_unknown",
     events.DECISION: "fallback",
 }
 FAULTY = tuple(_FAULTS)
@@ -66,7 +65,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
         state that it no longer has; ``transition_refused``: a step named a transition that was
         refused, or its condition failed; ``answer_discarded``: an answer came after the agent
-        had left the state, or its guard no longer passed; ``cache_failed``; ``mode_unknown``;
+        had left the state, or its guard no longer passed; ``cache_failed``;
         ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
         ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
         exception, or the reason; exceptions with one name are one kind, whatever their message,

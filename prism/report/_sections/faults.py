@@ -31,7 +31,6 @@ _SENTENCES = {
     "transition_refused": ("transition was refused", "transitions were refused"),
     "answer_discarded": ("answer was discarded", "answers were discarded"),
     "cache_failed": ("store of answers failed", "stores of answers failed"),
-    "mode_unknown": ("server did not tell its mode", "servers did not tell their mode"),
     "fallback": ("decision took the fallback", "decisions took the fallback"),
 }
 _COLUMNS = ("fault", "chart", "from_state", "to_state", "trigger", "error", "count", "agents")

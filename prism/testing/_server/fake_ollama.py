@@ -15,23 +15,20 @@ from prism.testing._server.tokens import last_tokens
 from prism.testing._server.wire import Asked
 
 _LONGEST_WINDOW = 131_072
-_MOST_STATE_BYTES = 65_536
 
 
 class FakeOllama(ModelServer):
     """Serves Ollama's API on a free loopback port, from a thread.
 
-    It answers ``/api/chat`` (a stream has one line), ``/v1/systemone``, ``/api/tags``,
-    ``/api/show``, ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use
-    it as a context manager::
+    It answers ``/api/chat`` (a stream has one line), ``/api/tags``, ``/api/show``,
+    ``/api/version``, ``/api/ps`` and ``/api/generate`` (which loads a model). Use it as a context
+    manager::
 
         with FakeOllama(latency=0.1, slots=4) as server:
             client = OllamaChatClient(server.host, "llama3.2")
 
     Args:
         models: Models that can chat; None for any that is asked for.
-        decision_models: Models that can also decide.
-        decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
         version: Version that the server reports.
         logprobs: Whether requests for log-probabilities are answered; servers before 0.12.11 ignore
             them.
@@ -63,33 +60,27 @@ class FakeOllama(ModelServer):
         cuts: How many prompts were cut.
     """
 
-    _asking: ClassVar[Collection[str]] = (wire.CHAT, wire.DECIDE)
+    _asking: ClassVar[Collection[str]] = (wire.CHAT,)
 
     def __init__(
         self,
         *,
         models: Iterable[str] | None = ("llama3.2",),
-        decision_models: Iterable[str] = ("nimble",),
-        decides: bool = True,
         version: str = "0.35.0",
         logprobs: bool = True,
         **how: Unpack[ServerSettings],
     ) -> None:
-        if isinstance(models, str) or isinstance(decision_models, str):
+        if isinstance(models, str):
             raise FieldValueError(
                 f"models must be a list of names, such as [{models!r}], not a text"
             )
 
-        self.decision_models: tuple[str, ...] = tuple(decision_models)
-        super().__init__(None if models is None else (*models, *self.decision_models), **how)
-        self.decides: bool = decides
+        super().__init__(models, **how)
         self.version: str = version
         self.logprobs: bool = logprobs
         self.cuts: int = 0
 
     async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
-        asking = [wire.CHAT, wire.LOAD, *([wire.DECIDE] if self.decides else [])]
-
         match request.method, request.path:
             case "GET", "/api/version":
                 await exchange.respond(200, {"version": self.version})
@@ -99,7 +90,7 @@ class FakeOllama(ModelServer):
                 await exchange.respond(200, wire.running_models(self._windows()))
             case "POST", "/api/show":
                 await self._show(request.body, exchange)
-            case "POST", path if path in asking:
+            case "POST", wire.CHAT | wire.LOAD:
                 await self._ask(request, exchange, fault)
             case _:
                 await exchange.respond(404, b"404 page not found")
@@ -108,7 +99,7 @@ class FakeOllama(ModelServer):
         model = body.get("model") if isinstance(body, dict) else None
         if self._has(model):
             window = None if self.window is None else max(self.window, _LONGEST_WINDOW)
-            details = wire.model_details(decides=model in self.decision_models, window=window)
+            details = wire.model_details(window)
             await exchange.respond(200, details)
         else:
             await exchange.refuse(404, f"model {model!r} not found")
@@ -120,9 +111,7 @@ class FakeOllama(ModelServer):
         return asked.path != wire.LOAD
 
     async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        if asked.path == wire.DECIDE:
-            await self._decide(asked, exchange, fault)
-        elif asked.path == wire.LOAD:
+        if asked.path == wire.LOAD:
             await exchange.respond(200, wire.load_reply(asked))
         else:
             await self._chat(asked, exchange, fault)
@@ -135,22 +124,6 @@ class FakeOllama(ModelServer):
 
         # whole, also where it may be a stream, whose only line it is then
         await exchange.respond(200, wire.chat_reply(asked, said, tokens))
-
-    async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        if asked.model not in self.decision_models:
-            await exchange.refuse(400, f"model {asked.model!r} does not support decisions")
-            return
-
-        if len(asked.prompt.encode()) > _MOST_STATE_BYTES:
-            await exchange.refuse(400, f"state is larger than {_MOST_STATE_BYTES} bytes")
-            return
-
-        probabilities = None if fault is None else fault.probabilities
-        answers = {
-            name: wire.choice_reply(self.choose(choice), choice.options, probabilities)
-            for name, choice in wire.read_choices(asked)
-        }
-        await exchange.respond(200, wire.decision_reply(asked, answers))
 
     def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
         # of a prompt that is too long, an Ollama server was seen to keep about half of its window

@@ -151,8 +151,5 @@ class Fault:
 
     @classmethod
     def weighs(cls, probabilities: Mapping[str, Any]) -> Fault:
-        """Give a decision these probabilities, such as NaN or a sum that is not 1.
-
-        A `FakeOpenAI` gives their logarithms if a question asks for them.
-        """
+        """Give a question by letter these probabilities of its options, or of other tokens."""
         return cls("weighs", probabilities=probabilities)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
 from typing import Any, Literal
@@ -12,11 +12,7 @@ from typing import Any, Literal
 from prism.testing._server.tokens import count_tokens
 
 CHAT = "/api/chat"
-DECIDE = "/v1/systemone"
 LOAD = "/api/generate"
-
-CHOSEN_PROBABILITY = 0.9
-"""Probability of the option that was chosen; the others have the rest in equal parts."""
 
 TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
 
@@ -35,11 +31,10 @@ class Asked:
     """A question that reached the server.
 
     Args:
-        path: ``/api/chat``, ``/v1/systemone`` or ``/v1/chat/completions``.
+        path: ``/api/chat`` or ``/v1/chat/completions``.
         model: Model asked.
-        prompt: The last message of a chat; the state of a decision and, when choosing, its
-            instructions.
-        options: The allowed answers: the schema's enum, or the criteria.
+        prompt: The last message of a chat.
+        options: The allowed answers: the schema's enum.
         body: The whole request.
     """
 
@@ -90,12 +85,7 @@ def read_question(path: str, body: Any) -> Asked:
         AttributeError, IndexError, KeyError, TypeError: If the request lacks a part of it.
     """
     options: list[str] = []
-    if path == DECIDE:
-        prompt = _text(body["state"])
-        options = [
-            option for question in body["questions"].values() for option in question["criteria"]
-        ]
-    elif path == CHAT:
+    if path == CHAT:
         prompt = str(body["messages"][-1]["content"])
         options = options_in(body.get("format"))
     else:
@@ -164,13 +154,6 @@ def _token(text: str, chance: Any) -> dict[str, Any]:
     return {"token": text, "logprob": logarithm, "bytes": list(text.encode())}
 
 
-def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
-    """Return the choices of a decision by name, each as a question of its own."""
-    for name, question in asked.body["questions"].items():
-        prompt = f"{asked.prompt}\n\n{_text(question['instructions'])}"
-        yield name, Asked(asked.path, asked.model, prompt, tuple(question["criteria"]), asked.body)
-
-
 def chat_reply(
     asked: Asked, said: Said, tokens: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
@@ -178,24 +161,6 @@ def chat_reply(
     message = {"role": "assistant", "content": said.text}
     chances = {} if tokens is None else {"logprobs": tokens}
     return {**_envelope(asked.model), **_counts(said), "message": message, **chances}
-
-
-def choice_reply(
-    chosen: str, options: tuple[str, ...], probabilities: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Return the answer to one choice of a decision, with the usual probabilities if None."""
-    return {
-        "type": "choice",
-        "choice": chosen,
-        "probabilities": weights_of(chosen, options) if probabilities is None else probabilities,
-        "confidence": CHOSEN_PROBABILITY,
-    }
-
-
-def decision_reply(asked: Asked, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reply to a decision, given the answers to its choices."""
-    usage = {"input_tokens": len(asked.prompt.split()), "output_tokens": 0}
-    return {"model": asked.model, "answers": answers, "usage": usage}
 
 
 def load_reply(asked: Asked) -> dict[str, Any]:
@@ -208,14 +173,13 @@ def model_list(models: tuple[str, ...]) -> dict[str, Any]:
     return {"models": [{"model": name, "name": name} for name in models]}
 
 
-def model_details(*, decides: bool, window: int | None = None) -> dict[str, Any]:
+def model_details(window: int | None = None) -> dict[str, Any]:
     """Return the server's details of a model, with the longest window that it was trained for."""
-    capabilities = ["completion", "decision"] if decides else ["completion"]
     known = {"general.architecture": "fake", "fake.context_length": window}
     return {
         "model_info": {} if window is None else known,
         "details": {"family": "fake"},
-        "capabilities": capabilities,
+        "capabilities": ["completion"],
     }
 
 
@@ -223,18 +187,6 @@ def running_models(windows: Mapping[str, int]) -> dict[str, Any]:
     """Return the models that are loaded, each with its window."""
     loaded = [{"model": name, "name": name, "context_length": windows[name]} for name in windows]
     return {"models": loaded}
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(content)
-
-
-def weights_of(chosen: str, options: tuple[str, ...]) -> dict[str, float]:
-    if len(options) == 1:
-        return {chosen: 1.0}
-
-    others = (1 - CHOSEN_PROBABILITY) / (len(options) - 1)
-    return {option: CHOSEN_PROBABILITY if option == chosen else others for option in options}
 
 
 def _envelope(model: str) -> dict[str, Any]:

@@ -87,7 +87,6 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
     lines = [
         make.decision("ann", ["a", "b"], "b", source="fallback", reason="timed out"),
         make.decision("ann", ["a", "b"], "b"),
-        make.event("reasoner.mode_unknown", error="E: m"),
         make.event("reasoner.cache_failed", error="E: c"),
         make.event("statechart.answer_discarded", **about, asked_in="a", now_in="z", chosen="b"),
         make.event(
@@ -107,17 +106,16 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
     table = faults(read_log(write_log(lines)))
     shown = ("fault", "from_state", "to_state", "trigger", "error", "count", "agents", "line")
     assert table.select(shown).rows() == [
-        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 15),
-        ("action_failed", "a", "b", "go", "E: a", 1, 1, 14),
-        ("step_failed", "a", None, "see", "E: s", 1, 1, 12),
-        ("text_failed", None, None, None, "E: t", 1, 1, 10),
-        ("state_reset", "old", "a", None, "the workflow has no such state", 1, 1, 9),
-        ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 7),
-        ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 8),
-        ("answer_discarded", "a", "b", "go", "the agent was already in z", 1, 1, 5),
-        ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 6),
-        ("cache_failed", None, None, None, "E: c", 1, 0, 4),
-        ("mode_unknown", None, None, None, "E: m", 1, 0, 3),
+        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 14),
+        ("action_failed", "a", "b", "go", "E: a", 1, 1, 13),
+        ("step_failed", "a", None, "see", "E: s", 1, 1, 11),
+        ("text_failed", None, None, None, "E: t", 1, 1, 9),
+        ("state_reset", "old", "a", None, "the workflow has no such state", 1, 1, 8),
+        ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 6),
+        ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 7),
+        ("answer_discarded", "a", "b", "go", "the agent was already in z", 1, 1, 4),
+        ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 5),
+        ("cache_failed", None, None, None, "E: c", 1, 0, 3),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),
     ]
 

@@ -28,7 +28,7 @@ def owner(chart: Any) -> Sleeper:
     return agent
 
 
-@pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("nimble", "decision")])
+@pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("llama3.2", "decision")])
 async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
     """Options and replies are leaves of what moves; the decision has the whole configuration."""
     chart = day(*CHOICE, decision_states=[Day.FEED])
@@ -36,7 +36,7 @@ async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
     options = tuple(chart.enabled_targets(agent, "bored"))
     assert options == ("writing+tired", "idle+tired", "asleep")
 
-    with FakeOllama(models=["tiny"], choose=lambda asked: "writing") as server:
+    with FakeOllama(models=["tiny", "llama3.2"], choose=lambda asked: "writing") as server:
         reasoner = Reasoner(
             Model(model, hosts=[server.host]),
             mode=mode,

@@ -51,8 +51,6 @@ async def test_invalid_json_is_refused(server: FakeOllama, talk: Any, body: byte
         ("/api/chat", {"model": "llama3.2", "messages": []}),
         ("/api/chat", {"model": "llama3.2", "messages": ["hi"]}),
         ("/api/generate", None),
-        ("/v1/systemone", {"model": "nimble", "state": "s"}),
-        ("/v1/systemone", {"model": "nimble", "state": "s", "questions": {"q": {}}}),
     ],
 )
 async def test_an_incomplete_question_is_refused(
@@ -79,7 +77,7 @@ async def test_unknown_paths_are_not_found(talk: Any) -> None:
 
 async def test_requests_sent_at_once_are_answered_in_order(server: FakeOllama, talk: Any) -> None:
     """Several requests sent at once on one connection are answered in their order."""
-    answers = await talk(VERSION + post("/api/show", b'{"model": "nimble"}') + VERSION, 3)
+    answers = await talk(VERSION + post("/api/show", b'{"model": "llama3.2"}') + VERSION, 3)
     assert [list(body) for _, body in answers] == [
         ["version"],
         ["model_info", "details", "capabilities"],

@@ -17,7 +17,6 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import bare
 from tests.kit.waiting import until
 
 HELLO = [{"role": "user", "content": "hello there"}]
@@ -50,13 +49,13 @@ async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
         True,
     )
     assert (reply.prompt_eval_count, reply.eval_count) == (2, 1)
-    reply = await client.chat("nimble", HELLO, format=SCHEMA)
+    reply = await client.chat("llama3.2", HELLO, format=SCHEMA)
     assert json.loads(reply.message.content or "") == {"next_state": "idle"}
     assert [
         (asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions
     ] == [
         ("/api/chat", "llama3.2", "hello there", ()),
-        ("/api/chat", "nimble", "hello there", ("idle", "resting")),
+        ("/api/chat", "llama3.2", "hello there", ("idle", "resting")),
     ]
 
 
@@ -98,27 +97,12 @@ async def test_a_stream_has_one_line(client: ollama.AsyncClient) -> None:
     assert (part.message.content, part.done, part.eval_count) == ("Hello.", True, 1)
 
 
-async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> None:
-    """Each choice gets an answer and probabilities that add up to one, in the options' order."""
-    server.choose = lambda asked: asked.options[:2][-1]
-    reply = await client.systemone(
-        "nimble", "Ann is tired.", {"q0": CHOICE, "q1": {**CHOICE, "criteria": {"x": None}}}
-    )
-    first, second = reply.answers["q0"], reply.answers["q1"]
-    assert (first.type, first.choice, list(first.probabilities)) == ("choice", "b", ["a", "b", "c"])
-    assert sum(first.probabilities.values()) == pytest.approx(1)
-    assert max(first.probabilities, key=first.probabilities.__getitem__) == "b"
-    assert second.probabilities == {"x": 1.0}
-    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 0)
-
-
 async def test_it_describes_and_loads_models(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
     """The list names all models, each shows what it can do, and loading one is no question."""
-    assert [item.model for item in (await client.list()).models] == ["llama3.2", "nimble"]
+    assert [item.model for item in (await client.list()).models] == ["llama3.2"]
     assert (await client.show("llama3.2")).capabilities == ["completion"]
-    assert (await client.show("nimble")).capabilities == ["completion", "decision"]
     assert (await client.generate("llama3.2", "")).done_reason == "load"
     assert server.questions == []
 
@@ -129,9 +113,8 @@ async def test_it_describes_and_loads_models(
         lambda client: client.chat("vast", HELLO),
         lambda client: client.generate("vast", ""),
         lambda client: client.show("vast"),
-        lambda client: client.systemone("vast", "s", {"q0": CHOICE}),
     ],
-    ids=["chat", "generate", "show", "systemone"],
+    ids=["chat", "generate", "show"],
 )
 async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any) -> None:
     """Whatever is asked of a model that is not there, the answer is Ollama's 404."""
@@ -140,30 +123,10 @@ async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any
     assert caught.value.status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("decides", "model", "state", "code", "message"),
-    [
-        (False, "nimble", "s", 404, "404 page not found"),
-        (True, "llama3.2", "s", 400, "does not support decisions"),
-        (True, "nimble", "s" * 65_537, 400, "state is larger than 65536 bytes"),
-    ],
-    ids=["old server", "old model", "long state"],
-)
-async def test_a_decision_can_be_refused(
-    decides: bool, model: str, state: str, code: int, message: str
-) -> None:
-    """Decisions fail as on Ollama: before 0.35, with another model, with a state too large."""
-    with FakeOllama(decides=decides) as server:
-        async with bare(server.host) as client:
-            with pytest.raises(ollama.ResponseError, match=message) as caught:
-                await client.systemone(model, state, {"q0": CHOICE})
-    assert caught.value.status_code == code
-
-
 async def test_choose_gets_the_whole_question(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
-    """``choose`` gets prompt and options, and for a decision its instructions."""
+    """``choose`` gets prompt and options."""
     seen: list[Asked] = []
 
     def choose(asked: Asked) -> str:
@@ -172,10 +135,8 @@ async def test_choose_gets_the_whole_question(
 
     server.choose = choose
     await client.chat("llama3.2", HELLO, format=SCHEMA)
-    await client.systemone("nimble", {"name": "Ann"}, {"q0": CHOICE})
     assert [(asked.prompt, asked.options) for asked in seen] == [
         ("hello there", ("idle", "resting")),
-        ('{"name": "Ann"}\n\nWhat now?', ("a", "b", "c")),
     ]
 
 
@@ -194,9 +155,7 @@ async def test_a_function_that_raises_is_a_500(
     assert (await client.list()).models
 
 
-@pytest.mark.parametrize(
-    "settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}]
-)
+@pytest.mark.parametrize("settings", [{"slots": 0}, {"models": "llama3.2"}])
 def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
     """No slot at all, and one text in place of several names, are refused."""
     with pytest.raises(FieldValueError):

@@ -1,7 +1,5 @@
 """What can be made to go wrong, as the real client meets it."""
 
-import math
-
 import httpx
 import ollama
 import pytest
@@ -13,7 +11,6 @@ from tests.kit.clocks import Clock
 from tests.kit.waiting import MOST_SECONDS
 
 HELLO = [{"role": "user", "content": "hello"}]
-QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
 
 
 @pytest.mark.parametrize(
@@ -114,27 +111,8 @@ async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncC
     assert said == ["I would rather not.", "Hello."]
 
 
-async def test_probabilities_can_be_replaced(
-    server: FakeOllama, client: ollama.AsyncClient
-) -> None:
-    """A decision can weigh its options in any way, even with what is no number."""
-    server.fail(Fault.weighs({"a": math.nan}))
-    bad, good = [(await client.systemone("nimble", "s", QUESTION)).answers["q0"] for _ in range(2)]
-    assert list(bad.probabilities) == ["a"]
-    assert math.isnan(bad.probabilities["a"])
-    assert sum(good.probabilities.values()) == pytest.approx(1)
-
-
-async def test_a_content_fault_can_be_set_on_one_path(
-    server: FakeOllama, client: ollama.AsyncClient
-) -> None:
-    """A fault of a model's words can be for chats or decisions only, and for no other path."""
-    server.fail(Fault.says("I would rather not."), path="/api/chat")
-    server.fail(Fault.weighs({"a": 0.25}), path="/v1/systemone")
-    assert (await client.systemone("nimble", "s", QUESTION)).answers["q0"].probabilities == {
-        "a": 0.25
-    }
-    assert (await client.chat("llama3.2", HELLO)).message.content == "I would rather not."
+async def test_a_content_fault_needs_a_model(server: FakeOllama) -> None:
+    """A fault of a model's words is refused for a path that asks no model."""
     for program in (server.fail, server.fail_always):
         with pytest.raises(
             FieldValueError, match="'says' changes what a model says, but /api/tags asks no model"
@@ -165,11 +143,11 @@ async def test_a_fault_can_be_set_on_one_path(
 ) -> None:
     """A fault of a path hits that path alone, also where no model is asked."""
     server.fail(Fault.status(500, "disk"), path="/api/show")
-    server.fail_always(Fault.status(502), path="/v1/systemone")
+    server.fail_always(Fault.status(502), path="/api/tags")
     assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
     with pytest.raises(ollama.ResponseError, match="disk"):
-        await client.show("nimble")
-    assert (await client.show("nimble")).capabilities == ["completion", "decision"]
+        await client.show("llama3.2")
+    assert (await client.show("llama3.2")).capabilities == ["completion"]
     for _ in range(2):
         with pytest.raises(ollama.ResponseError, match="502"):
-            await client.systemone("nimble", "s", QUESTION)
+            await client.list()
