@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism.cli._log_table import print_notes
+from prism.cli._log import print_notes
 from prism.cli._options import Runs
 from prism.cli._output import output_file
 from prism.cli._screen import counted, print_heading, say

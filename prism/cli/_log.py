@@ -1,165 +1,113 @@
-"""``prism log``: a run's log as tables.
-
-Every table is declared by a function, from which its command is made: see `LogTable`.
-"""
+"""``prism log``: a run's log as tables, or as the rows of a query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from ast import literal_eval
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from prism.cli._log_decision import decision
-from prism.cli._log_table import LogTable, make
-from prism.cli._options import OutFile, Runs, TableFile, command_group, listed
-from prism.cli._screen import counted, note, say
+from prism.cli._log_decision import decision, in_order
+from prism.cli._options import OutFile, Runs, TableFile
+from prism.cli._output import missing_runs_first
+from prism.cli._screen import counted, evenly, note, say
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.analysis import Conformance
+    from prism.analysis import Conformance, Log
 
-DeclaredT = TypeVar("DeclaredT", bound=Callable[..., None])
+_SHOWN = {
+    "dwell": "chart state visits complete cut open mean median p90",
+    "decisions": "state model asked fallback_share latency_p50 latency_p99 latency_max entropy",
+    "cascades": "root_id author_id size depth breadth virality agents lifetime_ticks",
+    "agent": "round tick what",
+    "faults": "fault from_state trigger error count agents round line",
+    "stuck": "state trigger reason guards count agents still_there round tick",
+}
+"""The columns that are drawn, of tables that have many others."""
 
-logs = command_group(
-    "Make tables from a run's log: states, transitions, decisions, cascades and more."
+_BELOW = {
+    "transitions": "The probability is among transitions that leave the state; decisions to stay "
+    "are in prism log decisions.",
+    "dwell": "Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0. "
+    "Where events happen at rates, they are in rounds.",
+    "agents": "Fields of an agent are as it joined.",
+}
+_MOST_ROUNDS = 8
+_CALL = re.compile(r"([\w-]+)(?:\((.*)\))?$", re.DOTALL)
+
+
+class _Tables(TyperGroup):
+    """The commands of ``prism log``; whatever else comes first is a table or a query."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command with its name and the arguments left."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            return "table", self.commands["table"], args
+        return super().resolve_command(ctx, args)
+
+
+logs = typer.Typer(
+    cls=_Tables,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
+    "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, cascades, "
+    "agents, participation, measures, treatments, arms, world, messages and run_measures; "
+    "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
+    "decisions_by(['source']) and costs_by(['what']) group by other columns.",
 )
 
-_STATES = "Agents and their states"
-_DECISIONS = "Decisions and what they cost"
-_FEED = "The feed"
-_WHOLE = "Runs as a whole"
-_WORLDS = "Worlds and experiments"
 
-Depth = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="How deep to look into nested states; 1 counts the outermost only.",
-    ),
-]
-By = Annotated[
-    str,
-    typer.Option(
-        metavar="NAMES",
-        callback=lambda text: [*filter(None, listed([text]))],
-        help="Columns to group by, separated by commas.",
-    ),
-]
-ByRound = Annotated[
-    bool, typer.Option("--by-round", help="Add rows for each round, before those for all rounds.")
-]
+@logs.command()
+def table(
+    what: Annotated[str, typer.Argument(metavar="TABLE|QUERY", show_default=False)],
+    runs: Runs,
+    as_format: TableFile = None,
+    out: OutFile = None,
+) -> None:
+    """Make a table, or carry out a query in SQL on the tables and on events.
 
-
-def _table(panel: str, made_by: str = "", **more: Any) -> Callable[[DeclaredT], DeclaredT]:
-    """Register the table that a function declares.
-
-    Args:
-        panel: The group of the table in the help.
-        made_by: As for `LogTable`, as all others are.
-        more: Other arguments of `LogTable`.
-    """
-
-    def register(declared: DeclaredT) -> DeclaredT:
-        name = declared.__name__.replace("_", "-")
-        command = LogTable(declared, made_by, **more).command()
-        logs.command(name, rich_help_panel=panel)(command)
-        return declared
-
-    return register
-
-
-def _flag(name: str) -> Any:
-    """Return the option of a flag without a negation."""
-    return typer.Option(f"--{name}")
-
-
-@_table(_STATES, "state_counts", drawn="side_by_side")
-def states(depth: Depth = None) -> None:
-    """Count the agents in each state at the end of every tick.
-
-    The printed table shows some rounds; the other formats have every tick.
+    Options:
+        what: A table, as in prism log states RUN, or a query, as in the examples.
 
     [bold]Examples[/bold]
 
-    prism log states runs/first --format csv -o states.csv
+    prism log states runs/first -o states.csv
 
-    prism log states runs/day --depth 1
+    prism log "states_at(1)" runs/day
+
+    prism log "select state, avg(length) from visits group by state" runs/first
     """
+    opened = _opened(runs)
+    chosen = choose_format(as_format, out)
+    name, *arguments = _called(what)
+    rows = opened.table(name, *arguments) if name else opened.sql(what)
+    drawn, hint = rows, None
+    if chosen is TableFormat.TABLE and name == "states":
+        drawn, hint = _side_by_side(opened, rows)
+    elif chosen is TableFormat.TABLE and name == "run_measures":
+        drawn = _upright(opened, rows)
+    shown = _SHOWN[name].split() if name in _SHOWN else drawn.columns
+    write(drawn, chosen, out, shown, hint, below=_BELOW.get(name, ""), reads=runs)
+    print_notes(opened)
+    if name == "costs" and chosen is TableFormat.TABLE and out is None:
+        _say_spent(runs)
 
 
-@_table(
-    _STATES,
-    "transition_counts",
-    below="The probability is among transitions that leave the state; decisions to stay are in "
-    "prism log decisions.",
-)
-def transitions(depth: Depth = None) -> None:
-    """Count each transition, with its probability among those that leave the same state."""
-
-
-@_table(
-    _STATES,
-    "dwell_times",
-    shown="round chart state visits complete cut open mean median p90",
-    below="Lengths are in ticks, which chart.tick counts: where nobody calls it, they are 0. Where "
-    "events happen at rates, they are in rounds.",
-)
-def dwell(by_round: ByRound = False, depth: Depth = None) -> None:
-    """Describe how many ticks agents stay in each state.
-
-    Visits that are cut short by the end of a round or of the run are censored.
-    """
-
-
-@_table(
-    _DECISIONS,
-    shown="state model source trigger host reason chosen round "
-    "asked fallback_share latency_p50 latency_p99 latency_max entropy",
-)
-def decisions(by: By = "state,model") -> None:
-    """Describe the decisions: number, fallbacks, requests, tokens, latency and entropy.
-
-    [bold]Examples[/bold]
-
-    prism log decisions runs/model
-
-    prism log decisions runs/model --by source,reason
-    """
-
-
-def _say_spent(runs: Sequence[Path]) -> None:
-    """Print what kept runs have spent by their summaries, with the money if they had prices."""
-    from prism.cli._spent import spent_lines
-    from prism.runs import run_status
-
-    for run in filter(Path.is_dir, runs):
-        spent = run_status(run).spent
-        for line in () if spent is None else spent_lines(spent):
-            say(f"{run}: {line}" if len(runs) > 1 else line)
-
-
-@_table(_DECISIONS, after=_say_spent)
-def costs(by: By = "model") -> None:
-    """Add up what models cost: requests, tokens and seconds, for decisions and texts.
-
-    [bold]Example[/bold]
-
-    prism log costs runs/model --by model,what
-    """
-
-
-@_table(_FEED, shown="root_id author_id size depth breadth virality agents lifetime_ticks")
-def cascades() -> None:
-    """Measure every cascade, largest first: size, depth, breadth, virality and lifetime."""
-
-
-@_table(_STATES, "agent_story", shown="round tick what")
-def agent(agent_id: Annotated[str, typer.Argument(metavar="ID", show_default=False)]) -> None:
-    """List everything that one agent did, and how others reacted to its posts.
+@logs.command()
+def agent(
+    agent_id: Annotated[str, typer.Argument(metavar="ID", show_default=False)],
+    runs: Runs,
+    as_format: TableFile = None,
+    out: OutFile = None,
+) -> None:
+    """List everything that one agent did, and how others reacted to its posts and messages.
 
     Options:
         agent_id: The agent.
@@ -168,91 +116,19 @@ def agent(agent_id: Annotated[str, typer.Argument(metavar="ID", show_default=Fal
 
     prism log agent agent_0001 runs/first
     """
+    agent_id, runs = in_order(agent_id, runs)
+    opened = _opened(runs)
+    try:
+        rows = opened.table("agent", agent_id)
+    except InputError:
+        print_notes(opened)
+        raise
+    chosen = choose_format(as_format, out)
+    write(rows, chosen, out, _SHOWN["agent"].split(), reads=runs)
+    print_notes(opened)
 
 
-@_table(_DECISIONS, shown="fault from_state trigger error count agents round line")
-def faults() -> None:
-    """Count what went wrong: exceptions, refused input, and answers that were not used.
-
-    An unknown trigger changes nothing and is not in the log; the chart warns about it on the logger
-    prism.statechart.
-    """
-
-
-@_table(
-    _STATES,
-    hidden="display_name interests following",
-    below="Fields of an agent are as it joined.",
-)
-def agents() -> None:
-    """Describe every agent: its attributes, and how much it did.
-
-    The columns of counts tell which were active; prism log agent has the story of one.
-    """
-
-
-@_table(_WORLDS)
-def measures() -> None:
-    """List the measures of a world in each round.
-
-    [bold]Example[/bold]
-
-    prism log measures runs/beta-0.1 runs/beta-0.3 -o measures.parquet
-    """
-
-
-@_table(_WORLDS)
-def arms(by_round: Annotated[bool, _flag("by-round")] = False) -> None:
-    """Compare what happened to the posts in the arms of experiments.
-
-    Options:
-        by_round: Compare the posts of each round separately.
-
-    [bold]Example[/bold]
-
-    prism log arms runs/votes
-    """
-
-
-@_table(_WORLDS, "world_event_counts", instead={"event": "world_events"})
-def world(
-    event: Annotated[str | None, typer.Option(metavar="NAME", show_default=False)] = None,
-) -> None:
-    """Count the events that a world logged itself, or list those with one name.
-
-    Options:
-        event: List the events with this name and their keys, instead of counting all.
-
-    [bold]Example[/bold]
-
-    prism log world runs/market --event sold --format csv
-    """
-
-
-@_table(_FEED)
-def participation() -> None:
-    """Measure how many agents are silent, write and create, and how much the top 1 % wrote.
-
-    The last row, which has no round, is for all rounds.
-    """
-
-
-@_table(_WHOLE, drawn="upright")
-def run_measures(
-    from_round: Annotated[int, typer.Option(metavar="N", min=1)] = 1, by_round: ByRound = False
-) -> None:
-    """Measure each run as a whole. The printed table has a column for each run.
-
-    Options:
-        from_round: First round to include.
-
-    [bold]Example[/bold]
-
-    prism log run-measures runs/first runs/second --from-round 5
-    """
-
-
-@logs.command(rich_help_panel=_WHOLE)
+@logs.command()
 def check(
     runs: Runs,
     chart: Annotated[str, typer.Option(metavar="CHART")],
@@ -275,21 +151,18 @@ def check(
     prism log check runs/first --chart social_feed
     """
     from prism.analysis import check_log
-    from prism.analysis._conformance import DEFAULT_MOST
     from prism.cli._chart_argument import chart_from
 
     known, chosen = chart_from(chart), choose_format(as_format, out)
-    most = DEFAULT_MOST if chosen is TableFormat.TABLE else None
-    found = make(
-        runs, lambda opened: check_log(opened, known, timeout_threshold=timeout, most=most)
-    )
+    opened = _opened(runs)
+    found = check_log(opened, known, timeout_threshold=timeout)
+    print_notes(opened)
     if not found.checked:
         raise InputError(_nothing_checked(found, known.name))
 
-    first, total = found.violations, sum(found.found.values())
-    if total or most is None:
-        write(first, chosen, out, first.columns, total=total, reads=runs)
-
+    total = sum(found.found.values())
+    if total or chosen is not TableFormat.TABLE:
+        write(found.violations, chosen, out, found.violations.columns, total=total, reads=runs)
     for run in found.unrelated:
         note(f"{run}: nothing belongs to the chart {known.name}")
     note(_verdict(found))
@@ -297,7 +170,7 @@ def check(
         raise typer.Exit(1)
 
 
-@logs.command(rich_help_panel=_WHOLE)
+@logs.command()
 def diff(
     run: Annotated[Path, typer.Argument(metavar="RUN", show_default=False)],
     other: Annotated[Path, typer.Argument(metavar="OTHER", show_default=False)],
@@ -314,19 +187,123 @@ def diff(
 
     prism log diff runs/first runs/again
     """
-    was, now = (make([each], lambda opened: opened) for each in (run, other))
-
     from prism.cli._rerun import tell_difference
-    from prism.science._rerun import differences, require_same_agents
+    from prism.science._rerun import differences
 
-    require_same_agents(was, now)
-    parted = differences(was, now)
+    opened = _opened([run, other])
+    if len(opened.runs) < 2:
+        lost = next(each for each in opened.notes if each.kind in ("unreadable", "empty"))
+        raise InputError(lost.message, path=lost.path, line=lost.line)
+    print_notes(opened)
+    parted = differences(opened)
     tell_difference(run, parted)
     if any(parted.values()):
         raise typer.Exit(1)
 
 
-logs.command(rich_help_panel=_DECISIONS)(decision)
+logs.command()(decision)
+
+
+def print_notes(opened: Log) -> None:
+    """Print the notes on the logs to standard error."""
+    for each in opened.notes:
+        note(str(each))
+
+
+def _opened(runs: Sequence[Path]) -> Log:
+    """Open logs.
+
+    Raises:
+        InputError: If none of them has an event of prism.
+    """
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
+
+    opened = read_log(*runs)
+    if not opened.runs:
+        *others, nothing = opened.notes
+        for each in others:
+            note(str(each))
+        raise InputError(nothing.message, path=nothing.path, line=nothing.line)
+    return opened
+
+
+def _called(what: str) -> list[Any]:
+    """Return a table and its arguments, as in ``states_at(1)``; an empty name for a query."""
+    found = _CALL.match(what.strip())
+    if found is None:
+        return [""]
+    try:
+        arguments = literal_eval(f"({found[2]},)") if found[2] else ()
+    except (ValueError, SyntaxError):
+        return [""]
+    return [found[1].replace("-", "_"), *arguments]
+
+
+def _side_by_side(opened: Log, rows: Any) -> tuple[Any, str | None]:
+    """Put the ends of some rounds side by side, if the states are counted by rounds and ticks."""
+    rounds = [
+        number
+        for (number,) in opened.sql(
+            "select distinct round from states where tick is not null order by round"
+        ).fetchall()
+    ]
+    if not rounds:
+        return rows, None
+    some = [rounds[each] for each in evenly(len(rounds), _MOST_ROUNDS)]
+    keys = ", ".join(each for each in ("run", "chart", "state") if each in rows.columns)
+    columns = ", ".join(
+        f'any_value(agents) filter (round = {each}) as "round {each}"' for each in some
+    )
+    ends = (
+        f"select {keys}, {columns} from (from states qualify tick = max(tick) over "
+        f"(partition by run, round)) group by {keys} order by {keys}"
+    )
+    hint = f"Agents at the end of {len(some)} of {len(rounds)} rounds; --format csv has every tick"
+    return opened.sql(ends), hint
+
+
+def _upright(opened: Log, rows: Any) -> Any:
+    """Return a row for each measure and a column for each run."""
+    labels = [run.label for run in opened.runs] if "run" in rows.columns else ["value"]
+    names = [name for name in rows.columns if name != "run"]
+    values = [[row[rows.columns.index(name)] for name in names] for row in rows.fetchall()]
+    return _Rows(
+        ["measure", *labels],
+        [(name, *(own[number] for own in values)) for number, name in enumerate(names)],
+    )
+
+
+class _Rows:
+    """Rows to draw.
+
+    Args:
+        columns: The names of the columns.
+        rows: The rows.
+    """
+
+    def __init__(self, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+        self.columns = columns
+        self._rows = rows
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows."""
+        return [tuple(map(_short, row)) for row in self._rows]
+
+
+def _short(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
+
+
+def _say_spent(runs: Sequence[Path]) -> None:
+    """Print what kept runs have spent by their summaries, with the money if they had prices."""
+    from prism.cli._spent import spent_lines
+    from prism.runs import run_status
+
+    for run in filter(Path.is_dir, runs):
+        spent = run_status(run).spent
+        for line in () if spent is None else spent_lines(spent):
+            say(f"{run}: {line}" if len(runs) > 1 else line)
 
 
 def _nothing_checked(found: Conformance, chart: str) -> str:

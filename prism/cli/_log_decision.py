@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism.cli._log_table import in_order
 from prism.cli._options import AsJson
 from prism.cli._screen import note, pour_json, print_facts, print_table, say, shortened
 from prism.errors import InputError
@@ -60,6 +59,15 @@ def decision(
         raise InputError("--agent and --round select what is listed: leave them out with an ID")
 
     _show(run, record_id, as_json=as_json)
+
+
+def in_order(name: str, runs: list[Path]) -> tuple[str, list[Path]]:
+    """Return an agent or an ID, and runs, even if it was named among or after the runs."""
+    others = [each for each in runs if not each.exists()]
+    if len(others) != 1 or not Path(name).exists():
+        return name, runs
+
+    return str(others[0]), [Path(name), *(each for each in runs if each is not others[0])]
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:

@@ -14,9 +14,9 @@ from io import StringIO
 from math import floor, isfinite, log10
 from pathlib import Path
 from shutil import copyfileobj
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from rich.table import Table
 from rich.text import Text
@@ -28,6 +28,9 @@ from prism.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
+    from duckdb import DuckDBPyRelation
+
+    Drawable = pl.DataFrame | DuckDBPyRelation
 
 MOST_ROWS = 40
 """Rows of a drawn table; the other formats have all of them."""
@@ -70,7 +73,7 @@ def choose_format(given: str | None, out: Path | None) -> TableFormat:
 
 
 def write(
-    table: pl.DataFrame,
+    table: Drawable,
     as_format: TableFormat,
     out: Path | None,
     shown: Sequence[str],
@@ -104,12 +107,43 @@ def write(
         return
 
     with opened_output(out, reads) as file:
+        if not hasattr(table, "write_ndjson"):
+            _copy(cast("DuckDBPyRelation", table), as_format, file)
+            return
+        frame = cast("pl.DataFrame", table)
         if as_format is TableFormat.CSV:
-            _write_csv(table, file)
+            _write_csv(frame, file)
         elif as_format is TableFormat.JSON:
-            _write_json(table, file)
+            _write_json(frame, file)
         else:
-            _write_parquet(table, file)
+            _write_parquet(frame, file)
+
+
+def _copy(table: DuckDBPyRelation, as_format: TableFormat, file: IO[bytes]) -> None:
+    """Write a relation of DuckDB, whose lists become texts in CSV."""
+    columns = ", ".join(
+        f"array_to_string({name}, '{_BETWEEN_ITEMS}') as {name}"
+        if as_format is TableFormat.CSV and str(kind).endswith("[]")
+        else name
+        for name, kind in (
+            (f'"{each}"', kind) for each, kind in zip(table.columns, table.types, strict=True)
+        )
+    )
+    # by way of a temporary file, since DuckDB writes only to names
+    with NamedTemporaryFile() as whole:
+        options = {"csv": "format csv, header true", "json": "format json, array true"}
+        table.query(
+            "rows",
+            f"copy (select {columns} from rows) to '{whole.name}' "
+            f"({options.get(as_format, 'format parquet')})",
+        )
+        with Path(whole.name).open("rb") as made:
+            if as_format is TableFormat.JSON:
+                rows = made.read().decode().replace("\n\t", "\n")
+                text = _UNUSUAL.sub(_shown_as_json, rows)
+                file.write(text.encode())
+            else:
+                copyfileobj(made, file)
 
 
 def _write_csv(table: pl.DataFrame, file: IO[bytes]) -> None:
@@ -157,7 +191,7 @@ def _write_parquet(table: pl.DataFrame, file: IO[bytes]) -> None:
 
 
 def _draw(
-    table: pl.DataFrame,
+    table: Drawable,
     out: Path | None,
     reads: Sequence[Path],
     shown: Sequence[str],
@@ -167,15 +201,17 @@ def _draw(
     repeated: Sequence[str],
 ) -> None:
     """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
-    most = MOST_ROWS if out is None else None
-    rows = table[:most]
+    names = list(table.columns)
+    rows = table.fetchall() if hasattr(table, "fetchall") else table.rows()
+    first = rows if out is not None else rows[:MOST_ROWS]
     with _screen(out, reads) as screen:
-        parts = _parts(_columns_of(rows, shown), screen.width, repeated)
+        parts = _parts(_columns_of(names, first, shown), screen.width, repeated)
         for part in parts:
             screen.print(_drawing(part))
 
-        drawn = table.width if repeated else len(parts[0])
-        for line in (hint or _left_out(table, rows.height, drawn, total), below):
+        drawn = len(names) if repeated else len(parts[0])
+        left = _left_out(len(rows), len(names), len(first), drawn, total)
+        for line in (hint or left, below):
             if line:
                 screen.print(Text(line))
 
@@ -191,21 +227,28 @@ class _Column:
         is_number: Whether it has numbers.
     """
 
-    def __init__(self, values: pl.Series) -> None:
-        self.name = values.name
-        heading = values.name.replace("_", " ")
-        self.cells = [_cell(value) for value in values.to_list()]
+    def __init__(self, name: str, values: Sequence[Any]) -> None:
+        self.name = name
+        heading = name.replace("_", " ")
+        self.cells = [_cell(value) for value in values]
         widest = max(map(len, self.cells), default=0)
-        self.is_number = values.dtype.is_numeric()
+        known = [value for value in values if value is not None]
+        self.is_number = bool(known) and all(isinstance(value, (int, float)) for value in known)
         least = widest if self.is_number else min(widest, _LEAST_TEXT)
         self.least = max(least, *map(len, heading.split()))
         # Broken here: rich would widen the column before it breaks a heading.
         self.heading = "\n".join(wrap(heading, self.least))
 
 
-def _columns_of(rows: pl.DataFrame, shown: Sequence[str]) -> list[_Column]:
+def _columns_of(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Sequence[str]
+) -> list[_Column]:
     """Return the columns to draw; that of the run is always one."""
-    return [_Column(rows[name]) for name in rows.columns if name in shown or name == "run"]
+    return [
+        _Column(name, [row[place] for row in rows])
+        for place, name in enumerate(names)
+        if name in shown or name == "run"
+    ]
 
 
 def _parts(columns: list[_Column], width: int, repeated: Sequence[str]) -> list[list[_Column]]:
@@ -245,17 +288,17 @@ def _screen(out: Path | None, reads: Sequence[Path]) -> Iterator[Screen]:
         file.write(text.getvalue().encode())
 
 
-def _left_out(table: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
+def _left_out(height: int, width: int, rows: int, columns: int, total: int | None) -> str | None:
     """Return what is not drawn, and how to get it."""
-    if not table.height:
+    if not height:
         return "no rows: nothing of this kind is in the log"
 
     parts = []
-    total = total or table.height
+    total = total or height
     if rows < total:
         parts.append(f"the first {rows:,} rows" + f" of {total:,}")
-    if columns < table.width:
-        parts.append(f"{columns} of {table.width} columns")
+    if columns < width:
+        parts.append(f"{columns} of {width} columns")
 
     return f"{' and '.join(parts)}; all with --format csv" if parts else None
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from prism import examples
+from prism.analysis import Log
 from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.logs import read_log as read_lines
 from prism.analysis._reading.runs import Note, NoteKind, Run
 from prism.cognition._chart import cognitive_chart
 from prism.drawing import Arrow, Diagram
@@ -89,11 +91,11 @@ class Report:
         return self._document.failures
 
 
-def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report:
+def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Report:
     """Make a report on one run, or on several side by side.
 
     Args:
-        logs: The logs, from `read_log`.
+        log: The logs, from `read_log`.
         charts: Your own charts that the runs follow. Each is drawn as defined if the logs have
             transitions of a chart with its name. For other charts that do not come with prism, only
             the transitions that were made are drawn.
@@ -106,6 +108,7 @@ def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report
     """
     library()  # takes a second or two, while the logs are read
     known = [to_outline(chart.definition) for chart in charts]
+    logs: RunLogs = read_lines(*log.paths)
     runs, notes = facts_of(logs, known, familiar_charts(logs.runs))
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))

@@ -120,7 +120,7 @@ class Batch:
         """Return one row per run: parameters, status, totals, and final measures.
 
         Measures are those of the world in the last round, and for the feed also those of
-        `prism.analysis.run_measures`.
+        the table ``run_measures``.
 
         Raises:
             MissingExtraError: If polars is not installed.

@@ -118,7 +118,7 @@ _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisio
 
 
 def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
-    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
+    """Return the table ``run_measures`` of a run, by round and, in the last row, overall.
 
     The process that carried out the run computes it once, and keeps it beside the runs.
 
@@ -143,7 +143,7 @@ def measure_run(batch: Path, run: str) -> list[Mapping[str, Any]]:
 
 
 def measure_log(run: Path) -> list[Mapping[str, Any]]:
-    """Return `prism.analysis.run_measures` of a run, by round and, in the last row, overall.
+    """Return the table ``run_measures`` of a run, by round and, in the last row, overall.
 
     Args:
         run: Its folder.
@@ -152,7 +152,7 @@ def measure_log(run: Path) -> list[Mapping[str, Any]]:
         MissingExtraError: If polars is not installed.
     """
     analysis = library("prism.analysis")
-    rows = analysis.run_measures(analysis.read_log(run), by_round=True).to_dicts()
+    rows = analysis.read_log(run).rows("measured_in", 1, None)
 
     # in the form in which it is read from a file
     again: list[Mapping[str, Any]] = orjson.loads(orjson.dumps(rows))

@@ -16,7 +16,7 @@ from prism.statechart.states import state_text
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_STARTED
 
 if TYPE_CHECKING:
-    from prism.analysis import RunLogs
+    from prism.analysis import Log
 
 LEAST = 10
 """Fewest decisions in a situation that identify its probabilities."""
@@ -57,7 +57,7 @@ class Calibration:
 
 
 def calibrate(
-    logs: RunLogs, *, least: int = LEAST, charts: Sequence[Statechart[Any]] = ()
+    logs: Log, *, least: int = LEAST, charts: Sequence[Statechart[Any]] = ()
 ) -> Calibration:
     """Estimate a policy from the decisions of runs.
 
@@ -82,7 +82,12 @@ def calibrate(
     if least < 1:
         raise FieldValueError(f"least must be 1 or more, got {least}")
 
-    decided = logs.scan(DECISION).rename({"trigger": "event"}).collect()
+    decided = pl.DataFrame(
+        logs.sql(
+            'select state, "trigger" as event, source, options, chosen from events '
+            f"where event = '{DECISION}' order by run, line"
+        )
+    )
     decided = decided.with_columns(left_out=_why_left_out())
     left_out = dict(decided["left_out"].drop_nulls().value_counts(sort=True).iter_rows())
     used = decided.filter(pl.col("left_out").is_null())
@@ -134,13 +139,14 @@ def _why_left_out() -> pl.Expr:
 
 
 def _never_met(
-    logs: RunLogs, shares: pl.DataFrame, charts: Sequence[Statechart[Any]]
+    logs: Log, shares: pl.DataFrame, charts: Sequence[Statechart[Any]]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield what the charts allow but the decisions never contain."""
     offered = dict(
         shares.group_by(["state", "event"]).agg("option").rows_by_key(["state", "event"])
     )
-    known = {name for event in (RUN_STARTED, AGENT_JOINED) for name in _charts(logs, event)}
+    query = f"select distinct chart from events where event in ('{RUN_STARTED}', '{AGENT_JOINED}')"
+    known = {name for (name,) in logs.sql(query).fetchall()}
     followed = charts or [each for each in _familiar() if each.name in known]
     for place, targets in chain(*(_ambiguous(each.definition) for each in followed)):
         if place not in offered:
@@ -149,12 +155,6 @@ def _never_met(
         for target in targets:
             if target not in offered[place]:
                 yield *place, target, 0, "was never offered"
-
-
-def _charts(logs: RunLogs, event: str) -> list[str]:
-    """Return the names of charts in some events: that of the run, or of its agents."""
-    found = logs.scan(event).collect()
-    return found["chart"].drop_nulls().unique().to_list() if "chart" in found.columns else []
 
 
 def _familiar() -> Iterator[Statechart[Any]]:

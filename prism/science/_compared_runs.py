@@ -5,21 +5,19 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from prism.analysis import agent_measures, costs, read_log, state_counts
-from prism.analysis._tables.cascades import trees
-from prism.analysis._tables.happened import IN_ALL, Happened, acts, what_happened
-from prism.analysis._tables.run_measures import MEASURES, PARTS, measured_of
+from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runlog._reader import LOG_NAMES
 from prism.science._comparison import ComparedRun, Measured, Source
-from prism.statechart.social import ROUND_ENDS
+from prism.science._measure_names import MEASURES
 
 _COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
 
@@ -59,15 +57,13 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     Raises:
         InputError: If it cannot be read, or its log contains several runs or none.
     """
-    logs = read_log(path)
-    # read once for all measures, since a log may be long
-    happened = what_happened(logs, *PARTS, from_round=from_round, to_round=to_round)
-    if len(logs.runs) != 1:
-        problem = f"contains {len(logs.runs)} runs: compare logs with one run each"
+    log = read_log(path)
+    if len(log.runs) != 1:
+        problem = f"contains {len(log.runs)} runs: compare logs with one run each"
         raise InputError(problem, path=path)
 
-    run = logs.runs[0]
-    both = measured_of(happened, 1)
+    run = log.runs[0]
+    both = pl.DataFrame(log.table("measured_in", from_round, to_round))
     last = both["round"].max()
     # no round is left of a run that ended before the first one to include
     if last is None and run.ended:
@@ -79,20 +75,20 @@ def measure_run(path: Path, from_round: int, to_round: int | None) -> Measured:
     measured = Measured(ComparedRun(path, run.seed, completed, run.ended))
 
     rows = (pl.col("round") >= from_round) & (pl.col("round") <= (to_round or completed))
-    _add_measures(measured, both, rows)
-    _add_states(measured, state_counts(logs).filter(rows))
-    _add_costs(measured, costs(logs, by=["round"]).filter(rows))
-    _add_means(measured, happened)
-    _add_agents(measured, agent_measures(logs).filter(rows))
+    total = _add_measures(measured, both, rows)
+    _add_states(measured, pl.DataFrame(log.table("states")).filter(rows))
+    _add_costs(measured, pl.DataFrame(log.table("costs_by", ["round"])).filter(rows))
+    _add_means(measured, log, total, from_round, to_round)
+    _add_agents(measured, pl.DataFrame(log.table("agent_measures")).filter(rows))
 
     return measured
 
 
-def _add_measures(measured: Measured, both: pl.DataFrame, rows: pl.Expr) -> None:
+def _add_measures(measured: Measured, both: pl.DataFrame, rows: pl.Expr) -> Mapping[str, Any]:
     """Add the measures of every run, and those of worlds, which come first."""
     (total,) = both.filter(pl.col("round").is_null()).to_dicts()
     by_round = both.filter(rows).to_dicts()
-    own = [name for name in both.columns if name not in (*IN_ALL, *MEASURES)]
+    own = [name for name in both.columns if name not in ("round", *MEASURES)]
     for name in (*own, *MEASURES):
         measured.add("own" if name in own else "run", name, total[name])
         for row in by_round:
@@ -101,6 +97,8 @@ def _add_measures(measured: Measured, both: pl.DataFrame, rows: pl.Expr) -> None
         values = list(measured.by_round.get(name, {}).values())
         if name in own and values:
             measured.add("own", f"{name}_mean", sum(values) / len(values))
+
+    return total
 
 
 def _add_states(measured: Measured, counts: pl.DataFrame) -> None:
@@ -129,25 +127,29 @@ def _add_costs(measured: Measured, table: pl.DataFrame) -> None:
                 measured.add_round(f"model_{name}", number, value)
 
 
-def _add_means(measured: Measured, happened: Happened) -> None:
-    """Add how large cascades were, how much agents wrote, and how long they stayed in states."""
-    posts = happened.tables["posts"]
-    if posts.height:
-        grown = trees(posts)
-        if happened.from_round > 1:
-            grown = grown.filter(pl.col("round") >= happened.from_round)
-        wrote = acts(happened).filter(pl.col("what") != "likes").group_by("agent_id")
-        written = happened.agents.join(wrote.agg(posts=pl.len()), on="agent_id", how="left")
-        measured.add("mean", "posts_of_cascade", grown["size"].mean())
-        measured.add("mean", "posts_of_agent", written["posts"].fill_null(0).mean())
+# the end of a round cuts visits short
+_TICKS = """
+select {chart} from_state, avg(ticks_in_state) from events
+where event = 'statechart.transition' and "trigger" is distinct from 'round_ends'
+  and from_state <> to_state and ticks_in_state is not null
+  and coalesce(round between greatest({first}, {least}) and {last}, {first} = 1)
+group by all order by all
+"""
 
-    # the end of a round cuts visits short
-    whole = happened.counting("transitions").filter(pl.col("trigger") != ROUND_ENDS)
-    kept = whole.filter(pl.col("from_state") != pl.col("to_state")).drop_nulls("ticks_in_state")
-    names = [name for name in ("chart",) if kept["chart"].n_unique() > 1]
-    for key, rows in kept.sort("from_state").group_by([*names, "from_state"], maintain_order=True):
-        number = pl.col("count")
-        ticks = rows.select((pl.col("ticks_in_state") * number).sum() / number.sum()).item()
+
+def _add_means(
+    measured: Measured, log: Log, total: Mapping[str, Any], first: int, last: int | None
+) -> None:
+    """Add how large cascades were, how much agents wrote, and how long they stayed in states."""
+    if total["cascades"]:
+        measured.add("mean", "posts_of_cascade", total["cascade_size"])
+        measured.add("mean", "posts_of_agent", total["written"] / total["agents"])
+
+    several = log.sql("select count(distinct chart) > 1 from events where to_state is not null")
+    chart = "chart," if several.fetchall()[0][0] else ""
+    least = int(log.runs[0].started)
+    query = _TICKS.format(chart=chart, first=first, least=least, last=last or 1 << 40)
+    for *key, ticks in log.sql(query).fetchall():
         measured.add("mean", "_".join(["ticks_in", *map(str, key)]), ticks)
 
 

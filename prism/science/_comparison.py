@@ -122,7 +122,7 @@ class Difference:
     Args:
         measure: The measure, or the distribution.
         kind: ``own`` for a measure of the world (its last round, and its mean over the rounds),
-            ``run`` for those of `prism.analysis.run_measures`, ``state`` for shares of the agents
+            ``run`` for those of the table ``run_measures``, ``state`` for shares of the agents
             in a state, ``cost`` for what models cost, ``distribution``.
         first: Label of the first group.
         second: Label of the second.

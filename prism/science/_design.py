@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from prism.analysis import arms, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
 from prism.science._batch import Batch, read_batch
@@ -228,7 +228,7 @@ def in_arms(runs: Sequence[tuple[Mapping[str, Any], Path, int | None]]) -> Desig
         of_run = logs.runs[0]
         own = of_run.seed if seed is None else seed
         run = ComparedRun(path, own, of_run.rounds or 0, of_run.ended)
-        for row in arms(logs).iter_rows(named=True):
+        for row in logs.rows("arms"):
             arm = row["arm"]
             levels[arm] = None
             measured = Measured(run)

@@ -21,6 +21,18 @@ _OF_LOGS = ("share_", "ticks_in_", "model_")
 """Prefixes of names that depend on the states and servers of a run."""
 
 
+MEASURES = (
+    *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
+    *("posts", "replies", "reshares", "likes", "views", "browsing"),
+    *("silent", "writing", "creating", "liking", "written"),
+    *("top_1", "next_9", "other_90", "top_10", "gini"),
+    *("cascades", "singletons", "beyond_one_degree", "cascade_size", "cascade_depth"),
+    *("largest_cascade", "deepest_cascade", "virality", "median_place"),
+    *("reshare_singletons", "reshare_beyond_one_degree", "deepest_reshare"),
+)
+"""The columns of ``run_measures`` in `prism.analysis`, without the measures of a world."""
+
+
 def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> str | None:
     """Return what is wrong with the name of a measure; None if runs of the world can have it.
 
@@ -40,7 +52,7 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
 
     close = meant(name, (*known, *in_logs))
     guess = "" if close is None else f" (did you mean {close!r}?)"
-    others = ", and those of prism.analysis.run_measures" if in_logs else ""
+    others = ", and those of prism log run_measures" if in_logs else ""
 
     listed = ", ".join([*known, *of_agents])
     return f"{name!r} is not a measure of the runs{guess}; there are {listed}{others}"
@@ -71,7 +83,4 @@ def _of_agents(cls: type[World[Any]]) -> Iterator[str]:
 
 
 def _of_runs() -> tuple[str, ...]:
-    # polars, for names only
-    from prism.analysis._tables.run_measures import MEASURES
-
     return MEASURES

@@ -31,7 +31,7 @@ def preset_runs(
         rounds: Number of rounds; by default that of its plan.
 
     Returns:
-        A row per seed: ``seed``, then the measures of `prism.analysis.run_measures`.
+        A row per seed: ``seed``, then the measures of the table ``run_measures``.
 
     Raises:
         FieldValueError: If no plan fits a preset of that name.
@@ -87,11 +87,11 @@ def _is_fitted(preset: str) -> bool:
 
 
 def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
-    from prism.analysis import read_log, run_measures
+    from prism.analysis import read_log
 
     with TemporaryDirectory() as folder:
         Run(Feed(preset=preset), agents, rounds=rounds, seed=seed).keep(f"{folder}/run")
-        return run_measures(read_log(Path(folder) / "run"))
+        return pl.DataFrame(read_log(Path(folder) / "run").table("run_measures"))
 
 
 def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:

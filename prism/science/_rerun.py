@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
-from prism.analysis import RunLogs, read_log
-from prism.analysis._reading.scanning import columns_of_schema
+from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
@@ -22,7 +19,6 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
 from prism.runs._options import DeciderOptions
 from prism.telemetry.events import (
-    AGENT_JOINED,
     COGNITION_ACTION,
     DECISION,
     TEXT_WRITTEN,
@@ -32,17 +28,12 @@ from prism.telemetry.events import (
 from prism.worlds import Run, SwitchModel, Treatment, resume
 from prism.worlds._treatments import later_models
 
-_WHEN = ("round", "tick", "agent_id")
-_COMPARED: Mapping[str, Sequence[str]] = {
-    DECISION: (*_WHEN, "state", "trigger", "options", "context", "chosen"),
-    TRANSITION: (*_WHEN, "from_state", "to_state", "trigger", "context"),
+_WRITTEN: Mapping[str, str] = {
+    TEXT_WRITTEN: "text",
+    WORKFLOW_ACTION: "action of a workflow",
+    COGNITION_ACTION: "action",
 }
-_WRITTEN: Mapping[str, tuple[str, Sequence[str]]] = {
-    TEXT_WRITTEN: ("text", (*_WHEN, "key", "text")),
-    WORKFLOW_ACTION: ("action of a workflow", (*_WHEN, "step", "key", "action", "result")),
-    COGNITION_ACTION: ("action", (*_WHEN, "type", "tags", "outcome", "fields", "answer")),
-}
-"""What agents wrote and did otherwise, as it is called, and the keys in which it may differ."""
+"""What agents wrote and did otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +255,8 @@ def _note(folder: Path, note: Mapping[str, Any]) -> None:
 
 
 def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int) -> Rerun:
-    decision, transition = (
-        first_difference(read_log(run), read_log(folder), event) for event in _COMPARED
-    )
+    parted = differences(read_log(run, folder))
+    decision, transition = parted["decision"], parted["transition"]
     early = [each for each in (decision, transition) if each and each.round < from_round]
     if early:
         problem = (
@@ -282,84 +272,59 @@ def _told(outcome: Outcome[Any] | None, folder: Path, run: Path, from_round: int
     return found
 
 
-def differences(was: RunLogs, now: RunLogs) -> dict[str, Parted | None]:
-    """Return the first decision, transition, text and action that only one of two logs has.
+def differences(log: Log) -> dict[str, Parted | None]:
+    """Return the first decision, transition, text and action that only one of two runs has.
 
-    Texts and actions are left out where neither log has any.
+    Texts and actions are left out where neither run has any.
+
+    Raises:
+        InputError: If the two are of other samples of the agents, or hold no agents at all.
     """
-    found = {
-        "decision": first_difference(was, now, DECISION),
-        "transition": first_difference(was, now, TRANSITION),
-    }
-    for event, (name, keys) in _WRITTEN.items():
-        if any(logs.scan(event).select(pl.len()).collect().item() for logs in (was, now)):
-            found[name] = first_difference(was, now, event, keys)
-
+    _require_same_agents(log)
+    names = {DECISION: "decision", TRANSITION: "transition", **_WRITTEN}
+    query = f"select distinct event from events where event in {tuple(names)!r}"
+    there = {DECISION, TRANSITION, *(event for (event,) in log.sql(query).fetchall())}
+    found: dict[str, Parted | None] = {names[each]: None for each in names if each in there}
+    for row in log.rows("diff"):
+        was, is_now = (_event(row[side]) for side in ("was", "is_now"))
+        found[row["what"]] = Parted(row["round"], row["tick"], was, is_now)
     return found
 
 
-def first_difference(
-    was: RunLogs, now: RunLogs, event: str, names: Sequence[str] | None = None
-) -> Parted | None:
-    """Return the first event of a kind that only one of two logs has."""
-    names = names or _COMPARED[event]
-    frames = [logs.scan(event).select(names).collect() for logs in (was, now)]
-    frames = [frame.with_columns(pl.col(pl.List).list.join(", ")) for frame in frames]
-    # a key may have other types in the other log
-    frames = [frame.with_columns(pl.exclude("round", "tick").cast(pl.String)) for frame in frames]
-    place = _first_unequal(*frames)
-    rows = [frame.row(place, named=True) if place < frame.height else None for frame in frames]
-    found = [row for row in rows if row is not None]
-    if not found:
-        return None
-
-    first = min(found, key=lambda row: (row["round"], row["tick"]))
-
-    return Parted(first["round"], first["tick"], *rows)
+def _event(text: str | None) -> Mapping[str, Any] | None:
+    """Return the keys of an event, with a list as one text."""
+    event: Mapping[str, Any] | None = None if text is None else json.loads(text)
+    return event and {
+        name: ", ".join(value)
+        if isinstance(value, list)
+        else json.dumps(value, separators=(",", ":"))
+        if isinstance(value, dict)
+        else value
+        for name, value in event.items()
+    }
 
 
-def _samples(logged: Iterable[int | None]) -> str:
-    return " and ".join(map(_sample, logged)) or "nothing"
-
-
-def require_same_agents(was: RunLogs, now: RunLogs) -> None:
-    """Refuse two logs that would differ only since they are of other samples of the agents.
-
-    Raises:
-        InputError: If they are, or hold no agents at all.
-    """
-    of_was, of_now = ([run.logged_agents for run in logs.runs] for logs in (was, now))
-    has_everybody = set(of_was) <= {None}
-    if not of_was or (of_was == of_now and has_everybody):
+def _require_same_agents(log: Log) -> None:
+    was, now = log.runs if len(log.runs) == 2 else (log.runs[0], log.runs[0])
+    if was.logged_agents is None and now.logged_agents is None:
         return
 
-    told = [_samples(each) for each in (of_was, of_now)]
-    are_as_many = of_was == of_now and 0 not in of_was
-    if are_as_many and _joined(was).equals(_joined(now)):
+    are_as_many = was.logged_agents == now.logged_agents != 0
+    query = (
+        "select run, list_sort(list(distinct agent_id)) from events "
+        "where event = 'agent.joined' and round = 0 group by run"
+    )
+    joined = [agents for _, agents in log.sql(query).fetchall()]
+    if are_as_many and len(joined) == 2 and joined[0] == joined[1]:
         return
 
+    told = [_sample(each.logged_agents) for each in (was, now)]
     others = ", but not the same" * are_as_many
     problem = f"has {told[0]}, the other log {told[1]}{others}: there is nothing to compare"
-    raise InputError(problem, path=was.runs[0].path)
-
-
-def _joined(logs: RunLogs) -> pl.Series:
-    """Return the agents that were there from the beginning."""
-    joined = logs.scan_columns(AGENT_JOINED, columns_of_schema(AGENT_JOINED))
-    return joined.filter(pl.col("round") == 0).collect()["agent_id"].unique().sort()
+    raise InputError(problem, path=was.path)
 
 
 def _sample(logged: int | None) -> str:
     if logged == 0:
         return "the rounds only"
     return "all agents" if logged is None else f"{logged:,} agents"
-
-
-def _first_unequal(was: pl.DataFrame, now: pl.DataFrame) -> int:
-    """Return the first row in which two tables differ; their common length if none does."""
-    length = min(was.height, now.height)
-    was, now = was.head(length), now.head(length)
-    unequal = pl.DataFrame({name: was[name].ne_missing(now[name]) for name in was.columns})
-    places = unequal.select(pl.any_horizontal(pl.all()).arg_true()).to_series()
-
-    return int(places[0]) if places.len() else length

@@ -14,14 +14,15 @@ from typing import Any
 
 import polars as pl
 
-from prism.analysis import RunLogs, agent_measures, agent_story, agents, faults, read_log
+from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.parsing import parse
 from prism.analysis._reading.scanning import read_object
-from prism.analysis._tables.agent_story import happenings
-from prism.analysis._tables.agents import fields_of
+from prism.analysis._tables.agent_story import agent_story, happenings
+from prism.analysis._tables.agents import agents, fields_of
 from prism.analysis._tables.cascades import MISSING, TreePost, grow, posts_below
-from prism.analysis._tables.faults import FAULTY, is_fault
+from prism.analysis._tables.faults import FAULTY, faults, is_fault
 from prism.analysis._tables.states import closes_round, how_closing
+from prism.analysis._tables.worlds import agent_measures
 from prism.drawing import Levels, showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture

@@ -112,7 +112,7 @@ class Measuring:
     def to_frames(self) -> RoundFrames:
         """Return the rounds as polars frames.
 
-        The run's own events are in its log: see `prism.analysis.world_events`.
+        The run's own events are in its log: see `prism.analysis.read_log`.
 
         Raises:
             MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.

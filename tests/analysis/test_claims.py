@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from prism import analysis
-from prism.analysis import check_log, read_log, state_counts
+from prism.analysis import check_log, read_log
 from prism.statechart import social_media_chart
+from tests.kit import tables
+from tests.kit.tables import state_counts
 
 WriteLog = Callable[..., Path]
 HUGE = [10**9, 10**12, 2**62, 2**63 - 1]
@@ -39,7 +40,7 @@ def test_claims_of_a_run_cost_nothing(
     claimed = read_log(write_log(lines(make, **dict.fromkeys(claims, huge)), "claims.jsonl"))
     assert state_counts(claimed).equals(honest)
     for table in TABLES:
-        assert getattr(analysis, table)(claimed).lazy().collect().height < 100
+        assert getattr(tables, table)(claimed).height < 100
     assert check_log(claimed, social_media_chart()).checked < 100
 
 
@@ -56,4 +57,4 @@ def test_numbers_of_an_event_cost_nothing(
     logs = read_log(write_log(events))
     assert state_counts(logs).height < 100
     for table in TABLES:
-        assert getattr(analysis, table)(logs).lazy().collect().height < 100
+        assert getattr(tables, table)(logs).height < 100

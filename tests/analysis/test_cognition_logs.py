@@ -6,11 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from prism.analysis import agent_story, check_log, faults, read_log, transition_counts
+from prism.analysis import check_log, read_log
 from prism.cognition import cognitive_chart
 from prism.report import make_report
 from prism.runlog import configure
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
+from tests.kit.tables import agent_story, faults, transition_counts, violations_of
 
 
 async def think() -> None:
@@ -90,7 +91,7 @@ def test_the_story_of_an_agent(log: Path) -> None:
 
 def test_every_step_is_one_that_the_chart_allows(log: Path) -> None:
     """The log of an agent agrees with its chart."""
-    assert check_log(read_log(log), cognitive_chart()).violations.is_empty()
+    assert violations_of(check_log(read_log(log), cognitive_chart())).is_empty()
 
 
 def test_transitions_are_counted(log: Path) -> None:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import check_log, read_log
-from prism.analysis._conformance import Rules
+from prism.analysis._check import Rules
 from prism.runlog import configure
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from tests.kit.tables import violations_of
 
 S: Any = state_enum("S", ["calm", "angry", "gone"])
 CHART = Statechart(
@@ -155,7 +156,7 @@ def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any
     found = check_log(read_log(folder), social_media_chart())
     steps = ("agent.joined", "statechart.transition", "reasoner.decision")
     assert found.checked == sum(event["event"] in steps for event in events)
-    assert (found.found, found.violations.height, found.other_charts) == ({}, 0, {})
+    assert (found.found, violations_of(found).height, found.other_charts) == ({}, 0, {})
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_changed_step_is_found(
         for number, event in enumerate(events, start=1)
     ]
     found = check_log(read_log(write_log(changed)), social_media_chart())
-    first = found.violations.row(0, named=True)
+    first = violations_of(found).row(0, named=True)
     assert (first["line"], first["agent_id"], first["kind"]) == (
         line,
         events[line - 1]["agent_id"],
@@ -195,7 +196,7 @@ def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: Writ
         b"?" if number == line else event for number, event in enumerate(events, start=1)
     ]
     found = check_log(read_log(write_log(rest)), social_media_chart())
-    (row,) = found.violations.iter_rows(named=True)
+    (row,) = violations_of(found).iter_rows(named=True)
     assert (row["agent_id"], row["kind"], row["found"]) == (
         agent,
         "broken_chain",
@@ -226,20 +227,18 @@ def test_broken_paths_are_those_of_following_every_agent(
         last[agent] = target
     log = tmp_path_factory.mktemp("chain") / "log.jsonl"
     log.write_text("".join(lines))
-    violations = check_log(read_log(log), DOORS).violations
+    violations = violations_of(check_log(read_log(log), DOORS))
     assert violations.filter(kind="broken_chain")["line"].to_list() == expected
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_paths_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """In a log of many blocks every break of a path is found."""
     lines = [make.move("x", "a", "b", padding="x" * 200)] * 200
-    violations = check_log(read_log(write_log(lines)), DOORS).violations
+    violations = violations_of(check_log(read_log(write_log(lines)), DOORS))
     assert violations["line"].to_list() == list(range(2, 201))
     assert violations["allowed"][150] == "a transition from b, entered in line 151"
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.slow
 def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A transition follows the agent's last one of the block before, not its first."""
@@ -252,7 +251,7 @@ def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleName
 def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An agent's first transition starts where it joined; an unknown state is reported."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
-    found = check_log(read_log(write_log(lines)), DOORS).violations
+    found = violations_of(check_log(read_log(write_log(lines)), DOORS))
     assert found.select("line", "agent_id", "kind", "allowed").rows() == [
         (2, "x", "broken_chain", "a transition from b, entered in line 1"),
         (3, "y", "unknown_state", "the states a, b, c"),
@@ -268,7 +267,7 @@ def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> No
         make.decision("x", None, "c"),  # type: ignore[arg-type]
     ]
     found = check_log(read_log(write_log(lines)), DOORS)
-    assert found.violations.select("line", "kind").rows() == [
+    assert violations_of(found).select("line", "kind").rows() == [
         (2, "unknown_option"),
         (3, "not_an_option"),
     ]
@@ -290,7 +289,6 @@ def test_transitions_of_other_charts_are_left_out(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_blocks")
 def test_agents_time_out_by_the_limit_that_they_joined_with(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -304,7 +302,7 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
     lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
     log = read_log(write_log(lines))
     for fallback, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
-        found = check_log(log, chart, timeout_threshold=fallback, most=10_000).violations
+        found = violations_of(check_log(log, chart, timeout_threshold=fallback))
         assert found.filter(kind="overstayed")["agent_id"].to_list() == ["quick"]
         assert found.filter(kind="early_timeout")["agent_id"].to_list() == early
 
@@ -314,7 +312,6 @@ def test_limit_in_the_log_overrides_the_given_one(folder: Path) -> None:
     assert check_log(read_log(folder), social_media_chart(), timeout_threshold=1).found == {}
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.slow
 def test_first_violations_are_returned_and_all_counted(
     write_log: WriteLog, make: SimpleNamespace
@@ -323,23 +320,9 @@ def test_first_violations_are_returned_and_all_counted(
     lines = [make.move(f"x{number}", "p", "q", padding="x" * 200) for number in range(300)]
     found = check_log(read_log(write_log(lines)), DOORS, most=250)
     assert found.found == {"unknown_state": 600}
-    assert found.violations.height == 250
-    assert found.violations["line"].is_sorted()
-    assert found.violations["line"].to_list()[:3] == [1, 1, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("small_blocks")
-def test_the_first_violations_or_all_are_returned(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """All of them are those of every block and run in order; all are counted in any case."""
-    lines = [make.move(f"x{number}", "a", "q", padding="x" * 200) for number in range(100)]
-    logs = read_log(write_log(lines, "one.jsonl"), write_log(lines[:30], "two.jsonl"))
-    whole = check_log(logs, DOORS, most=None).violations
-    found = check_log(logs, DOORS, most=3)
-    assert (found.violations.height, whole.height) == (3, sum(found.found.values()))
-    assert found.violations.equals(whole.head(3))
+    assert violations_of(found).height == 250
+    assert violations_of(found)["line"].is_sorted()
+    assert violations_of(found)["line"].to_list()[:3] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("ready_after", [0, 6])
@@ -361,5 +344,5 @@ def test_runs_are_checked_separately(write_log: WriteLog, make: SimpleNamespace)
     """The same agent in two runs has two paths."""
     one = write_log([make.move("x", "a", "b")], "one.jsonl")
     two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")
-    found = check_log(read_log(one, two), DOORS).violations
+    found = violations_of(check_log(read_log(one, two), DOORS))
     assert found.select("run", "line", "kind").rows() == [("two", 2, "broken_chain")]

@@ -8,22 +8,23 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism import analysis
-from prism.analysis import (
-    agent_story,
-    cascades,
-    check_log,
-    decisions,
-    faults,
-    read_log,
-    transition_counts,
-)
+from prism.analysis import check_log, read_log
 from prism.report import make_report
 from prism.runlog import configure
 from prism.statechart import Written
 from prism.telemetry.events import TEXT_WRITTEN, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.testing import ScriptedWriter
 from prism.workflow import Workflow, WorkflowAgent
+from tests.kit import tables
+from tests.kit.tables import (
+    agent_story,
+    cascades,
+    decisions,
+    events_of,
+    faults,
+    transition_counts,
+    violations_of,
+)
 
 WORKFLOW = Workflow.from_text(
     """
@@ -68,7 +69,7 @@ def test_the_transitions_are_those_of_the_chart(log: Path) -> None:
     logs = read_log(log)
     found = transition_counts(logs).select("from_state", "to_state", "trigger", "count").rows()
     assert sorted(found) == [("home", "out", "step", 1), ("out", "home", "step", 1)]
-    assert check_log(logs, WORKFLOW.chart).violations.is_empty()
+    assert violations_of(check_log(logs, WORKFLOW.chart)).is_empty()
     assert logs.notes == ()
 
 
@@ -107,10 +108,10 @@ def test_the_story_tells_texts_and_steps(log: Path) -> None:
 def test_every_key_can_be_scanned(log: Path) -> None:
     """A scan of one kind of event has all its keys."""
     logs = read_log(log)
-    texts = logs.scan(TEXT_WRITTEN).collect()
+    texts = events_of(logs, TEXT_WRITTEN)
     assert texts["key"].to_list() == ["1:go", "2:back", "3:back", "4:back", "5:go"]
     assert texts["source"].to_list() == [*["script"] * 4, "failed"]
-    steps = logs.scan(WORKFLOW_STEP).collect()
+    steps = events_of(logs, WORKFLOW_STEP)
     assert steps["seconds"].dtype == pl.Float64()
     assert steps["unknown_variables"].to_list() == [[]] * steps.height
 
@@ -119,7 +120,7 @@ def test_every_key_can_be_scanned(log: Path) -> None:
 @pytest.mark.sampled(4)
 def test_other_tables_are_made(name: str, log: Path) -> None:
     """Tables of what a workflow may lack are made all the same."""
-    make: Callable[[Any], pl.DataFrame] = getattr(analysis, name)
+    make: Callable[[Any], pl.DataFrame] = getattr(tables, name)
     assert make(read_log(log)).width > 1
 
 

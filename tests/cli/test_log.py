@@ -99,32 +99,7 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
             state: count for state, count in each["states"].items() if count
         }
-    assert "Agents at the end of 3 of 3 rounds; --format csv has them all" in said.out
-
-
-@pytest.mark.slow
-def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
-    """One round is drawn by tick, a log without rounds by time, both together in a long table."""
-    events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
-    moves = [event for event in events if event["event"] == "statechart.transition"]
-    one = [event for event in moves if event["round"] == 1]
-    bare = [
-        {key: value for key, value in event.items() if key not in ("round", "tick")}
-        for event in moves
-    ]
-    for name, lines in {"one.jsonl": one, "bare.jsonl": bare}.items():
-        (log.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    drawn = {
-        names: log("states", *names)
-        for names in (("one.jsonl",), ("bare.jsonl",), ("one.jsonl", "bare.jsonl"))
-    }
-    assert all(
-        said.status == 0 and max(map(len, said.out.splitlines())) <= 80 for said in drawn.values()
-    )
-    assert "Agents at the end of 8 of 12 ticks" in drawn["one.jsonl",].out
-    assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].out
-    assert drawn["bare.jsonl",].out.count("2026-01-01 ") == 4
-    assert "the first 40 rows of " in drawn["one.jsonl", "bare.jsonl"].out
+    assert "Agents at the end of 3 of 3 rounds; --format csv has every tick" in said.out
 
 
 def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
@@ -169,16 +144,40 @@ def test_long_table_says_how_to_get_the_rest(log: Prism) -> None:
 
 
 def test_decisions_are_grouped_by_the_option(run: Path, log: Prism) -> None:
-    """``--by`` chooses the groups; an unknown name is refused in one line."""
-    rows = log("decisions", run, "--by", "source, round", "--format", "json").rows
+    """``decisions_by`` takes the groups; an unknown name is refused in one line."""
+    rows = log("decisions_by(['source', 'round'])", run, "--format", "json").rows
     assert [(row["source"], row["round"]) for row in rows] == [
         ("policy", 1),
         ("policy", 2),
         ("policy", 3),
     ]
-    said = log("decisions", run, "--by", "colour")
+    said = log("decisions_by(['colour'])", run)
     assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("prism: decisions cannot be grouped by colour: use some of state, ")
+    assert said.err.startswith("prism: decisions_by cannot group by colour: use columns of events")
+
+
+def test_a_query_is_a_table(run: Path, log: Prism) -> None:
+    """Its rows are drawn or written like those of a table; a wrong name is refused with a list."""
+    query = 'select "trigger", count(*) as n from events where to_state is not null group by all'
+    rows = log(query, run, "--format", "json").rows
+    assert {row["trigger"] for row in rows} >= {"decides", "sees_post"}
+    assert log(query, run, "-o", "n.csv").status == 0
+    assert "sees_post" in (log.folder / "n.csv").read_text()
+    for wrong in ("staets", "select stat from states", "drop table events"):
+        said = log(wrong, run)
+        assert (said.status, said.out) == (2, "")
+        assert said.err.count("\n") == 1
+    assert "the tables are runs, " in log("select stat from states", run).err
+
+
+def test_ids_and_whole_numbers_are_not_changed(log: Prism) -> None:
+    """An id that begins as a formula, and a number beyond what a float holds, stay as they are."""
+    event = {"event": "agent.joined", "agent_id": "@user", "state": "=a", "following": 2**53 + 1}
+    (log.folder / "odd.jsonl").write_text(json.dumps(event) + "\n")
+    (row,) = csv.DictReader(io.StringIO(log("agents", "odd.jsonl", "--format", "csv").out))
+    assert (row["agent_id"], row["state"]) == ("@user", "=a")
+    query = "select following from events"
+    assert log(query, "odd.jsonl", "--format", "csv").out == f"following\n{2**53 + 1}\n"
 
 
 def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
@@ -256,15 +255,15 @@ def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
 
 
 @pytest.mark.slow
-def test_without_polars_the_extra_is_named(run: Path) -> None:
-    """Without polars a table is refused with the install command; other commands work."""
-    blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
+def test_without_duckdb_the_extra_is_named(run: Path) -> None:
+    """Without DuckDB a table is refused with the install command; other commands work."""
+    blocked = "import sys; sys.modules['duckdb'] = None; from prism.cli import main; main()"
     done = processes.run(
         [sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "prism: prism.analysis needs the package 'polars', which is not installed: run"
+        "prism: prism.analysis needs the package 'duckdb', which is not installed: run"
     )
     done = processes.run(
         [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True

@@ -11,9 +11,9 @@ from tests.kit.commands import Prism
 COMMANDS = [
     ["participation"],
     ["agents"],
-    ["dwell", "--by-round"],
-    ["run-measures", "--by-round"],
-    ["run-measures", "--from-round", "2"],
+    ["dwell"],
+    ["measured_in(1, None)"],
+    ["measured_in(2, None)"],
 ]
 
 

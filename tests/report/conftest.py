@@ -12,7 +12,7 @@ import pytest
 
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
-from prism.analysis import RunLogs, read_log
+from prism.analysis import Log, read_log
 from prism.llm import OllamaChatClient
 from prism.report import Report, make_report
 from prism.report._facts.run_facts import RunFacts, facts_of
@@ -95,7 +95,7 @@ def parse() -> Callable[[str], Page]:
 
 
 @pytest.fixture
-def logs(folder: Path) -> RunLogs:
+def logs(folder: Path) -> Log:
     """Return the log of the real run."""
     return read_log(folder)
 

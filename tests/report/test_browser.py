@@ -9,19 +9,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.analysis import (
-    RunLogs,
+from prism.analysis import Log, read_log
+from prism.report import Report, make_report
+from prism.statechart import AgentState
+from tests.kit.logs import AGENTS
+from tests.kit.tables import (
     agents,
     cascades,
     decisions,
     dwell_times,
-    read_log,
     state_counts,
     transition_counts,
 )
-from prism.report import Report, make_report
-from prism.statechart import AgentState
-from tests.kit.logs import AGENTS
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +54,7 @@ def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
     return [[written(value) for value in row] for row in table.select(columns).iter_rows()]
 
 
-def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
+def assert_tables(found: dict[str, list[list[str]]], logs: Log, suffix: str) -> None:
     """Compare every cell of a run's tables with the analysis of its log."""
     decided = decisions(logs)
     tables = {
@@ -96,7 +95,7 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
             assert firsts == [state for state in DEFINED if state in firsts], name
 
 
-def numbers_of(logs: RunLogs) -> dict[str, object]:
+def numbers_of(logs: Log) -> dict[str, object]:
     """Compute the key numbers from the tables of the analysis."""
     acts, asked = agents(logs), decisions(logs)
     spread = cascades(logs).filter(pl.col("size") > 1)

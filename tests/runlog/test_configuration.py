@@ -17,12 +17,13 @@ from structlog.testing import ReturnLoggerFactory
 
 import prism
 from prism.agents import SocialAgent
-from prism.analysis import agents, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.runlog import configure
 from prism.runs import run_status
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from tests.kit import processes
+from tests.kit.tables import agents
 
 JOIN, MOVE = "agent.joined", "statechart.transition"
 ENDS = ("run.started", "run.ended")

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import measures, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import make_report
 from prism.runlog._reader import LOG_NAME
 from prism.worlds import Run, resume
 from tests.kit.dice import StoppedError, stop_after, tree
+from tests.kit.tables import measures
 
 
 def kept(folder: Path, **options: Any) -> Path:

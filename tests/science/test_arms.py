@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from prism import Model, Run
-from prism.analysis import arms, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.science import compare
 from prism.social import Dislikes, Feed, Likes
 from prism.testing import Asked, FakeOllama
+from tests.kit.tables import arms
 
 
 @pytest.mark.slow

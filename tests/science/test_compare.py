@@ -19,10 +19,11 @@ pytest.importorskip("altair")
 pytest.importorskip("statsmodels")
 pytest.importorskip("scipy")
 
-from prism.analysis import measures, read_log
+from prism.analysis import read_log
 from prism.science import Comparison, _compare, compare
 from prism.science._comparison import Measured
 from tests.kit.later import Later
+from tests.kit.tables import measures
 
 stats = Later("scipy.stats")
 

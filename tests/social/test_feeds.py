@@ -16,6 +16,7 @@ from prism.social import Draft, Feed, Network, Post, Reader
 from prism.social._feeds import Feeds
 from prism.social._parameters import FEEDS
 from tests.kit.feeds import network_of_agents
+from tests.kit.tables import events_of
 
 AGENTS = 6
 TOPICS = ("art", "bees", "chess")
@@ -298,7 +299,7 @@ def test_popular_feeds_concentrate_what_is_seen(tmp_path: Any) -> None:
                 logger=log.logger,
                 clock=clock,
             ).run()
-        moves = analysis.read_log(log.path).scan("statechart.transition").collect()
+        moves = events_of(analysis.read_log(log.path), "statechart.transition")
         views = Counter(moves.filter(trigger="sees_post")["context"])
         # the share of the tenth of the posts that were seen most
         ranked = sorted(views.values(), reverse=True)

@@ -4,28 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, assert_type
 
-import polars as pl
+import duckdb
 
 import prism.analysis
 import prism.runlog
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.analysis import (
-    Conformance,
-    Note,
-    RunLogs,
-    agent_story,
-    agents,
-    cascades,
-    check_log,
-    decisions,
-    dwell_times,
-    faults,
-    participation,
-    read_log,
-    state_counts,
-    transition_counts,
-)
+from prism.analysis import Conformance, Log, Note, check_log, read_log
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import RunStatus, run_status
 from prism.social import Draft, Feed, Post, Results, RoundSummary
@@ -64,19 +49,12 @@ with prism.runlog.configure(Path("events.jsonl")):
     pass
 
 logs = read_log("runs/a", Path("runs/b"))
-assert_type(logs, RunLogs)
+assert_type(logs, Log)
 assert_type(logs.runs, tuple[prism.analysis.Run, ...])
 assert_type(logs.notes, tuple[Note, ...])
-assert_type(logs.scan("post.published"), pl.LazyFrame)
-assert_type(agents(logs), pl.DataFrame)
-assert_type(faults(logs), pl.DataFrame)
 assert_type(run_status("run"), RunStatus)
-assert_type(state_counts(logs), pl.DataFrame)
-assert_type(transition_counts(logs), pl.DataFrame)
-assert_type(dwell_times(logs), pl.DataFrame)
-assert_type(decisions(logs, by=["state"]), pl.DataFrame)
-assert_type(cascades(logs), pl.DataFrame)
-assert_type(participation(logs), pl.DataFrame)
-assert_type(agent_story(logs, "ada"), pl.DataFrame)
+assert_type(logs.table("states"), duckdb.DuckDBPyRelation)
+assert_type(logs.sql("from events"), duckdb.DuckDBPyRelation)
+assert_type(logs.rows("agent", "ada"), list[dict[str, Any]])
 assert_type(check_log(logs, social_media_chart()), Conformance)
 assert_type(Results.to_dict(simulation.run()), dict[str, Any])

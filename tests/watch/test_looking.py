@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from polars.testing import assert_frame_equal
 
-from prism.analysis import agent_story, read_log
+from prism.analysis import read_log
 from prism.watch._looking import agents_in, doings_of, happened_in
 from prism.watch._watched import Watched
+from tests.kit.tables import agent_story
 from tests.kit.waiting import wait_until
 
 

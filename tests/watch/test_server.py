@@ -17,11 +17,12 @@ import orjson
 import polars as pl
 import pytest
 
-from prism.analysis import agent_measures, agents, cascades, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
 from prism.worlds import Run
 from tests.kit.lamps import Street
+from tests.kit.tables import agent_measures, agents, cascades
 from tests.kit.waiting import wait_until
 from tests.kit.worlds import run_in
 

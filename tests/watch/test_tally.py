@@ -11,21 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from prism.analysis import (
-    costs,
-    decisions,
-    faults,
-    measures,
-    read_log,
-    state_counts,
-    transition_counts,
-)
+from prism.analysis import read_log
 from prism.runlog._reader import Block
 from prism.runs import RunStatus
 from prism.watch._facts import blank_facts, counted_facts, states_at
 from prism.watch._tally import Tally
 from prism.watch._views import Views
 from prism.watch._watched import Watched
+from tests.kit.tables import costs, decisions, faults, measures, state_counts, transition_counts
 from tests.kit.waiting import wait_until
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from prism.analysis import agent_measures, read_log, state_counts
+from prism.analysis import read_log
 from prism.watch import Watching
 from prism.watch._watched import Watched
 from prism.worlds import Run
 from tests.kit.lamps import Street
+from tests.kit.tables import agent_measures, state_counts
 from tests.kit.worlds import run_in
 from tests.watch.test_server import ask, counted_table
 

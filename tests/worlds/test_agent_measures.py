@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
-from prism.analysis import agent_measures, read_log
+from prism.analysis import read_log
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds import Agent, Run, World, measure, state
 from prism.worlds._agent_measures import FOLLOWED, MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
+from tests.kit.tables import agent_measures
 from tests.kit.worlds import run_in
 
 

@@ -1,21 +1,19 @@
 """Opening logs: runs, notes on what is wrong with them, and the events of one kind."""
 
 import gzip
-import json
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
+import duckdb
 import pytest
 
-from prism.analysis import Note, read_log, transition_counts
+from prism.analysis import Note, read_log
 from prism.errors import InputError
-from prism.telemetry.events import SCHEMA_VERSION
 from tests.kit.logs import AGENTS
+from tests.kit.tables import events_of, transition_counts
 
 WriteLog = Callable[..., Path]
 
@@ -34,8 +32,7 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
         True,
         True,
     )
-    assert (run.schema, run.agents, run.rounds, run.ticks_per_round, run.seed) == (
-        SCHEMA_VERSION,
+    assert (run.agents, run.rounds, run.ticks_per_round, run.seed) == (
         AGENTS,
         4,
         12,
@@ -61,31 +58,14 @@ def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespa
         "b",
         round="first",
         tick=[1],
-        ticks_in_state=1.5,
+        ticks_in_state="long",
         timestamp="noon",
         extra={"any": 1},
     )
-    row = read_log(write_log([odd])).scan("statechart.transition").collect().row(0, named=True)
-    assert [row[name] for name in ("round", "tick", "ticks_in_state", "timestamp")] == [None] * 4
-    assert (row["agent_id"], row["to_state"]) == ("x", "b")
-
-
-def test_growing_log_is_read_again_by_each_table(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Each table reads the log as it is at that time."""
-    path = write_log([make.started(), make.move("x", "a", "b")])
-    logs = read_log(path)
-    assert transition_counts(logs)["count"].sum() == 1
-    shutil.copyfile(
-        write_log(
-            [make.started(), make.move("x", "a", "b"), make.event("run.ended")], "more.jsonl"
-        ),
-        path,
-    )
-    assert kinds(logs.notes) == ["unfinished"]
-    transition_counts(logs)
-    assert logs.notes == ()
+    log = read_log(write_log([odd]))
+    columns = "round, tick, ticks_in_state, timestamp, agent_id, to_state"
+    (row,) = log.sql(f"select {columns} from events").fetchall()
+    assert row == (*[None] * 4, "x", "b")
 
 
 def test_several_logs_make_one_table_with_labels(
@@ -123,41 +103,6 @@ def test_same_log_twice_is_refused(folder: Path) -> None:
         read_log()
 
 
-def test_scan_returns_the_events_in_order(folder: Path, events: list[dict[str, Any]]) -> None:
-    """A scan has every event of a kind, in order, with UTC times, and takes filters and heads."""
-    posts = [event for event in events if event["event"] == "post.published"]
-    scan = read_log(folder).scan("post.published")
-    table = scan.collect(engine="streaming")
-    for key in ("agent_id", "post_id", "kind", "parent_id", "root_id", "text", "round", "tick"):
-        assert table[key].to_list() == [post[key] for post in posts]
-    assert table["timestamp"][0] == datetime(2026, 1, 1, tzinfo=UTC)
-    assert scan.head(3).collect()["post_id"].to_list() == [post["post_id"] for post in posts[:3]]
-    replies = (
-        scan.filter(pl.col("kind") == "reply").select("post_id").collect()["post_id"].to_list()
-    )
-    assert replies == [post["post_id"] for post in posts if post["kind"] == "reply"]
-
-
-def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Objects are JSON text, whichever columns are selected or filtered by."""
-    about = {"quote": 'he said "no" \\ \n', 'k"ey': 1}
-    lines = [
-        make.decision("x", ["b"], "b", context=about),
-        make.decision("y", ["b"], "b", probabilities={"b": 1.0}),
-    ]
-    scan = read_log(write_log(lines)).scan("reasoner.decision")
-    first, second = scan.collect().iter_rows(named=True)
-    assert (json.loads(first["context"]), first["probabilities"]) == (about, None)
-    assert (second["context"], second["probabilities"]) == (None, '{"b":1.0}')
-    assert scan.filter(pl.col("context").is_not_null()).select("agent_id").collect().rows() == [
-        ("x",)
-    ]
-    assert scan.filter(pl.col("agent_id") == "y").select("probabilities").collect().rows() == [
-        ('{"b":1.0}',)
-    ]
-
-
-@pytest.mark.usefixtures("small_blocks")
 def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A log of several blocks is read whole, and corrupt lines have their numbers."""
     padding = "x" * 200
@@ -166,3 +111,65 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
     logs = read_log(write_log(lines))
     assert transition_counts(logs)["count"].sum() == 199
     assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
+
+
+def test_events_are_rows_with_their_own_keys(folder: Path, events: list[dict[str, Any]]) -> None:
+    """The events of a name are in the order of the log, with the columns that they have."""
+    posts = [event for event in events if event["event"] == "post.published"]
+    table = events_of(read_log(folder), "post.published")
+    for key in ("agent_id", "post_id", "kind", "parent_id", "root_id", "text", "round", "tick"):
+        assert table[key].to_list() == [post[key] for post in posts]
+    assert table["timestamp"][0] == datetime(2026, 1, 1, tzinfo=UTC)
+    assert "chart" not in table.columns
+
+
+def test_keys_of_an_application_are_columns(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Keys that prism does not know have the narrowest type that fits all values."""
+    values = [(1, True, "a", [1]), (2.5, None, 3, {"b": 1})]
+    lines = [make.event("vote.cast", n=n, sure=s, said=t, more=m) for n, s, t, m in values]
+    rows = events_of(read_log(write_log(lines)), "vote.cast").select("n", "sure", "more").rows()
+    assert rows == [(1.0, True, "[1]"), (2.5, None, '{"b":1}')]
+
+
+def test_a_query_may_use_every_table(folder: Path) -> None:
+    """A query reads tables and events; what DuckDB refuses is an error that names the tables."""
+    log = read_log(folder)
+    query = "select count(*) from agents join states on agents.state = states.state"
+    assert log.sql(query).fetchall()[0][0] > 0
+    with pytest.raises(InputError, match=r"stat.*the tables are runs, steps,"):
+        log.sql("select stat from states")
+    with pytest.raises(InputError, match="there is no table 'staets': there are runs, steps,"):
+        log.table("staets")
+
+
+def test_a_long_log_is_loaded_once(
+    write_log: WriteLog, make: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept in the user's cache by its content, and read into memory where none can be."""
+    path = write_log([make.move("x", "a", "b", padding="x" * 900)] * 10_000)
+    counts = [("a", "b", "go", 10_000, 1.0)]
+    for cache in (tmp_path / "cache", Path("/dev/null")):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+        for _ in range(2):
+            assert transition_counts(read_log(path)).rows() == counts
+    (kept,) = (tmp_path / "cache").rglob("*.duckdb")
+    write_log([make.move("x", "b", "a", padding="x" * 900)] * 10_000)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert transition_counts(read_log(path))["from_state"].to_list() == ["b"]
+    assert len([*kept.parent.iterdir()]) == 2
+
+
+def test_queries_of_a_locked_log_reach_no_file(folder: Path, tmp_path: Path) -> None:
+    """As those from a page: neither reading, writing, attaching nor unlocking."""
+    log = read_log(folder)
+    log.lock()
+    for query in (
+        f"from read_text('{folder / 'events.jsonl'}')",
+        f"copy (select 1) to '{tmp_path / 'out.csv'}'",
+        f"attach '{tmp_path / 'other.duckdb'}'",
+        "set enable_external_access = true",
+    ):
+        with pytest.raises((InputError, duckdb.Error)):
+            log.sql(query).fetchall()
+    assert log.sql("select count(*) from events").fetchall()[0][0] > 0
+    assert not [*tmp_path.iterdir()]

@@ -8,9 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from prism.analysis import agent_story, read_log
+from prism.analysis import read_log
 from prism.errors import InputError
 from prism.worlds import Run
+from tests.kit.tables import agent_story
 from tests.kit.textbook import Moran
 
 WriteLog = Callable[..., Path]
@@ -159,7 +160,6 @@ def test_values_that_are_no_probabilities_are_not_shown(
     assert orjson.loads(story["probabilities"][0]) == odds
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_answers_are_found_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An answer is in the story of the post's author, however far behind the post."""
     filling = [make.move("x", "a", "b", padding="x" * 200)] * 100

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from prism.analysis import agents, read_log
+from prism.analysis import read_log
+from tests.kit.tables import agents
 
 WriteLog = Callable[..., Path]
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis import cascades, read_log
+from prism.analysis import read_log
 from prism.analysis._tables.cascades import tree_shape
 from prism.social import Results
+from tests.kit.tables import cascades
 
 WriteLog = Callable[..., Path]
 FORESTS = st.integers(1, 14).flatmap(

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Agent, Run, Statechart, Transition, World, during
-from prism.analysis import dwell_times, read_log
+from prism.analysis import read_log
+from tests.kit.tables import dwell_times
 
 WriteLog = Callable[..., Path]
 DWELLS = st.lists(st.integers(1, 12), min_size=1, max_size=30)

@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.analysis import agents, participation, read_log
+from prism.analysis import read_log
 from prism.social import Results
 from tests.kit.logs import AGENTS
+from tests.kit.tables import agents, participation
 
 WriteLog = Callable[..., Path]
 ACTS = (

@@ -7,20 +7,14 @@ import polars as pl
 import pytest
 
 from prism import Run
-from prism.analysis import (
-    RunLogs,
-    agents,
-    read_log,
-    run_measures,
-    state_counts,
-    transition_counts,
-)
+from prism.analysis import Log, read_log
 from prism.science import compare
+from tests.kit.tables import agents, run_measures, state_counts, transition_counts
 
 FORMS: list[dict[str, Any]] = [{"log_agents": 7}, {"log": "rounds"}]
 
 
-def kept(folder: Path, world: str = "epidemic", **form: Any) -> RunLogs:
+def kept(folder: Path, world: str = "epidemic", **form: Any) -> Log:
     """Keep a run of 90 agents in a folder, and return its log."""
     Run(world, 90, rounds=4, seed=3, **form).keep(folder)
     return read_log(folder)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis import RunLogs, faults, read_log, transition_counts
+from prism.analysis import Log, read_log
 from prism.runlog import configure
 from prism.statechart import Statechart, Transition, state_enum
+from tests.kit.tables import faults, transition_counts
 
 WriteLog = Callable[..., Path]
 
@@ -158,7 +159,7 @@ def test_a_sound_run_has_no_faults(folder: Path) -> None:
     assert logs.notes == ()
 
 
-def _noted(logs: RunLogs) -> set[str]:
+def _noted(logs: Log) -> set[str]:
     return {note.kind for note in logs.notes if note.kind.endswith("_failed")}
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from prism.analysis import cascades, participation, read_log, run_measures
+from prism.analysis import read_log
 from prism.errors import FieldValueError
 from tests.kit.occupancy import read_events
+from tests.kit.tables import cascades, participation, run_measures
 
 
 @pytest.mark.slow

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis import Note, RunLogs, read_log, state_counts
+from prism.analysis import Log, Note, read_log
 from prism.social import Results
 from tests.kit.logs import AGENTS
 from tests.kit.occupancy import read_events
+from tests.kit.tables import state_counts
 
 WriteLog = Callable[..., Path]
 
@@ -124,7 +125,7 @@ def assert_every_agent_counts(table: pl.DataFrame, agents: int, *chart: str) -> 
     assert set(table.group_by(*moment, *chart).agg(pl.col("agents").sum())["agents"]) == {agents}
 
 
-def notes_of(logs: RunLogs) -> dict[str, str]:
+def notes_of(logs: Log) -> dict[str, str]:
     """Return the messages of a log's notes, by kind."""
     return {note.kind: note.message for note in logs.notes}
 

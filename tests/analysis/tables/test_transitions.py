@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.analysis import read_log, transition_counts
+from prism.analysis import read_log
+from tests.kit.tables import transition_counts
 
 WriteLog = Callable[..., Path]
 

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from prism import Run
-from prism.analysis import agents, arms, cascades, read_log
+from prism.analysis import read_log
 from prism.social import Dislikes, Feed, Likes, RemoveAgents
+from tests.kit.tables import agents, arms, cascades, events_of
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_arms_are_what_the_log_gives(treated: Path) -> None:
 def test_agents_and_cascades_have_their_arm(treated: Path) -> None:
     """The arm of an agent, or of the root of a cascade, comes behind the id."""
     logs = read_log(treated)
-    told = logs.scan("treatment.assigned").collect()
+    told = events_of(logs, "treatment.assigned")
     of_agents = told.drop_nulls("agent_id").select("agent_id", "arm")
     table = agents(logs)
     assert dict(table.select("agent_id", "arm").iter_rows()) == dict(of_agents.iter_rows())

@@ -5,8 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from prism.analysis import dwell_times, read_log, state_counts
+from prism.analysis import read_log
 from tests.kit.occupancy import cut_off, occupied, read_events
+from tests.kit.tables import dwell_times, state_counts
 
 
 @pytest.mark.parametrize("share", [0.5, 0.31, 0.77])

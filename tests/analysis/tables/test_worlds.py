@@ -8,20 +8,20 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.analysis import (
+from prism.analysis import check_log, read_log
+from prism.errors import InputError
+from tests.kit.tables import (
     agent_story,
     agents,
     cascades,
-    check_log,
+    events_of,
     measures,
     participation,
-    read_log,
     state_counts,
     transition_counts,
+    violations_of,
     world_event_counts,
-    world_events,
 )
-from prism.errors import InputError
 from tests.kit.world_runs import Buyer, Seller
 
 WriteLog = Callable[..., Path]
@@ -58,7 +58,7 @@ def test_parameters_are_columns_of_every_table_of_several_runs(rumours: list[Pat
         state_counts(several),
         transition_counts(several),
         agents(several),
-        several.scan("round.ended").collect(),
+        events_of(several, "round.ended"),
     ):
         assert table.columns[:4] == ["run", "friends", "rewired", "tiring"]
         pairs = table.select("run", "friends").unique(maintain_order=True).rows()
@@ -82,7 +82,7 @@ def test_a_parameter_called_as_a_column_gets_another_name(write_log: WriteLog, m
 def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
     """The events of one name are rows with the types of their keys."""
     logged = lines_of(market, "world.sold")
-    table = world_events(read_log(market), "sold")
+    table = events_of(read_log(market), "world.sold")
     assert table.schema["price"] == pl.Float64
     assert table.select("agent_id", "buyer", "price").to_dicts() == [
         {key: line[key] for key in ("agent_id", "buyer", "price")} for line in logged
@@ -94,8 +94,8 @@ def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
 
 def test_an_unknown_event_is_refused_with_those_there_are(market: Path) -> None:
     """A misspelt name is told with the names of the log."""
-    with pytest.raises(InputError, match="no event 'sod'; they logged sold"):
-        world_events(read_log(market), "sod")
+    with pytest.raises(InputError, match=r"no event .world.sod. in the log"):
+        events_of(read_log(market), "world.sod")
 
 
 def test_events_of_a_world_are_not_of_others(market: Path) -> None:
@@ -161,7 +161,7 @@ def test_each_kind_is_checked_against_its_chart(
     logs = read_log(market)
     for kind in (Buyer, Seller):
         found = check_log(logs, kind.chart)
-        assert found.violations.is_empty()
+        assert violations_of(found).is_empty()
         assert found.checked > 4
 
     decision = make.decision("b", ["looking", "elsewhere"], "elsewhere")

@@ -1,0 +1,309 @@
+"""Replaying a log against a chart: every step that the chart does not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import duckdb
+
+from prism.analysis._log import Log
+from prism.statechart import Statechart, Transition
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import TIMEOUT
+
+
+class Fault(NamedTuple):
+    """A step that a chart does not allow.
+
+    Args:
+        kind: One of the kinds that `prism.analysis.check_log` names.
+        found: What the log says.
+        allowed: What the chart would allow.
+    """
+
+    kind: str
+    found: str
+    allowed: str
+
+
+def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
+    """Return the states that an agent certainly leaves when its time-out is due."""
+    # a guard can block the time-out, and one that leads back to its state ends no visit
+    unguarded = {state_text(item.source) for item in timed if item.guard is None}
+    loops = {state_text(item.source) for item in timed if item.source == item.target}
+
+    return unguarded - loops
+
+
+class Rules:
+    """What a chart allows, with states as texts, as in logs.
+
+    Args:
+        chart: The chart.
+    """
+
+    def __init__(self, chart: Statechart[Any]) -> None:
+        self.chart: str = chart.name
+        tree = chart.definition.tree
+        self._regions = chart if tree is not None and tree.tree.has_regions else None
+        self._states = [state_text(state) for state in chart.definition.states]
+        self._transitions = [
+            (state_text(item.source), item.trigger, state_text(item.target))
+            for item in chart.transitions
+        ]
+
+        timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
+        self._limits = {state_text(item.source): chart.timeouts.get(item.source) for item in timed}
+        self._surely_left = _surely_left(timed)
+
+    def state_faults(self, state: str | None) -> Iterator[Fault]:
+        """Check the name of a state."""
+        regions = self._regions
+        if state not in self._states if regions is None else not regions.can_be_in(state):
+            yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
+
+    def transition_faults(
+        self, source: str, target: str, trigger: str, ticks: int | None, threshold: int | None
+    ) -> Iterator[Fault]:
+        """Check a transition.
+
+        Args:
+            source: State that is left.
+            target: State that is entered.
+            trigger: Trigger of the transition.
+            ticks: Ticks that the agent stayed in the source, if known.
+            threshold: Ticks that it may stay if the chart sets no limit, if known.
+        """
+        unknown = [*self.state_faults(source), *self.state_faults(target)]
+        yield from unknown
+
+        allowed = self._ways_out(source)
+        if all(trigger != known for _, known, _ in self._transitions):
+            yield Fault("unknown_trigger", str(trigger), allowed)
+        elif not unknown and not self._allows(source, trigger, target):
+            yield Fault("unknown_move", f"{source} to {target} on {trigger}", allowed)
+
+        yield from self._dwell_faults(source, trigger, ticks, threshold)
+
+    def decision_faults(
+        self, state: str, trigger: str, options: Sequence[str] | None, chosen: str | None
+    ) -> Iterator[Fault]:
+        """Check a decision.
+
+        Args:
+            state: State of the agent when it was asked.
+            trigger: The ambiguous trigger.
+            options: The states it could choose from; None if the log lacks them.
+            chosen: The state it chose.
+        """
+        unknown = list(self.state_faults(state))
+        yield from unknown
+
+        targets = self._targets(state, trigger)
+        strange = [str(option) for option in options or () if option not in targets]
+        if strange and not unknown:
+            found = f"{', '.join(strange)} offered on {trigger}"
+            allowed = ", ".join(targets) if targets else f"no {trigger}"
+            yield Fault("unknown_option", found, f"{state} allows {allowed}")
+
+        if options is not None and chosen not in options:
+            allowed = f"its options {', '.join(map(str, options))}"
+            yield Fault("not_an_option", f"{chosen} chosen", allowed)
+
+    def _dwell_faults(
+        self, state: str, trigger: str, ticks: int | None, threshold: int | None
+    ) -> Iterator[Fault]:
+        limit = self._limits[state] or threshold if state in self._limits else None
+        if ticks is None or limit is None:
+            return
+
+        # A time-out is due in the first tick over the limit.
+        found, allowed = f"{ticks} ticks in {state}", f"a time-out after {limit + 1}"
+        if ticks > limit + 1 and state in self._surely_left:
+            yield Fault("overstayed", found, allowed)
+
+        if trigger == TIMEOUT and ticks <= limit:
+            yield Fault("early_timeout", found, allowed)
+
+    def _allows(self, source: str, trigger: str, target: str) -> bool:
+        if self._regions is None:
+            return (source, trigger, target) in self._transitions
+        return self._regions.may_lead(source, trigger, target)
+
+    def _targets(self, state: str, trigger: str) -> list[str]:
+        if self._regions is not None:
+            found = self._regions.valid_targets(self._regions.state_of(state), trigger)
+            return list(map(state_text, found))
+
+        return list(
+            dict.fromkeys(
+                target
+                for source, known, target in self._transitions
+                if (source, known) == (state, trigger)
+            )
+        )
+
+    def _ways_out(self, state: str) -> str:
+        # for a configuration, those of each leaf
+        leaves = [state] if self._regions is None else state.split(SEPARATOR)
+        ways = [
+            f"{trigger} to {target}"
+            for source, trigger, target in self._transitions
+            if source in leaves
+        ]
+        return f"{state} allows {', '.join(ways) or 'no transition'}"
+
+
+_CASES: Mapping[str, Sequence[str]] = {
+    "agent.joined": ("state",),
+    "statechart.transition": ("from_state", "to_state", "trigger", "ticks_in_state", "threshold"),
+    "reasoner.decision": ("state", "trigger", "options", "chosen"),
+}
+"""What is checked of an event of each kind."""
+
+# Events without a chart belong to this one, except joins and decisions of agents that joined with
+# another one. An agent times out by the limit that it joined with last.
+_CHECKED = """
+create or replace temp table checked as
+with strangers as (
+    select distinct run, agent_id from events where event = 'agent.joined' and chart <> $chart
+), own as (
+    select run, line, event, agent_id, chart, state, from_state, to_state, "trigger",
+           ticks_in_state, options, chosen, timeout_threshold
+    from events
+    where event in ('agent.joined', 'statechart.transition', 'reasoner.decision')
+      and agent_id is not null
+      and (chart is null or chart = $chart or event <> 'statechart.transition')
+      and (event = 'statechart.transition' and chart is not null
+           or (run, agent_id) not in (select (run, agent_id) from strangers))
+)
+select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
+                       over (partition by run, agent_id order by line), $threshold) as threshold
+from own
+"""
+
+_BROKEN = """
+select run, line, agent_id, 'broken_chain' as kind, 'a transition from ' || from_state as found,
+       format('a transition from {}, entered in line {}', before, before_line) as allowed,
+       1 as place
+from (select *, lag(coalesce(to_state, state)) over agent as before,
+             lag(line) over agent as before_line
+      from checked where event <> 'reasoner.decision'
+      window agent as (partition by run, agent_id order by line))
+where from_state <> before
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """The result of checking a log against a chart.
+
+    Args:
+        violations: The violations in the order of the log: ``line``, ``agent_id``, ``kind``,
+            ``found`` and ``allowed`` (what the chart would have allowed). If there are several
+            runs, ``run`` is the first column.
+        found: Number of violations of each kind.
+        checked: Number of events that were checked: transitions, decisions, and agents joining.
+        other_charts: Number of transitions that were not checked because they belong to another
+            chart, by the chart's name.
+        joined: Number of agents joining among them, whose first state was checked.
+        unrelated: Labels of the runs in which nothing belongs to the chart: all their transitions
+            belong to other charts, and no agent joins with this one.
+    """
+
+    violations: duckdb.DuckDBPyRelation
+    found: Mapping[str, int]
+    checked: int
+    other_charts: Mapping[str, int]
+    joined: int = 0
+    unrelated: tuple[str, ...] = ()
+
+
+def check_log(
+    log: Log, chart: Statechart[Any], *, timeout_threshold: int | None = None
+) -> Conformance:
+    """Replay logs against a chart, and report every step that the chart does not allow.
+
+    The kinds of violations:
+
+    - ``unknown_state``, ``unknown_trigger``: the chart has no such state or trigger.
+    - ``unknown_move``: the trigger does not lead from the source to the target.
+    - ``broken_chain``: a transition does not start where the agent's last one ended.
+    - ``overstayed``: an agent stayed although its time-out was due and no guard could block it.
+    - ``early_timeout``: a time-out that was not due. It is due when the ticks are strictly more
+      than the limit (specification, FR-6.2).
+    - ``unknown_option``: a decision offered a state that its trigger does not lead to.
+    - ``not_an_option``: a decision chose a state that it did not offer.
+
+    Guards are not replayed, since the log lacks the data that they read.
+
+    Args:
+        log: The logs, from `read_log`.
+        chart: The chart. Transitions that name another chart are left out and counted.
+        timeout_threshold: Ticks after which agents time out of states for which neither the chart
+            nor the log has a limit; the log of a simulation has one for every agent. Without any,
+            time-outs of these states are not checked.
+    """
+    rules = Rules(chart)
+    execute = log.connection.execute
+    execute(_CHECKED, {"chart": rules.chart, "threshold": timeout_threshold})
+    ((checked, joined),) = execute(
+        "select count(*), count(*) filter (event = 'agent.joined') from checked"
+    ).fetchall()
+    others = execute(
+        "select chart, count(*) from events where event = 'statechart.transition' and chart <> ? "
+        "group by chart",
+        [rules.chart],
+    ).fetchall()
+    unrelated = execute(
+        "select run::varchar from events where event in ('agent.joined', 'statechart.transition') "
+        "group by run having count(*) filter (event = 'statechart.transition' and chart <> $chart)"
+        " > 0 and count(*) filter (chart = $chart or event = 'statechart.transition' and chart is "
+        "null) = 0 order by run",
+        {"chart": rules.chart},
+    ).fetchall()
+
+    _note_faults(log, rules)
+    query = (
+        f"select run, line, agent_id, kind, found, allowed, place from faulty union all {_BROKEN}"
+    )
+    execute(f"create or replace temp table violations as {query}")
+    kinds = execute("select kind, count(*) from violations group by kind").fetchall()
+    run = "run::varchar as run, " if len(log.runs) > 1 else ""
+    rows = log.sql(
+        f"select {run}line, agent_id, kind, found, allowed from violations order by violations.run,"
+        " line, place > 0, -place"
+    )
+
+    return Conformance(
+        rows, dict(kinds), checked, dict(others), joined, tuple(name for (name,) in unrelated)
+    )
+
+
+def _note_faults(log: Log, rules: Rules) -> None:
+    """Check each case once, since a log repeats a few many times, and note all of its lines."""
+    execute = log.connection.execute
+    execute(
+        "create or replace temp table faulty as select run, line, agent_id, '' as kind, "
+        "'' as found, '' as allowed, 0 as place from checked limit 0"
+    )
+    checks: Mapping[str, Callable[..., Iterator[Fault]]] = {
+        "agent.joined": rules.state_faults,
+        "statechart.transition": rules.transition_faults,
+        "reasoner.decision": rules.decision_faults,
+    }
+    place = 0
+    for event, keys in _CASES.items():
+        names = ", ".join(f'"{key}"' for key in keys)
+        cases = execute(f"select distinct {names} from checked where event = ?", [event]).fetchall()
+        same = " and ".join(f'"{key}" is not distinct from ?' for key in keys)
+        for case in cases:
+            for fault in checks[event](*case):
+                place -= 1
+                execute(
+                    "insert into faulty select run, line, agent_id, ?, ?, ?, ? from checked "
+                    f"where event = ? and {same}",
+                    [*fault, place, event, *case],
+                )

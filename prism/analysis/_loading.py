@@ -1,0 +1,280 @@
+"""Loading a log into a DuckDB file, once for each content of it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import NamedTuple
+
+import duckdb
+import orjson
+
+from prism.errors import InputError
+from prism.files._durable import cache_folder
+
+MOST_BYTES = 8 << 20
+"""Longest line that is read, and largest log that is loaded into memory instead of a file."""
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    **{"threads": 2, "memory_limit": "1GB"},
+    # nothing is fetched from the network
+    **{"autoinstall_known_extensions": False, "autoload_known_extensions": False},
+}
+"""Threads and memory that a log may use; what does not fit goes to a temporary file."""
+
+_MOST_NAMED = 10
+_MOST_KEYS = 1_000
+_KEPT_FILES = 12
+_GZIP = b"\x1f\x8b"
+_LINES = "read_ndjson_objects('{}', ignore_errors = true, compression = 'none')"
+
+
+class Damage(NamedTuple):
+    """A line that cannot be read, or what is wrong with a whole log.
+
+    Args:
+        kind: ``corrupt``, ``truncated`` or ``earlier_runs``.
+        line: Its number; None for the whole log.
+        message: What is wrong.
+    """
+
+    kind: str
+    line: int | None
+    message: str
+
+
+@cache
+def script(name: str) -> str:
+    """Return a SQL script of this room."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def column_types() -> Mapping[str, str]:
+    """Return the type of each column of ``events``, as ``events.sql`` declares it."""
+    with duckdb.connect() as connection:
+        connection.execute(script("events.sql"))
+        return {name: kind for name, kind, *_ in connection.execute("describe columns").fetchall()}
+
+
+def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> str:
+    """Load a log, or attach the file that it was loaded into before.
+
+    Args:
+        connection: The database in memory.
+        path: The log, plain or compressed by gzip.
+        name: A name for the schema of its tables ``lines`` and ``damage``.
+
+    Returns:
+        The name that their names begin with.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    try:
+        digest, lines, size = _digest(path)
+        kept = _kept_file(digest) if size > MOST_BYTES else None
+        if kept is not None:
+            with suppress(duckdb.Error, OSError):
+                if not kept.exists():
+                    _load_file(kept, path, lines)
+                connection.execute(f"attach '{_quoted(kept)}' as {name} (read_only)")
+                os.utime(kept)
+                return f"{name}.main"
+
+        connection.execute(f"create schema {name}")
+        _load(connection, path, lines, name)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+    return name
+
+
+def _kept_file(digest: str) -> Path | None:
+    """Return the file in the user's cache for a log; None where there can be none."""
+    try:
+        folder = cache_folder() / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    version = hashlib.sha256((duckdb.__version__ + script("events.sql")).encode()).hexdigest()
+    return folder / f"{digest[:32]}-{version[:8]}.duckdb"
+
+
+def _load_file(kept: Path, path: Path, lines: int) -> None:
+    """Load a log into a file, and delete the ones that were not used for longest."""
+    with NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as beside:
+        part = Path(beside.name)
+    part.unlink()
+    try:
+        with duckdb.connect(str(part), config=CONFIG) as connection:
+            _load(connection, path, lines, "main")
+        part.replace(kept)
+    finally:
+        part.unlink(missing_ok=True)
+    others = sorted(kept.parent.glob("*.duckdb"), key=lambda each: each.stat().st_mtime)
+    for old in others[:-_KEPT_FILES]:
+        old.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> tuple[str, int, int]:
+    """Return the digest of a log, the number of its lines, and its bytes."""
+    found, lines, size, end = hashlib.sha256(), 0, 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(MOST_BYTES):
+            if not size and block.startswith(_GZIP):
+                lines = -1 << 62
+            found.update(block)
+            lines += block.count(b"\n")
+            size, end = size + len(block), block[-1:]
+    return found.hexdigest(), lines + (end != b"\n"), size
+
+
+def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema: str) -> None:
+    """Make the tables of a log; a copy without its faults is read where it has any."""
+    damage: list[Damage] = []
+    sound = lines >= 0
+    if sound:
+        try:
+            _make_lines(connection, path, schema)
+            counts = f"select count(*), count(event) from {schema}.lines"
+            sound = connection.execute(counts).fetchall() == [(lines, lines)]
+        except duckdb.Error:
+            sound = False
+    if not sound:
+        with NamedTemporaryFile(suffix=".jsonl") as copy:
+            for line in _sound_lines(path, damage):
+                copy.write(line)
+            copy.flush()
+            _make_lines(connection, Path(copy.name), schema)
+
+    connection.execute(f"delete from {schema}.lines where event is null")
+    begin = _last_run(connection, schema, damage)
+    damage = [each for each in damage if each.line is None or each.line >= begin]
+    connection.execute(f"delete from {schema}.lines where line < ?", [begin])
+    connection.execute(f"create table {schema}.damage (kind varchar, line bigint, message varchar)")
+    if damage:
+        connection.executemany(f"insert into {schema}.damage values (?, ?, ?)", damage)
+
+
+def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) -> None:
+    source = _LINES.format(_quoted(path))
+    names = f"select distinct unnest(json_keys(json)) from {source} limit {10 * _MOST_KEYS}"
+    keys = {name for (name,) in connection.execute(names).fetchall()}
+    types = {name: kind for name, kind in column_types().items() if name in keys} | {
+        "event": "VARCHAR",
+        "timestamp": "VARCHAR",
+    }
+    structure = {
+        name: [kind[:-2]] if kind.endswith("[]") else kind
+        for name, kind in types.items()
+        if name != "keys"
+    }
+    others = sorted(keys - types.keys() | keys & {"keys"})
+    listed = ", ".join(f"'{_quoted(name)}'" for name in others[:_MOST_KEYS])
+    has_others = f"list_has_any(json_keys(json), [{listed}])" if others else "false"
+    connection.execute(
+        f"create or replace table {schema}.lines as "
+        "select line, unnest(found), "
+        "coalesce(case when found.timestamp like '%Z' then try_cast(found.timestamp as timestamp) "
+        "else try_cast(found.timestamp as timestamptz)::timestamp end, case when "
+        "try_cast(found.timestamp as double) between 0 and 253402300799 then make_timestamp(("
+        "try_cast(found.timestamp as double) * 1000000)::bigint) end) as moment, keys "
+        "from (select row_number() over () as line, "
+        f"json_transform(json, '{_quoted(json.dumps(structure))}') as found, "
+        f"case when {has_others} then json end as keys from {source})"
+    )
+
+
+def _last_run(connection: duckdb.DuckDBPyConnection, schema: str, damage: list[Damage]) -> int:
+    """Return the first line of the last of the runs that follow each other in a log."""
+    starts = f"select line from {schema}.lines where event = 'run.started' order by line"
+    begun = [line for (line,) in connection.execute(starts).fetchall()]
+    if len(begun) < 2:
+        return 0
+
+    others = (
+        f"select count(*) from {schema}.lines where line < ? and event <> 'run.started' "
+        "and (event not like 'reasoner.%' or event = 'reasoner.decision')"
+    )
+    ((number,),) = connection.execute(others, [begun[-1]]).fetchall()
+    if number:
+        runs = "an earlier run" if len(begun) == 2 else f"{len(begun) - 1:,} runs"
+        text = f"the last run begins here: {runs} before it in this file, left out"
+        damage.append(Damage("earlier_runs", begun[-1], text))
+    return int(begun[-1])
+
+
+def _sound_lines(path: Path, damage: list[Damage]) -> Iterator[bytes]:
+    """Yield the lines of a log, with an empty object for each that cannot be read."""
+    bad = 0
+    number = 0
+    for number, line in enumerate(_lines_of(path, damage), start=1):
+        sound = _repaired(line)
+        if sound is not None:
+            yield sound + b"\n"
+            continue
+        yield b"{}\n"
+        if not line.strip():
+            continue
+        if not line.endswith(b"\n"):
+            damage.append(Damage("truncated", number, "is cut off and is left out"))
+            continue
+        bad += 1
+        if len(line) > MOST_BYTES:
+            text = f"is longer than {MOST_BYTES:,} bytes and is left out"
+            damage.append(Damage("corrupt", number, text))
+        elif bad <= _MOST_NAMED:
+            damage.append(Damage("corrupt", number, "is not valid JSON and is left out"))
+    if bad > _MOST_NAMED:
+        text = f"{bad - _MOST_NAMED:,} more lines are not valid JSON and are left out"
+        damage.append(Damage("corrupt", None, text))
+
+
+def _lines_of(path: Path, damage: list[Damage]) -> Iterator[bytes]:
+    """Yield the lines of a log, as far as its compressed data can be read."""
+    with path.open("rb") as start:
+        packed = start.read(len(_GZIP)) == _GZIP
+    number = 0
+    with gzip.open(path) if packed else path.open("rb") as file:
+        try:
+            while line := file.readline(MOST_BYTES + 1):
+                number += 1
+                yield line
+                while len(line) > MOST_BYTES and not line.endswith(b"\n"):
+                    line = file.readline(MOST_BYTES)
+        except EOFError:
+            text = "is where the compressed data is cut off"
+            damage.append(Damage("truncated", number + 1, text))
+        except (zlib.error, gzip.BadGzipFile):
+            text = "contains damaged compressed data; nothing after it can be read"
+            damage.append(Damage("corrupt", number + 1, text))
+
+
+def _repaired(line: bytes) -> bytes | None:
+    """Return a line as it can be read, with null for a number that is none; or None."""
+    if len(line) > MOST_BYTES:
+        return None
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        if b"NaN" not in line and b"Infinity" not in line:
+            return None
+        try:
+            event = json.loads(line)
+            line = orjson.dumps(event)
+        except (ValueError, TypeError, RecursionError):
+            return None
+    return line.strip() if isinstance(event, dict) else None
+
+
+def _quoted(text: object) -> str:
+    return str(text).replace("'", "''")

@@ -1,0 +1,548 @@
+"""Logs opened as a database: tables, queries, and notes on what is wrong with them."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+
+from prism.analysis._loading import CONFIG, column_types, load, script
+from prism.errors import InputError
+from prism.files._records import TemporaryCopy, distinct_ends
+from prism.runlog._reader import locate_log
+from prism.telemetry import events
+
+_FEW_PARAMETERS = 12
+_KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
+"""Views whose rows are computed once, since several others read them."""
+
+_INNER = ("moments", "visits", "everyone", "assigned", "wrong", "inside", "notes", "path_notes")
+_SPREAD = {
+    **{"agents": "attributes", "run_measures": "measures", "measured_in": "measures"},
+    "events_of": "keys",
+}
+"""The columns of objects whose keys become columns."""
+
+_OF_FEED = (
+    *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
+    *("replies_received", "reshares_received", "likes_received"),
+)
+_WHOLE = re.compile(r'"U?(?:BIGINT|HUGEINT)"')
+_STATEMENT = re.compile(r"^create (?:view|macro) (\w+)", re.MULTILINE)
+_USED = re.compile(r"\b(?:from|join)\s+(?:lateral\s+)?(\w+)|(\w+)\(|\('(\w+)'\)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on a log that affects its tables.
+
+    Args:
+        kind: Its kind, for programs.
+        path: The log.
+        line: The line that it refers to, counted from 1, or None for the whole log.
+        message: Its text, for people.
+    """
+
+    kind: str
+    path: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        """Return the note as ``file, line 3: message``."""
+        where = self.path if self.line is None else f"{self.path}, line {self.line:,}"
+        return f"{where}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a log, as described by its first line.
+
+    Args:
+        label: Its name in the column ``run`` of tables: its folder or file.
+        path: The log.
+        started: Whether it begins with ``run.started``, as the runs of a simulation do.
+        ended: Whether the log contains its end.
+        chart: The name of the agents' chart, or several names separated by commas.
+        agents: Number of its agents.
+        logged_agents: How many of them the log covers; None for all.
+        rounds: Number of rounds planned.
+        ticks_per_round: Ticks of each round.
+        seconds_per_round: Seconds of the log in a round, if events happen at rates.
+        seed: Its seed.
+        world: The class of its world; None for a social feed, or if the log does not contain it.
+        parameters: The world's parameters at the beginning, by name.
+        charts: The states inside each composite state, by chart.
+        arrows: Source, target and trigger of the transitions of these charts.
+    """
+
+    label: str
+    path: Path
+    started: bool = False
+    ended: bool = False
+    chart: str | None = None
+    agents: int | None = None
+    logged_agents: int | None = None
+    rounds: int | None = None
+    ticks_per_round: int | None = None
+    seconds_per_round: float | None = None
+    seed: int | None = None
+    world: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    arrows: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+class Log:
+    """The opened logs of one run or several; made by `read_log`.
+
+    Args:
+        paths: The logs, with the label of each.
+        unreadable: Notes on the logs that could not be opened.
+        copies: Files that are read instead of pipes.
+
+    Attributes:
+        paths: The files that are read.
+        connection: The database.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[tuple[Path, str]],
+        unreadable: Sequence[Note] = (),
+        copies: Mapping[Path, TemporaryCopy] | None = None,
+    ) -> None:
+        self._unreadable = list(unreadable)
+        self._are_several = len(paths) + len(unreadable) > 1
+        self._made: set[str] = set()
+        self.paths: tuple[Path, ...] = tuple(
+            copies[path].path if copies and path in copies else path for path, _ in paths
+        )
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(config=CONFIG)
+        self._paths: dict[str, Path] = {}
+        parts = []
+        for number, (path, label) in enumerate(paths):
+            source = copies[path].path if copies and path in copies else path
+            try:
+                parts.append((load(self.connection, source, f"log_{number}"), label))
+                self._paths[label] = path
+            except InputError as error:
+                self._unreadable.append(Note("unreadable", str(path), None, error.problem))
+        self._make_events(parts)
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, in the order of the logs; a log without events has none."""
+        names = [name for name in Run.__dataclass_fields__ if name not in ("label", "path")]
+        rows = self._rows(f"select run, {', '.join(names)} from runs", "runs")
+        return tuple(self._run(label, dict(zip(names, row, strict=True))) for label, *row in rows)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on problems of the logs. Tables use everything else.
+
+        Notes on agents whose steps do not follow from one another are there once a table has
+        followed them, such as ``states``.
+        """
+        found = self._rows("select run, kind, line, message from notes", "notes")
+        if "steps" in self._made:
+            query = "select run, kind, null, message from path_notes"
+            found += self._rows(query, "path_notes")
+        noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in found]
+        return (*self._unreadable, *noted)
+
+    def table(self, name: str, *arguments: object) -> duckdb.DuckDBPyRelation:
+        """Return a table: a DuckDB relation, which becomes polars, pandas or Arrow by one call.
+
+        If there are several logs, the first columns are ``run`` and the parameters of worlds that
+        differ. Columns that say nothing about these logs are left out, such as ``chart`` where
+        every agent follows one.
+
+        Args:
+            name: The table, such as ``states``, or one that takes arguments, as ``states_at``.
+            arguments: These, such as the depth.
+
+        Raises:
+            InputError: If there is no such table.
+        """
+        name = name.replace("-", "_")
+        if name not in _statements() or name in _INNER:
+            raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
+        called = f"({', '.join(map(_literal, arguments))})" if arguments else ""
+        if name in ("agent", "events_of"):
+            self._require("agent" if name == "agent" else "event", arguments)
+        if name.endswith("_by"):
+            _require_columns(name, arguments)
+        self._make(name)
+        source = f"{name}{called}"
+        columns = self.connection.sql(f"from {source}").columns
+        hidden = self._hidden(name, columns)
+        if name == "events_of":
+            hidden |= self._empty(source, columns) - {"keys"}
+        chosen = [f't."{each}"' for each in columns if each not in hidden]
+        if name in _SPREAD and (own := self._own_columns(source, _SPREAD[name], columns)):
+            chosen[chosen.index(f't."{_SPREAD[name]}"')] = own
+        elif name in _SPREAD:
+            chosen.remove(f't."{_SPREAD[name]}"')
+        beside, joined = self._parameters(columns)
+        listed = ", ".join([*chosen[: bool(joined)], *beside, *chosen[bool(joined) :]])
+        listed = listed.replace('t."run"', "t.run::varchar as run")
+        return self.connection.sql(f"select {listed} from {source} t {joined}")
+
+    def rows(self, name: str, *arguments: object) -> list[dict[str, Any]]:
+        """Return the rows of a table as plain data."""
+        table = self.table(name, *arguments)
+        return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a query on the tables and on ``events``.
+
+        Raises:
+            InputError: If DuckDB cannot read it; the message names what there is.
+        """
+        for name in _statements().keys() & set(re.findall(r"\w+", query)):
+            self._make(name)
+        try:
+            (statement,) = duckdb.extract_statements(query)
+            if statement.type != duckdb.StatementType.SELECT:
+                raise InputError("is no query: begin with select, from or with", field="query")
+            rows = self.connection.sql(query)
+        except (duckdb.Error, ValueError) as error:
+            message = str(error).partition("\n")[0]
+            raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None
+        return rows
+
+    def lock(self) -> None:
+        """Keep queries from reading or writing anything else, for those from a page."""
+        self.connection.execute("set enable_external_access = false")
+        self.connection.execute("set lock_configuration = true")
+
+    def _make_events(self, parts: Sequence[tuple[str, str]]) -> None:
+        """Make the logs one view ``events``, with all columns."""
+        execute = self.connection.execute
+        labels = ", ".join(f"'{_quoted(label)}'" for label in self._paths) or "''"
+        execute(f"create type label as enum ({labels})")
+        execute("create table logs (run label, path varchar)")
+        if parts:
+            execute_many = self.connection.executemany
+            execute_many(
+                "insert into logs values (?, ?)", [[a, str(b)] for a, b in self._paths.items()]
+            )
+        known = [
+            [value]
+            for name, value in vars(events).items()
+            if name.isupper() and isinstance(value, str)
+        ]
+        execute("create table known_events (event varchar)")
+        self.connection.executemany("insert into known_events values (?)", known)
+        execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
+        selects, damages = [], []
+        for schema, label in parts:
+            present = set(self.connection.sql(f"from {schema}.lines").columns)
+            columns = ", ".join(
+                _column(name, kind, name in present) for name, kind in column_types().items()
+            )
+            run = f"'{_quoted(label)}'::label as run"
+            selects.append(f"select {run}, line, {columns} from {schema}.lines")
+            damages.append(f"select {run}, kind, line, message from {schema}.damage")
+        if not parts:
+            columns = ", ".join(_column(*each, False) for each in column_types().items())
+            selects = [f"select null::label as run, null::bigint as line, {columns} limit 0"]
+            damages = ["select null::label as run, '' as kind, 0 as line, '' as message limit 0"]
+        # a view of many columns costs each query on a small log more than its rows
+        kind = "view" if any("." in schema for schema, _ in parts) else "table"
+        execute(f"create {kind} events as {' union all '.join(selects)}")
+        execute(f"create view damage as {' union all '.join(damages)}")
+        execute(script("helpers.sql"))
+
+    def _make(self, name: str) -> None:
+        """Make a view or macro, after those that it reads."""
+        if name in self._made or name not in _statements():
+            return
+        self._made.add(name)
+        text = _statements()[name]
+        for used in _USED.findall(re.sub(r"--.*", "", text)):
+            for each in used:
+                self._make(each)
+        if name in _KEPT:
+            text = text.replace(f"create view {name}", f"create table {name}", 1)
+        self.connection.execute(text)
+
+    def _rows(self, query: str, *needs: str) -> list[tuple[Any, ...]]:
+        for name in needs:
+            self._make(name)
+        return self.connection.execute(query).fetchall()
+
+    def _hidden(self, name: str, columns: Sequence[str]) -> set[str]:
+        """Return the columns that say nothing about these logs."""
+        facts = self._facts
+        hidden = set() if self._are_several else {"run"}
+        if "agents" in name:
+            hidden |= {"chart"} if facts["has_feed"] else {*_OF_FEED}
+        elif facts["charts"] < 2 and name.partition("_")[0] in ("states", "transitions", "dwell"):
+            hidden.add("chart")
+        if name.startswith("states"):
+            units = facts["units"]
+            hidden |= {"time"} if "time" not in units else set()
+            hidden |= {"round", "tick"} if units == ["time"] else set()
+            hidden |= {"tick"} if "tick" not in units else set()
+        if not facts["assigned"] and name != "arms":
+            hidden.add("arm")
+        if not facts["rates"]:
+            hidden.add("rounds_in_state")
+        if not facts["born"]:
+            hidden.add("parent")
+        return hidden & {*columns}
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
+        query = (
+            "select coalesce(bool_or(has_feed), true), coalesce(max(charts_seen), 0), "
+            "coalesce(list(distinct unit), ['tick']), bool_or(seconds_per_round is not null), "
+            "(select count(*) > 0 from events where event = 'treatment.assigned'), "
+            "(select count(parent) > 0 from events where event = 'agent.joined') from runs"
+        )
+        names = ("has_feed", "charts", "units", "rates", "assigned", "born")
+        return dict(zip(names, self._rows(query, "runs")[0], strict=True))
+
+    def _own_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
+        """Return the keys of a column of objects as columns."""
+        query = f'select json_group_structure("{column}") from {source}'
+        ((structure,),) = self.connection.execute(query).fetchall()
+        kinds = orjson.loads(structure or "{}")
+        if not isinstance(kinds, dict):
+            return ""
+        parts = []
+        for name, kind in kinds.items():
+            if column == "keys" and name in columns:
+                continue
+            whole = _flat(kind)
+            label = f"{column[:-1]}_{name}" if name in columns else name
+            path = _quoted('$."' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
+            value = f"json_extract_string(t.\"{column}\", '{path}')"
+            if whole == "JSON":
+                value = f"json_extract(t.\"{column}\", '{path}')::varchar"
+            elif whole != "VARCHAR":
+                value = f"try_cast({value} as {whole})"
+            parts.append(f"{value} as {_name(label)}")
+        return ", ".join(parts)
+
+    def _parameters(self, columns: Sequence[str]) -> tuple[list[str], str]:
+        """Return the columns of the parameters that tell runs apart, and the join for them."""
+        if not self._are_several or "run" not in columns:
+            return [], ""
+        apart = _apart([run.parameters for run in self.runs])
+        if not apart:
+            return [], ""
+        if "parameters" not in self._made:
+            self._made.add("parameters")
+            rows = [[run.label, json.dumps(dict(run.parameters))] for run in self.runs]
+            self.connection.execute("create table parameters (run label, own json)")
+            self.connection.executemany("insert into parameters values (?, ?)", rows)
+        every = self.connection.execute(
+            "select json_group_structure(own) from parameters"
+        ).fetchall()
+        kinds = orjson.loads(every[0][0])
+        listed = []
+        for name in apart:
+            label = f"parameter_{name}" if name in columns else name
+            path = _quoted('$."' + name.replace('"', '\\"') + '"')
+            kind = _flat(kinds[name])
+            value = f"json_extract_string(own, '{path}')"
+            cast = value if kind in ("VARCHAR", "JSON") else f"try_cast({value} as {kind})"
+            listed.append(f"{cast} as {_name(label)}")
+        return listed, "left join parameters on parameters.run = t.run"
+
+    def _require(self, what: str, arguments: Sequence[object]) -> None:
+        """Refuse an agent or an event that the logs have not."""
+        column = "agent_id" if what == "agent" else "event"
+        query = f"select count(*) from events where {column} = ?"
+        if self.connection.execute(query, list(arguments[:1])).fetchall()[0][0]:
+            return
+        some = self._rows(
+            f"select {column} from events where {column} is not null "
+            f"group by {column} order by min((run, line)) limit {3 if what == 'agent' else 20}"
+        )
+        hint = f"; the first in it are {', '.join(name for (name,) in some)}" if some else ""
+        raise InputError(f"no {what} {arguments[0]!r} in the log{hint}")
+
+    def _empty(self, source: str, columns: Sequence[str]) -> set[str]:
+        """Return the columns without any value."""
+        counts = ", ".join(f"count({_name(each)})" for each in columns)
+        ((*numbers,),) = self.connection.execute(f"select {counts} from {source}").fetchall()
+        return {name for name, number in zip(columns, numbers, strict=True) if not number}
+
+    def _run(self, label: str, facts: dict[str, Any]) -> Run:
+        for name, check in (("parameters", _as_is), ("charts", _as_is), ("arrows", _arrows)):
+            found = orjson.loads(facts[name] or "{}")
+            facts[name] = check(found) if isinstance(found, dict) else {}
+        if facts["charts"]:
+            inside: dict[str, dict[str, list[str]]] = {}
+            query = "select chart, around, state from inside where run = ?"
+            self._make("inside")
+            for chart, around, state in self.connection.execute(query, [label]).fetchall():
+                inside.setdefault(chart, {}).setdefault(around, []).append(state)
+            facts["charts"] = {name: own for name, own in facts["charts"].items() if name in inside}
+        return Run(label, self._paths[label], **facts)
+
+
+@cache
+def _statements() -> Mapping[str, str]:
+    """Return the statement that makes each view and macro, by its name."""
+    found = {}
+    for name in ("tables.sql", "levels.sql", "notes.sql"):
+        for statement in duckdb.extract_statements(script(name)):
+            text = statement.query
+            found[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
+    return found
+
+
+def table_names() -> list[str]:
+    """Return the names of the tables."""
+    return [name for name in _statements() if name not in (*_INNER, "dwell_of")]
+
+
+def read_log(*paths: PathLike[str] | str) -> Log:
+    """Open the logs of one run or several.
+
+    Args:
+        paths: Logs, plain or compressed with gzip, folders of runs, or patterns of these. A log
+            that cannot be opened is reported in `Log.notes`. A pipe, such as ``/dev/stdin``, is
+            copied into a temporary file.
+
+    Raises:
+        InputError: If no path is given, if the same log is given twice, or if none can be opened.
+    """
+    if not paths:
+        raise InputError("no log given: give at least one run's folder or log")
+
+    found: list[Path] = []
+    copies: dict[Path, TemporaryCopy] = {}
+    unreadable: list[Note] = []
+    problem: InputError | None = None
+    for path in (each for pattern in paths for each in _matching(pattern)):
+        try:
+            log = locate_log(path)
+            if not log.is_file() and log not in copies:
+                copies[log] = TemporaryCopy(log)
+            found.append(log)
+        except InputError as error:
+            problem = problem or error
+            unreadable.append(Note("unreadable", str(error.path), error.line, error.problem))
+    if problem is not None and not found:
+        raise problem
+
+    _require_different(found)
+    return Log(list(zip(found, _labels(found), strict=True)), unreadable, copies)
+
+
+def _matching(pattern: PathLike[str] | str) -> list[Path]:
+    path = Path(pattern)
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    matches = [Path(each) for each in glob.glob(str(path), recursive=True)]  # noqa: PTH207
+    if not matches:
+        raise InputError("matches no file", path=path)
+    return sorted(
+        matches,
+        key=lambda each: [
+            (int(part), "") if part.isdecimal() else (-1, part)
+            for part in re.split(r"(\d+)", str(each))
+        ],
+    )
+
+
+def _require_columns(name: str, arguments: Sequence[object]) -> None:
+    """Refuse to group by what is no column."""
+    (names,) = arguments if arguments else ([],)
+    others = {*names} - {*column_types(), "what"} if isinstance(names, Sequence) else set()
+    if others:
+        raise InputError(
+            f"{name} cannot group by {', '.join(sorted(map(str, others)))}: use columns of events, "
+            "such as state, model, source, reason, host or round"
+        )
+
+
+def _require_different(logs: Sequence[Path]) -> None:
+    path, count = Counter(path.resolve() for path in logs).most_common(1)[0]
+    if count > 1:
+        raise InputError("is given more than once", path=path)
+
+
+def _labels(logs: Sequence[Path]) -> list[str]:
+    """Label each log by its folder or name, with enough of its path to be unique."""
+    names = [_without_suffixes(log.absolute()) for log in logs]
+    return distinct_ends(names if len(set(names)) == len(names) else logs)
+
+
+def _without_suffixes(log: Path) -> Path:
+    name = log.name.removesuffix(".gz")
+    return log.parent if name == "events.jsonl" else log.with_name(name.removesuffix(".jsonl"))
+
+
+def _column(name: str, kind: str, is_present: bool) -> str:
+    """Return a column of ``events``: of a log, or null where the log has no such key."""
+    if name == "timestamp":
+        return "moment as timestamp" if is_present else "null::timestamp as timestamp"
+    return f'"{name}"' if is_present else f'null::{kind} as "{name}"'
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return f"'{_quoted(value)}'"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_literal, value))}]"
+    return "null" if value is None else str(value)
+
+
+def _flat(kind: object) -> str:
+    """Return the type of a column for values of a kind, as DuckDB names it."""
+    if not isinstance(kind, str) or kind == "NULL":
+        return "VARCHAR" if kind == "NULL" else "JSON"
+    return kind.removeprefix("U")
+
+
+def _name(text: str) -> str:
+    escaped = text.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _apart(every: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the parameters that distinguish runs: all of a few, of many those that differ."""
+    few = {name for each in every if len(each) <= _FEW_PARAMETERS for name in each}
+    values = {(name, repr(value)) for each in every for name, value in each.items()}
+    differ = {name for name, count in Counter(name for name, _ in values).items() if count > 1}
+    return [
+        name for name in dict.fromkeys(n for each in every for n in each) if name in few | differ
+    ]
+
+
+def _as_is(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+def _arrows(found: dict[str, Any]) -> dict[str, list[list[str]]]:
+    """Return the transitions of each chart; what is none is left out."""
+    return {
+        chart: [each for each in arrows if _is_arrow(each)]
+        for chart, arrows in found.items()
+        if isinstance(arrows, list)
+    }
+
+
+def _is_arrow(arrow: object) -> bool:
+    return isinstance(arrow, list) and len(arrow) == 3 and all(isinstance(e, str) for e in arrow)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
