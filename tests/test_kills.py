@@ -71,11 +71,11 @@ def act(action):
 
 acting = {"on_action": act}
 if Path("run", "run.json").exists():
-    resume("run", application=acting, checkpoint_every=0)
+    resume("run", application=acting)
 else:
     model = Model("llama3.2", hosts=(sys.argv[1],))
     run = Run("agent.yaml", rounds=TURNS, reasoner=model, application=acting)
-    run.keep("run", checkpoint_every=0)
+    run.keep("run")
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 

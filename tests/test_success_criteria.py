@@ -98,11 +98,11 @@ def test_stuck_agent_recovers(state: AgentState) -> None:
     assert chart.tick(agent) is AgentState.SCROLLING
     assert (agent.state, agent.ticks_in_state) == (AgentState.SCROLLING, 0)
 
-    stuck = SocialAgent("stuck", state=state, ticks_in_state=10)
-    results = Run(Feed(first_posts=()), [stuck], rounds=1, ticks=1).run()
+    feed, stuck = Feed(first_posts=()), SocialAgent("stuck", state=state, ticks_in_state=10)
+    results = Run(feed, [stuck], rounds=1, ticks=1).run()
     assert results.rounds[0].states["scrolling"] == 1
     assert results.totals()["timeouts"] == {state.value: 1}
-    assert stuck.state_history[0].trigger == "timeout"
+    assert feed.agents[0].state_history[0].trigger == "timeout"
 
 
 def test_reasoner_is_asked_only_where_it_is_ambiguous(run: Ran) -> None:

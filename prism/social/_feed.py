@@ -164,6 +164,7 @@ class Feed(Parameters):
         rates = activities(self.agents, self, self.seed)
         for reader, activity in zip(self.agents, rates, strict=True):
             reader.activity = activity
+            reader.ticks_in_state = reader.first_ticks
 
         names = {reader.agent_id for reader in self.agents}
         seeds = [*self.opening()]
@@ -440,9 +441,8 @@ class Feed(Parameters):
         return own_ranking(self.rank) if self.has_own_ranking else RANKINGS[name]
 
     def newest_posts(self) -> Iterable[Post]:
-        """Yield the newest posts by anybody, newest first."""
-        posts = self.posts
-        return (posts[number] for number in range(len(posts) - 1, -1, -1)[: self.candidates])
+        """Return the newest posts by anybody, newest first."""
+        return self.posts[: -self.candidates - 1 : -1]
 
     # Details of the steps
 

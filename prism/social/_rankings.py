@@ -274,8 +274,7 @@ class HotPosts:
 
     def posts(self) -> Iterator[Post]:
         """Yield the posts, the hottest first."""
-        posts = self._feed.posts
-        return (posts[number] for number in self._order)
+        return map(self._feed.posts.__getitem__, self._order)
 
     def update(self) -> None:
         """Take in the votes and posts since the last call."""

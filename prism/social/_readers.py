@@ -111,6 +111,7 @@ class Reader(Agent):
         world: ClassVar[Any]
         terms: ClassVar[Terms]
         follows: ClassVar[dict[str, None]]
+        first_ticks: ClassVar[int]
 
     def relevance(self, post: Any) -> float:
         """Return the relevance of a post, from 0.0 to 1.0."""
@@ -182,6 +183,7 @@ def reader_of(
         terms=terms_of(interests),
         follows=dict.fromkeys(following),
         attributes=dict(agent.attributes),
+        first_ticks=agent.ticks_in_state,
     )
     if agent.state is not AgentState.IDLE:
         reader.begin_in(agent.state)

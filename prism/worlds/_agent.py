@@ -201,7 +201,8 @@ class Agent(Declares):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        return self.world.meanings
+        meanings: Mapping[Any, str] = self.world.meanings
+        return meanings
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""

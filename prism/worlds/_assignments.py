@@ -99,16 +99,5 @@ class Assignments:
         for (experiment, unit, subject), arm in waiting.items():
             yield {"experiment": experiment, "arm": arm, unit: subject}
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return the arms as plain data."""
-        return {name: dict(slices) for name, slices in self._experiments.items()}
-
-    def restore(self, arms: dict[str, Any]) -> None:
-        """Restore the arms that `snapshot` returned."""
-        self._experiments = {
-            name: {arm: (low, high) for arm, (low, high) in slices.items()}
-            for name, slices in arms.items()
-        }
-
     def _draw(self, experiment: str, unit: str, subject: str) -> float:
         return RandomStream(self._seed, "treatment", experiment, unit, subject).random()

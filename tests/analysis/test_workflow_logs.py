@@ -14,7 +14,7 @@ from prism.runlog import configure
 from prism.statechart import Written
 from prism.telemetry.events import TEXT_WRITTEN, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.testing import ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from tests.kit import tables
 from tests.kit.tables import (
     agent_story,

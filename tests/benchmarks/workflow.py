@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 from tests.kit.writers import writer_of
 

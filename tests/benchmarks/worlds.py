@@ -234,7 +234,7 @@ class Thinkers(World[Person]):
     """People who decide about as often as those of the feed do."""
 
     ticks = 12
-    overlap = "alone"
+    independent = True
     often: float = 0.072
 
     @during(Mood.CALM, Mood.KEEN)
@@ -244,16 +244,10 @@ class Thinkers(World[Person]):
             await person.decide("thinks", prompt=f"You are {person.name}. How do you feel?")
 
 
-class Beside(Thinkers):
-    """The same, who might see what others do to the world."""
-
-    overlap = True
-
-
 class Waiting(Thinkers):
     """The same, in ticks that wait for their last answer."""
 
-    overlap = False
+    independent = False
 
 
 def _slots(agents: int, rounds: int, tail: float = 1) -> Table:
@@ -291,13 +285,10 @@ def _askers(agents: int, rounds: int) -> dict[str, Callable[[Any], Any]]:
             seed=1,
             reasoner=reasoner,
         ),
-        'a world, overlap = "alone"': lambda reasoner: Run(
+        "an independent world": lambda reasoner: Run(
             Thinkers(), agents, rounds=rounds, seed=1, reasoner=reasoner
         ),
-        "the same, overlap = True": lambda reasoner: Run(
-            Beside(), agents, rounds=rounds, seed=1, reasoner=reasoner
-        ),
-        "the same, overlap = False": lambda reasoner: Run(
+        "the same, not independent": lambda reasoner: Run(
             Waiting(), agents, rounds=rounds, seed=1, reasoner=reasoner
         ),
     }

@@ -121,9 +121,7 @@ def test_a_run_is_replayed_and_resumed(prism: Prism, models: Path) -> None:
     options = Run(Feed, "24", rounds=2, reasoner=Model.from_file(models))
     broken = prism.folder / "broken"
     with pytest.raises(StoppedError):
-        options.keep(
-            broken, on_round=lambda summary: stop_after(1)(summary.number), checkpoint_every=0
-        )
+        options.keep(broken, on_round=lambda summary: stop_after(1)(summary.number))
     models.unlink()  # what it said is in run.json
     assert prism("resume", broken).status == 0
     events = events_of(broken)

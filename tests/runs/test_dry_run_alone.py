@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.cognition import Memory
+from prism.programs.thinking import Memory
 from prism.errors import InputError
 from prism.llm import Model
 from prism.runs._dry_run import estimate, estimate_all

@@ -160,7 +160,7 @@ def test_a_run_that_was_stopped_is_resumed(
         server.fail_always(Fault.status(400, "no"))
     folder = tmp_path / "run"
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
-        options(server).keep(folder, on_round=fail, checkpoint_every=0, observer=Quiet())
+        options(server).keep(folder, on_round=fail, observer=Quiet())
 
     server.recover()
     outcome = resume(folder, observer=Quiet())

@@ -99,15 +99,3 @@ def test_a_share_is_a_number(share: Any) -> None:
     """What is no share would leave everybody untreated."""
     with pytest.raises(FieldValueError, match="share of arm 'likes' must be a number from 0 to 1"):
         Assignments(0).add_arm("votes", "likes", share)
-
-
-def test_arms_survive_a_snapshot() -> None:
-    """An arm that is added after it has the slice that it would have had."""
-    found, other = Assignments(3), Assignments(3)
-    found.add_arm("votes", "likes", 0.4)
-    other.restore(found.snapshot())
-    for each in (found, other):
-        each.add_arm("votes", "dislikes", 0.4)
-
-    told = [each.assign("post_id", SUBJECTS, "votes", "dislikes") for each in (found, other)]
-    assert told[0] == told[1] != []

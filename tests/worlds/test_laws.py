@@ -191,7 +191,6 @@ def test_a_life_at_a_rate_lasts_as_long_as_it_says() -> None:
 
     class Lives(textbook.Sir):
         together = False
-        activation = "rate"
 
         @textbook.during(Health.INFECTED, rate="gamma")
         def pass_on(self, one: textbook.Patient) -> None:

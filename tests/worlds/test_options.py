@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from prism import Run, replay
-from prism.cognition import Config
+from prism.programs.thinking import Config
 from prism.errors import InputError
 from prism.examples import Rumour
 from prism.examples.rumour import Person
