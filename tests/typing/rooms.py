@@ -39,7 +39,6 @@ assert_type(replay("runs/c"), Outcome[Any])
 Run(Feed, reasoner=Model("llama3.2", mode="loud"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 logger: EventLogger = StandardLogger("app")
