@@ -275,7 +275,10 @@ async def of_texts(folder: Path) -> Lines:
 async def carry_out(logger: Any) -> None:
     """Carry out a workflow whose steps do all that a step may do."""
     usage = Written("here", "model", "here", cost=Cost(0.1, None, None, 1, 5, 7))
-    script = {"see": ["there", usage], "go": ["on", "sideways", "sideways", "back", "on", "on", "on"]}
+    script = {
+        "see": ["there", usage],
+        "go": ["on", "sideways", "sideways", "back", "on", "on", "on"],
+    }
     acting = {"reasoning": "it is time", "action": {"type": "wait"}}
     agent = WorkflowAgent(
         Workflow.from_text(WORKFLOW),

@@ -53,6 +53,7 @@ class TextCall:
             than once. A model that samples draws a separate text for each; at temperature 0 all are
             equal. In a world, it is the tick.
         reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
+        instant: Its round and tick, as for a `Question`.
 
     Raises:
         FieldValueError: If ``most_requests`` is below 1.
@@ -69,6 +70,7 @@ class TextCall:
     variation: int = 0
     occasion: int = 0
     reply_tokens: int | None = None
+    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from prism.statechart._nesting import In, State, done
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
+from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import Configuration, state_text
 from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
 

@@ -8,9 +8,9 @@ from enum import Enum
 from itertools import accumulate, islice, pairwise
 from typing import Any
 
+from prism.statechart._hierarchy import Hierarchy, member_of, with_insides
 from prism.statechart._nesting import DONE, In, State
-from prism.statechart._tree.hierarchy import Hierarchy, member_of, with_insides
-from prism.statechart._tree.numbers import CHART, Arc, HistoryAt, Node, Tree
+from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, History, Transition, as_tuple, is_any_state
 
