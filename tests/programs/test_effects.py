@@ -67,9 +67,8 @@ def test_an_action_of_a_workflow_is_carried_out_once(tmp_path: Path, instant: st
         model = Model("llama3.2", hosts=(server.url,))
         run = Run(file, rounds=4, reasoner=model, application={"on_action": act})
         with pytest.raises(Killed):
-            run.keep(
-                tmp_path / "run", on_round=killed_in({"before": 1, "between": 2}.get(instant, 9))
-            )
+            last = {"before": 1, "between": 2, "within": 9}[instant]
+            run.keep(tmp_path / "run", on_round=killed_in(last))
         resume(tmp_path / "run", application={"on_action": act})
         prompt = server.questions[-1].body["messages"][-1]["content"]
     assert done == [1, 2, 3, 4]
