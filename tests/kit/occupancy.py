@@ -16,7 +16,7 @@ def occupied(events: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
     for event in events:
         if event["event"] == "statechart.transition":
             by_tick[event["round"], event["tick"]].append(event)
-        elif event["event"] == "agent.removed":
+        elif event["event"] == "agent.left":
             # before the first tick of its round, as treatments are
             removed[event["round"], 1].append(event["agent_id"])
 

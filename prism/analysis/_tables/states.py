@@ -13,7 +13,7 @@ from prism.analysis._reading.runs import Note, NoteKind, Run
 from prism.analysis._tables.everybody import with_everybody
 from prism.analysis._tables.levels import Level
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
-from prism.telemetry.events import AGENT_JOINED, AGENT_REMOVED, RUN_STARTED, TRANSITION
+from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, RUN_STARTED, TRANSITION
 
 MOMENT = ("round", "tick", "closing", "time")
 """The order of steps: null counts as round 0, tick 0, and the earliest time."""
@@ -321,7 +321,7 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
     for frame in logs.blocks(columns=_COLUMNS):
         moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
         followed = frame.filter(
-            pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, AGENT_REMOVED, TRANSITION])
+            pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, AGENT_LEFT, TRANSITION])
         )
         dated = followed.with_columns(
             timestamp=pl.when(is_undated).then("timestamp"), at="timestamp", closing=how_closing()
@@ -335,7 +335,7 @@ def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
     An agent that is removed before the first tick of a round is absent at its end. One that is
     removed when the round ends counts like the transitions that close it.
     """
-    leaves, before = pl.col("event") == AGENT_REMOVED, pl.col("tick") == 0
+    leaves, before = pl.col("event") == AGENT_LEFT, pl.col("tick") == 0
     if not frame.select(leaves.any()).item():
         return frame
 
