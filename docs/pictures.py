@@ -24,7 +24,6 @@ from typing import Any
 from prism import Agent, Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
-from prism.cognition import CognitiveAgent, CognitiveState, Config, Memory, cognitive_chart
 from prism.drawing import draw_curves
 from prism.examples import (
     Bazaar,
@@ -41,6 +40,14 @@ from prism.examples.epidemic import Person as Patient
 from prism.examples.market import Buyer
 from prism.examples.threshold import Person as Joiner
 from prism.examples.vaccination import Parent
+from prism.programs.thinking import (
+    CognitiveAgent,
+    CognitiveState,
+    Config,
+    Memory,
+    cognitive_chart,
+)
+from prism.programs.yaml import Workflow
 from prism.report import make_report
 from prism.report._figures.page_figures import dark_rules
 from prism.runlog import RunLog, SimulatedClock
@@ -49,7 +56,6 @@ from prism.social import Feed
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
-from prism.workflow import Workflow
 
 DOCS = Path(__file__).parent
 

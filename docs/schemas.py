@@ -6,12 +6,12 @@ Run it after a change of what such files may hold: ``python docs/schemas.py``.
 import json
 from pathlib import Path
 
-from prism.cognition._config import SCHEMA_NAME as COGNITION
-from prism.cognition._config import config_schema
+from prism.programs.thinking._config import SCHEMA_NAME as COGNITION
+from prism.programs.thinking._config import config_schema
+from prism.programs.yaml._declarations import SCHEMA_NAME as WORKFLOW
+from prism.programs.yaml._declarations import workflow_schema
 from prism.science._plan_file import SCHEMA_NAME as PLAN
 from prism.science._plan_file import plan_schema
-from prism.workflow._document._declarations import SCHEMA_NAME as WORKFLOW
-from prism.workflow._document._declarations import workflow_schema
 
 SCHEMAS = {
     WORKFLOW: workflow_schema(),

@@ -19,6 +19,7 @@ from jsonschema.protocols import Validator
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, Model, OllamaChatClient
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner import Router
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import (
@@ -44,7 +45,6 @@ from prism.statechart import (
 )
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Treatment, treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
@@ -275,7 +275,10 @@ async def of_texts(folder: Path) -> Lines:
 async def carry_out(logger: Any) -> None:
     """Carry out a workflow whose steps do all that a step may do."""
     usage = Written("here", "model", "here", cost=Cost(0.1, None, None, 1, 5, 7))
-    script = {"see": ["there", usage], "go": ["on", "sideways", "sideways", "back", "on"]}
+    script = {
+        "see": ["there", usage],
+        "go": ["on", "sideways", "sideways", "back", "on", "on", "on"],
+    }
     acting = {"reasoning": "it is time", "action": {"type": "wait"}}
     agent = WorkflowAgent(
         Workflow.from_text(WORKFLOW),

@@ -36,22 +36,23 @@ from logs left join begun b using (run) join last using (run) where has_events o
 -- Every step of an agent: how it joins, moves and leaves (to no state, ''). `before` is where its
 -- last step ended. A step is as late as the agent's last one if the log says that it was earlier.
 -- What closes a round counts in the next tick, as `round.ended` counts before that: the trigger
--- `round_ends`, leaving at the end of a round, and in its last tick what ends an act begun in it.
+-- `round_ends`, and in its last tick what ends an act begun in it.
 create view steps as
 with chosen as (
     select run, line, event, agent_id, coalesce(e.chart, first_chart) as chart, "trigger",
            ticks_in_state, timestamp, unit, ticks, r.seconds_per_round,
-           case event when 'agent.removed' then state when 'agent.left' then state
-                when 'statechart.transition' then from_state end as begin,
+           event = 'agent.joined' and coalesce(round, 0) > 0 as comes, event = 'agent.left' as leaves,
+           case when comes then '' when leaves then state
+                when event = 'statechart.transition' then from_state end as begin,
            case event when 'agent.joined' then state when 'statechart.transition' then to_state
                 else '' end as "end",
-           event in ('agent.removed', 'agent.left') as leaves,
-           coalesce(round, 0) as round, coalesce(if(leaves, greatest(tick, 1), tick), 0) as tick,
-           case when unit = 'time' then 0 when "trigger" = 'round_ends' or leaves and e.tick > 0 then 2
+           coalesce(round, 0) as round,
+           coalesce(if(comes or leaves, greatest(tick, 1), tick), 0) as tick,
+           case when unit = 'time' then 0 when "trigger" = 'round_ends' then 2
                 when "trigger" in ('compose_done', 'action_done') and ticks_in_state = 0 then 1
                 else 0 end as closing
     from events e join runs r using (run)
-    where event in ('agent.joined', 'statechart.transition', 'agent.removed', 'agent.left')
+    where event in ('agent.joined', 'statechart.transition', 'agent.left')
       and agent_id is not null
 ), marked as (
     select *, case unit when 'time' then coalesce(epoch_us(timestamp) // 1_000_000, 0)
@@ -447,7 +448,7 @@ with joined as (
         following, attributes, "parent"), line))
     from events where event = 'agent.joined' group by run, agent_id
 ), moved as (
-    select run, agent_id, arg_max("end", line) filter (event <> 'agent.removed') as state
+    select run, agent_id, arg_max("end", line) filter (event <> 'agent.left') as state
     from steps group by all
 ), counted as (
     select run, agent_id, count(*) filter (event = 'statechart.transition') as transitions,

@@ -67,9 +67,9 @@ def chart_from(text: str) -> Statechart[Any]:
 
 def _of_workflow(path: Path) -> Statechart[Any]:
     # the room needs an extra, which may be missing
-    from prism.workflow._workflow import load_quietly
+    from prism.programs.yaml import Workflow
 
-    return load_quietly(path).chart
+    return Workflow.load_quietly(path).chart
 
 
 def _from_file(path: Path) -> Statechart[Any]:

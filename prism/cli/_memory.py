@@ -20,7 +20,7 @@ from prism.cli._screen import (
 )
 
 if TYPE_CHECKING:
-    from prism.cognition._memory._memory import Memory
+    from prism.programs.thinking import Memory
 
 DEFAULT_MOST = 10
 MOST_STORED = 20
@@ -100,7 +100,7 @@ def search(
 
 @contextmanager
 def _read(file: Path) -> Iterator[Memory]:
-    from prism.cognition._memory._memory import Memory
+    from prism.programs.thinking import Memory
 
     with damage_noted():
         memory = Memory.read(file)
@@ -110,7 +110,7 @@ def _read(file: Path) -> Iterator[Memory]:
 
 def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
     """Yield the entries under a tag, and where they are."""
-    from prism.cognition._memory._values import as_tag
+    from prism.programs.thinking._memory import as_tag
 
     tag = as_tag(tag)
     stored = memory.to_dict()["storage"]
@@ -118,10 +118,8 @@ def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
     for where, values in places.items():
         if tag in values:
             yield {"where": where, "tag": tag, "value": values[tag]}
-    old = zip(memory.versions(tag), memory.version_cycles(tag), strict=True)
-    for number, (value, cycle) in enumerate(old, 1):
-        where = f"version {number}"
-        yield {"where": where, "tag": tag, "value": value, "replaced_in_cycle": cycle}
+    for number, value in enumerate(memory.versions(tag), 1):
+        yield {"where": f"version {number}", "tag": tag, "value": value}
 
 
 def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> None:
@@ -130,21 +128,16 @@ def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> No
     elif not found:
         note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
     else:
-        print_facts(tag, {_where(each): _text(each["value"]) for each in found})
+        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
     if not found:
         raise typer.Exit(1)
-
-
-def _where(entry: Mapping[str, Any]) -> str:
-    cycle = entry.get("replaced_in_cycle")
-    return entry["where"] if cycle is None else f"{entry['where']}, until cycle {cycle:,}"
 
 
 def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
     """Return the shown parts of a memory as plain data."""
     shown = memory.to_dict()
     old = shown["prism"].get("versions", {}).keys()
-    used = shown["prism"]["used"]
+    used = shown["prism"].get("used", {})
     stored = list(shown["storage"].items())
 
     return {
@@ -212,17 +205,17 @@ def _number(value: int | None) -> str:
 
 
 def _text(value: Any) -> str:
-    from prism.cognition._memory._values import to_text
+    from prism.programs.thinking._memory import to_text
 
     return to_text(value)
 
 
 def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
     """Search the part that an agent always sees, and then storage."""
-    from prism.cognition._memory._memory import Memory
+    from prism.programs.thinking import Memory
 
     seen = (("working memory", memory.working), ("thoughts", memory.thoughts))
-    searched = [(where, Memory.in_memory({"storage": values})) for where, values in seen]
+    searched = [(where, Memory.in_memory({"storage": dict(values)})) for where, values in seen]
     for where, held in [*searched, ("storage", memory)]:
         for found in held.search(text, most):
             score = round(found.score, 6)

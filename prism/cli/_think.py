@@ -12,7 +12,7 @@ from prism.cli._screen import counted, note, print_facts, print_place, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.cognition import CognitiveResults
+    from prism.programs.thinking import CognitiveResults
 
 CONFIG_NAME = "config.json"
 MEMORY_NAME = "memory.json"
@@ -37,7 +37,7 @@ def init(
 
     prism think init story --goal "Plan a story about a night train."
     """
-    from prism.cognition import Config, Memory
+    from prism.programs.thinking import Config, Memory
 
     config, memory = folder / CONFIG_NAME, folder / MEMORY_NAME
     for path in (config, memory):
@@ -46,7 +46,8 @@ def init(
 
     text = Config(goal=goal).to_json()
     folder.mkdir(parents=True, exist_ok=True)
-    Memory.create(memory, {}).close()
+    with Memory.open(memory) as empty:
+        empty.commit()
     with config.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from prism.cli._screen import counted, note, shortened
 
 if TYPE_CHECKING:
-    from prism.cognition import CognitiveAgent, Cycle
+    from prism.programs.thinking import CognitiveAgent, Cycle
 
 _MOST_ON_LINE = 60
 

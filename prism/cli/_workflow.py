@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     # the extra may be missing; the room is imported where a command needs it
     from prism.cli._bar import Bar
     from prism.files._source import Problem
-    from prism.workflow import Turn, WorkflowResults
+    from prism.programs import Turn
+    from prism.programs.yaml import WorkflowResults
 
 _MOST_VALUE = 60
 
@@ -77,13 +78,13 @@ def _problems_of(
 ) -> Sequence[Problem]:
     """Return what is wrong with the document of an agent of either kind."""
     if file.suffix.lower() != ".json":
-        from prism.workflow import Workflow
+        from prism.programs.yaml import Workflow
 
         return Workflow.check(file, listed(provided), components=components)
     if provided or components:
         raise InputError("--provided and --components are for workflows in YAML", path=file)
 
-    from prism.cognition import Config
+    from prism.programs.thinking import Config
 
     return Config.check(file)
 
@@ -103,9 +104,9 @@ def diagram(
 
     prism workflow diagram agent.yaml --format pdf -o agent.pdf
     """
-    from prism.workflow._workflow import load_quietly
+    from prism.programs.yaml import Workflow
 
-    workflow = load_quietly(file, components)
+    workflow = Workflow.load_quietly(file, components)
     write_chart(workflow.chart, as_format, out, workflow.files)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from prism.cognition import ActionRefusedError, CognitiveAgent, Config, Memory, action
+from prism.programs.thinking import ActionRefusedError, CognitiveAgent, Config, Memory, action
 from prism.worlds import Guest, World, measure, state
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from prism.cognition import CognitiveAgent, Config, Memory, action
+from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.worlds import Guest, World, measure, param, state
 
 ROLES = ("a doctor", "a teacher", "a shopkeeper", "a bus driver", "a gardener")

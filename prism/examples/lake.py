@@ -1,6 +1,6 @@
 """Fishers who share a lake, each carrying out a YAML workflow; after Gordon (1954)."""
 
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.worlds import Guest, World, measure, param, state
 
 WORKFLOW = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Self, Unpack
 
 from prism.errors import FieldValueError, LLMError, TimedOutError
@@ -105,6 +106,17 @@ class ModelPool(Pool):
         with self.entered():
             errors = await asyncio.gather(*map(load, self.servers))
         return {each.address: error for each, error in zip(self.servers, errors, strict=True)}
+
+    sends_schemas: ClassVar[bool] = True
+
+    async def smallest_window(self) -> int | None:
+        """Return the smallest window that questions have on any server; None if unknown."""
+        windows: list[int] = []
+        for server in self.servers:
+            with suppress(LLMError):
+                if (window := await server.usable_window()) is not None:
+                    windows.append(window)
+        return min(windows, default=None)
 
     async def close(self) -> None:
         """Close the connections; the next question makes new ones."""

@@ -34,7 +34,7 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.llm._settings import RequestSettings
-from prism.reasoner._clients import Call, ClientServer
+from prism.reasoner._calls import Call, ClientServer
 from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._tokens import count_tokens
@@ -212,6 +212,10 @@ class ModelServer(ClientServer):
     async def reported_window(self) -> int | None:
         """Return the window that the server reports; None if it does not."""
 
+    async def usable_window(self) -> int | None:
+        """Return the window that questions have: the server's, or the one that it is asked for."""
+        return await self.reported_window()
+
     async def look(self, call: Callable[[], Call]) -> Any:
         """Return what a server knows without a model."""
         await self.ready()
@@ -340,6 +344,10 @@ class OllamaServer(ModelServer):
         call = Call(self.client.generate, (), named)
         await self.sent(call, Cost(), self.settings["load_timeout"])
 
+    async def usable_window(self) -> int | None:
+        """Return the window that is asked for, with which Ollama loads the model again."""
+        return self.settings["window"] or await self.reported_window()
+
     async def reported_window(self) -> int | None:
         """Return the window with which the server has loaded the model."""
         running = await self.look(lambda: Call(self.client.ps, (), {}))
@@ -406,15 +414,39 @@ class OpenAIServer(ModelServer):
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
 
     async def reported_window(self) -> int | None:
-        """Return the window that vLLM and SGLang list with the model."""
-        found = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
-        own = [each for each in found if each.get("id") == self.model]
-        return count_of(own[0].get("max_model_len")) if own else None
+        """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""
+        listed = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
+        models = [each for each in listed if each.get("id") == self.model]
+        window = count_of(models[0].get("max_model_len")) if models else None
+        if window is not None:
+            return window
+
+        root = self._base.removesuffix("/v1")
+        for path in ("props", "api/v0/models"):
+            with suppress(LLMError):
+                reply = await self.look(partial(Call, self._fetched, (f"{root}/{path}",), {}))
+                if (window := _loaded_window(reply, self.model)) is not None:
+                    return window
+        return None
+
+    async def _fetched(self, address: str) -> Any:
+        response = await self.client.get(address)
+        response.raise_for_status()
+        return json.loads(response.text)
 
 
 def _data_of(listed: Any) -> list[dict[str, Any]]:
     data = listed.get("data") if isinstance(listed, dict) else None
     return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+
+
+def _loaded_window(reply: Any, model: str) -> int | None:
+    """Return the window in llama.cpp's properties, or in LM Studio's list of models."""
+    properties = reply.get("default_generation_settings") if isinstance(reply, dict) else None
+    if isinstance(properties, dict):
+        return count_of(properties.get("n_ctx"))
+    models = [each for each in _data_of(reply) if each.get("id") == model]
+    return count_of(models[0].get("loaded_context_length")) if models else None
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooMa
 from prism.reasoner._order import Places
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
-from prism.reasoner._texts import BaseWriter, TextCall, Written
+from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
@@ -271,6 +271,25 @@ class Router(BaseReasoner, BaseWriter):
             self._fallbacks.count(answer)
 
         return answer
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schemas of texts go to all servers."""
+        return all(getattr(part, "sends_schemas", False) for part in self.parts.values())
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether answers come from a journal."""
+        return any(getattr(part, "is_repeating", False) for part in self.parts.values())
+
+    async def window(self) -> int | None:
+        """Return the smallest window of any part's servers; None if unknown."""
+        windows = [await part.window() for part in self.parts.values()]
+        return min((each for each in windows if each is not None), default=None)
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world; all parts have the same journal."""
+        return await next(iter(self.parts.values())).once(key, effect, interrupted)
 
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -18,6 +18,9 @@ from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
 
 _FAILURES = ("failed", "fallback")
+
+Effect = Callable[[], Awaitable[Any]]
+"""Acts on the outside world, and returns a result as plain data."""
 
 ReadText = Callable[[str], Any]
 """Returns the value of a text; raises ValueError if it cannot be used."""
@@ -49,6 +52,8 @@ class TextCall:
         occasion: Number of the occasion, if one agent is asked the same under the same key more
             than once. A model that samples draws a separate text for each; at temperature 0 all are
             equal. In a world, it is the tick.
+        reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
+        instant: Its round and tick, as for a `Question`.
 
     Raises:
         FieldValueError: If ``most_requests`` is below 1.
@@ -64,10 +69,12 @@ class TextCall:
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
     occasion: int = 0
+    reply_tokens: int | None = None
+    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""
-        require_positive(most_requests=self.most_requests)
+        require_positive(most_requests=self.most_requests, reply_tokens=self.reply_tokens)
 
     @property
     def agent_id(self) -> str:
@@ -125,6 +132,33 @@ class BaseWriter(ABC):
     """
 
     concurrency: int = 0
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server, which follows it."""
+        return False
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the next answers come from a journal, as an earlier process had them."""
+        return False
+
+    async def window(self) -> int | None:
+        """Return the smallest window of its servers, prompt and reply; None if unknown."""
+        return None
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world, and return its result.
+
+        A run that is resumed or replayed takes the result from its journal instead.
+
+        Args:
+            key: Names the effect; no other of the run has this name.
+            effect: Carries it out.
+            interrupted: The result if an earlier process was killed in the middle of it.
+        """
+        del key, interrupted
+        return await effect()
 
     def __init__(self, logger: EventLogger | None = None) -> None:
         self._logger = logger

@@ -67,6 +67,16 @@ class Writer(AsksModel, BaseWriter):
         # a text and a decision never share an answer
         self._depends_on = ["text", *self._depends_on]
 
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server, which follows it."""
+        return bool(getattr(self.pool, "sends_schemas", False))
+
+    async def window(self) -> int | None:
+        """Return the smallest window of its servers, prompt and reply; None if unknown."""
+        smallest = getattr(self.pool, "smallest_window", None)
+        return None if smallest is None else await smallest()
+
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
         require_loop()
@@ -173,6 +183,8 @@ _LEAST_TOKENS = 512
 
 def _most_tokens(call: TextCall) -> int:
     """Return the tokens that a reply may have: one for each character that is asked for."""
+    if call.reply_tokens is not None:
+        return call.reply_tokens
     members = (call.schema or {}).get("properties", {})
     length = members.get("text", {}).get("maxLength") if len(members) == 1 else None
     return _MOST_TOKENS if length is None else max(_LEAST_TOKENS, length)

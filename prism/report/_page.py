@@ -13,10 +13,10 @@ from prism.analysis import Log
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.logs import read_log as read_lines
 from prism.analysis._reading.runs import Note, NoteKind, Run
-from prism.cognition._chart import cognitive_chart
 from prism.drawing import Arrow, Diagram
 from prism.errors import InputError, PrismError
 from prism.files._records import shown_path
+from prism.programs.thinking import cognitive_chart
 from prism.report._document import Document, library
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures

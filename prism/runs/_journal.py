@@ -23,7 +23,7 @@ from prism.errors import InputError, ReplayError
 from prism.files._durable import lock
 from prism.reasoner._router import EarlierAnswers, Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.reasoner._texts import fallback_text, read_as
+from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog._prompts import find_prompts
 from prism.statechart import (
@@ -55,6 +55,7 @@ _ASKING: ContextVar[str] = ContextVar("prism_answer_id", default="")
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _WRITTEN = ("text", "source", "reason")
+_EFFECT = "effect"
 
 
 class Journal:
@@ -72,6 +73,7 @@ class Journal:
         earlier: The answers that need not be asked for, by id.
         until: The round from which on none of the earlier run are taken, if any.
         own: The ids of those that this run asked for before it was stopped.
+        unread: How many of the earlier answers have not been taken yet.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -101,6 +103,7 @@ class Journal:
                 }
                 self.earlier |= lines
                 self.own = {*lines} if source == path else set()
+        self.unread: int = len(self.earlier)
         if path is not None and path.exists():
             self._file = _opened(path)
 
@@ -116,6 +119,7 @@ class Journal:
             ReplayError: If it answers another question.
         """
         line = self.earlier.get(answer_id)
+        self.unread -= line is not None
         if line is not None and line["digest"] != asked:
             raise ReplayError(
                 f"answer {answer_id} in {self.path or 'the journal'} is to another question "
@@ -201,6 +205,25 @@ class JournalAnswers(EarlierAnswers):
         self._pending[id(asked)] = answer_id
         return None
 
+    async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
+        """Carry out an effect on the outside world, unless the journal says that it has begun.
+
+        Raises:
+            ReplayError: If it has not, where nothing may be done.
+        """
+        line = {"digest": _EFFECT, "kind": _EFFECT}
+        begun, ended = self._line(f"{key}:begun", _EFFECT), self._line(key, _EFFECT)
+        if ended is not None:
+            return ended["result"]
+        if not self._asks:
+            raise ReplayError(f"the journal has no result of {key}: the run was stopped before")
+        if begun is None:
+            self.journal.add({"id": f"{key}:begun", **line})
+        # of an effect that a kill has interrupted, nobody knows whether it has happened
+        result = await effect() if begun is None else interrupted
+        self.journal.add({"id": key, **line, "result": result})
+        return result
+
     def id_of(self, asked: Question | TextCall) -> str:
         """Return the id of an answer that is being asked for."""
         return self._pending.pop(id(asked))
@@ -247,6 +270,25 @@ class JournalledPart(BaseReasoner, BaseWriter):
     def chooses_acts(self) -> bool:
         """Whether agents of the feed choose among all acts."""
         return bool(self._part.chooses_acts)
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server."""
+        return bool(getattr(self._part, "sends_schemas", False))
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether answers of an earlier process are left."""
+        return self._answers.journal.unread > 0
+
+    async def window(self) -> int | None:
+        """Return the smallest window of the servers, as it was when the run began."""
+        window: int | None = await self.once("window", self._part.window)
+        return window
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world, unless the journal says that it has begun."""
+        return await self._answers.once(key, effect, interrupted)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Ask questions or text calls, and keep each answer."""

@@ -70,7 +70,7 @@ class Observer:
 
 
 _NOTED = (
-    *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.workflow"),
+    *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.programs"),
 )
 """Loggers of warnings that are not in a run's log."""
 

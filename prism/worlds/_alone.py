@@ -18,9 +18,9 @@ from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
-from prism.runs._lent import Lent
 from prism.runs._options import ReasonerOptions, ReplayOptions
 from prism.runs._running import run_to_end
+from prism.runs._services import Services
 from prism.telemetry.events import (
     AGENT_JOINED,
     ROUND_ENDED,
@@ -87,7 +87,7 @@ class AloneLoop:
         self.finished: list[Any] = []
         self._seed, self._logger = seed, logger
         self._transitions = 0
-        agent.join(Lent(writer, logger, self._seconds, seed=None))
+        agent.join(Services(writer, logger, self._seconds, seed))
 
     @property
     def world(self) -> Any:

@@ -52,6 +52,7 @@ class Answers:
         has_writer: Whether there is a writer.
         memory: What prompts contain of what agents remember, or None.
         open_questions: Number of questions without an answer. Other threads may read it.
+        writer: Writes the texts, or takes their templates.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Answers:
         self.parameters = parameters
         self.memory: Any = getattr(reasoner, "memory", None)
         self.open_questions = 0
-        self._writer: BaseWriter = writer or TemplateWriter()
+        self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
         self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
         self.begin_round()
@@ -74,12 +75,12 @@ class Answers:
     @property
     def concurrency(self) -> int:
         """How many requests are worth sending at the same time, or 0 if answers come at once."""
-        return max(getattr(self.reasoner, "concurrency", 0), self._writer.concurrency)
+        return max(getattr(self.reasoner, "concurrency", 0), self.writer.concurrency)
 
     @property
     def budget(self) -> Budget | None:
         """The budget that both share, or None if no model is asked."""
-        budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
+        budgets = (getattr(each, "budget", None) for each in (self.reasoner, self.writer))
         return next((each for each in budgets if isinstance(each, Budget)), None)
 
     def begin_round(self) -> None:
@@ -107,23 +108,23 @@ class Answers:
             if not calls:
                 decisions, texts = await self._decide(questions, logger), []
             elif not questions:
-                decisions, texts = [], await self._writer.answer(calls)
+                decisions, texts = [], await self.writer.answer(calls)
             else:
                 decisions, texts = await all_of(
-                    [self._decide(questions, logger), self._writer.answer(calls)]
+                    [self._decide(questions, logger), self.writer.answer(calls)]
                 )
         finally:
             self.open_questions -= len(questions) + len(calls)
 
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
-            self._writer.announce(calls, texts, logger=logger)
+            self.writer.announce(calls, texts, logger=logger)
         self._count(decisions, texts)
         return decisions, texts
 
     async def close(self) -> None:
         """Close the connections of both."""
-        for each in (self.reasoner, self._writer):
+        for each in (self.reasoner, self.writer):
             close = getattr(each, "close", None)
             if close is not None:
                 await close()

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
-from prism.reasoner._texts import BaseWriter, TextCall, Written
-from prism.runs._lent import Lent
+from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
+from prism.runs._services import Services
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent, Writing
@@ -146,7 +146,7 @@ def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int | None) -
     """Pass what the run provides to an object with a method ``join``."""
     join = getattr(guest.object, "join", None)
     if callable(join):
-        join(Lent(TurnWriter(guest), logger, clock, seed))
+        join(Services(TurnWriter(guest), logger, clock, seed or 0))
 
 
 def act(world: Any, guest: Any) -> Any:
@@ -177,6 +177,20 @@ class TurnWriter(BaseWriter):
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
             )
         return [await Writing(self._guest, call) for call in calls]
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the run's writer sends schemas to its servers."""
+        return bool(self._guest.world.turns.answers.writer.sends_schemas)
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the run takes answers from its journal."""
+        return bool(self._guest.world.turns.answers.writer.is_repeating)
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect, and keep its result in the run's journal."""
+        return await self._guest.world.turns.answers.writer.once(key, effect, interrupted)
 
     async def write_many(
         self,

@@ -165,16 +165,14 @@ class Run(Generic[WorldT_co]):
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
-            `prism.workflow.WorkflowAgent` takes them; for a thinking agent ``count``, a counter of
-            tokens.
+            `prism.programs.yaml.WorkflowAgent` takes them; for a thinking agent ``count``, a
+            counter of tokens.
         context: For an agent in YAML: a YAML or JSON file of initial variables. ``parameters``
             override them.
         components: For an agent in YAML: the folder of its components, if it is another one.
         action: For an agent in YAML: a command that carries out each action. It reads the action
             and writes the result, both as JSON.
         echo_actions: For an agent in YAML: whether each action is its own result.
-        workers: For an agent in YAML: the number of code steps that may run at the same time in
-            this process, 2 by default.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
         goal: For a thinking agent: its goal. Defaults to that of the configuration.
@@ -673,8 +671,8 @@ def replay(
 
 
 _ALONE = {
-    "workflow": ("prism.workflow._run", "WorkflowRun"),
-    "cognition": ("prism.cognition._run", "CognitiveRun"),
+    "workflow": ("prism.programs.yaml._run", "WorkflowRun"),
+    "cognition": ("prism.programs.thinking._run", "CognitiveRun"),
 }
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 

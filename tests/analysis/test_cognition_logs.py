@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from prism.analysis import check_log, read_log
-from prism.cognition import cognitive_chart
+from prism.programs.thinking import cognitive_chart
 from prism.report import make_report
 from prism.runlog import configure
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
@@ -42,16 +42,11 @@ def test_faults_are_told_once(log: Path) -> None:
     """A state that there is not, refused actions, a reply of no use, and a model that fails."""
     table = faults(read_log(log))
     told = table.select("fault", "from_state", "trigger", "error", "count").rows()
+    unread = "the text cannot be used: there is no agent element and no object with its keys"
     assert told == [
+        ("text_failed", None, None, unread, 1),
         ("text_failed", None, None, "down", 1),
-        (
-            "reply_unusable",
-            "thinking",
-            None,
-            "the reply has neither next_state nor thinking_log: there is no agent element and no "
-            "object with its keys",
-            1,
-        ),
+        ("reply_unusable", "thinking", None, unread, 1),
         (
             "action_refused",
             "thinking",

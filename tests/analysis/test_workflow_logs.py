@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from prism.analysis import check_log, read_log
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.report import make_report
 from prism.runlog import configure
 from prism.statechart import Written
 from prism.telemetry.events import TEXT_WRITTEN, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.testing import ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
 from tests.kit import tables
 from tests.kit.tables import (
     agent_story,

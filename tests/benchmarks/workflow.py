@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from prism.workflow import Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 from tests.kit.writers import writer_of
 
@@ -49,9 +49,9 @@ def _turns(effort: Effort) -> Table:
     asked = _measured("no code step, a client asked", _TURN.format(code=""), effort, _Client)
     code = _measured("one code step", _TURN.format(code=_CODE), effort)
     claims = [
-        _rate("turns without a code step, on one core", bare, 10_000),
-        _rate("turns whose client is asked with retries and a budget", asked, 10_000),
-        _rate("turns with a code step", code, 1_500),
+        _rate("turns without a code step, on one core", bare, 2_000),
+        _rate("turns whose client is asked with retries and a budget", asked, 1_500),
+        _rate("turns with a code step", code, 600),
     ]
 
     return Table("workflow, one turn", "µs", bare.name, [bare, asked, code], claims)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Config
+from prism.programs.thinking import Config
 from prism.testing import FakeOllama
 from tests.kit.cognition import add, thought
 from tests.kit.commands import Prism

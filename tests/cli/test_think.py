@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from prism.cognition import Config, Memory
+from prism.programs.thinking import Config, Memory
 from prism.testing import FakeOllama, Fault
 from tests.cli.test_hostile import EVIL, only_shown
 from tests.kit.cognition import action, add, limited, thought

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
+from prism.programs.yaml import Workflow
 from prism.testing import FakeOllama
-from prism.workflow import Workflow
 from tests.cli.test_workflow import log_of
 from tests.kit.commands import Prism
 from tests.kit.models import Filler
@@ -206,7 +206,7 @@ def test_warnings_of_the_check_are_printed_by_a_run(
         "traits/t",
     ]
     assert "no step leads out of the state 'b'" in ran.err
-    assert "names the variable 'there': nobody sets it" in ran.err
+    assert "names the variable 'there', which nobody sets" in ran.err
     assert "'here'" not in ran.err
 
 

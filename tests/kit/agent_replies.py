@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from hypothesis import strategies as st
 
-from prism.cognition._replies import AgentReply, AskedAction
+from prism.programs.thinking._replies import AgentReply, AskedAction
 
 LONGEST = 200_000
 """Characters of the longest reply that is read whole."""

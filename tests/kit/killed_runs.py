@@ -70,7 +70,7 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir()
-        (path / "config.json").write_text(limited(620, 800).to_json())
+        (path / "config.json").write_text(limited(480, 640).to_json())
         self.on_request: Callable[[], None] = lambda: None
         self.server = FakeOllama(write=self._say)
         self.server.start()

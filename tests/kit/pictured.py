@@ -76,10 +76,23 @@ class Board(Row):
         self.network = grid(self, 3)
 
 
+class Growing(Row):
+    """Lamps of which one more is put up in each round, beside the first, and one taken down."""
+
+    def setup(self) -> None:
+        """Connect neighbours."""
+        self.network = ring(self, 2)
+
+    def round_begins(self) -> None:
+        """Put up a lamp, and take down the last."""
+        self.add(Lamp(), self.agents[0], neighbours=self.agents[:2])
+        self.agents[-1].leave()
+
+
 WORLDS: list[list[Any]] = [
     [Medley(plan=1)],
     [lamps.Street(), 501],
     [Moran(), 9],
-    *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board)),
+    *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board, Growing)),
 ]
 """Worlds whose logs have all that the log of a world can have, each with its agents."""

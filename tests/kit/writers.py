@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from prism.programs import StepRun, Turn
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner._texts import or_fallback, read_as
 from prism.statechart import BaseWriter, TextCall, Written
 from prism.testing import ScriptedWriter
 from prism.testing._writers import Text
-from prism.workflow import StepRun, Turn, Workflow, WorkflowAgent
 
 Reply = str | Exception
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.cognition import count_tokens
 from prism.errors import FieldValueError
+from prism.programs.thinking import count_tokens
 from prism.reasoner._recollection import recollection_of
 from prism.statechart import Recollection
 from tests.kit.texts import ANY

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.cognition import count_tokens
+from prism.programs.thinking import count_tokens
 from tests.kit.texts import ANY
 
 

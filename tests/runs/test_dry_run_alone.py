@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.cognition import Memory
 from prism.errors import InputError
 from prism.llm import Model
+from prism.programs.thinking import Memory
 from prism.runs._dry_run import estimate, estimate_all
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}

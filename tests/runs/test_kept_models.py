@@ -12,14 +12,14 @@ import pytest
 
 from prism import Run, replay, resume
 from prism.agents import synthetic_population
-from prism.cognition import CognitiveAgent, Config, Memory
 from prism.errors import FieldValueError, InputError
 from prism.examples.council import Council
 from prism.llm import Model
+from prism.programs.thinking import CognitiveAgent, Config, Memory
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import PolicyOptions, WriterOptions
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI
-from prism.workflow import Workflow, WorkflowAgent
 from tests.kit.kept import begin
 
 AGENT = """

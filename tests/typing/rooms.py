@@ -5,7 +5,11 @@ from typing import Any, assert_type
 
 from prism import Run, replay, resume
 from prism.analysis import read_log
-from prism.cognition import (
+from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
+from prism.files import write_durably
+from prism.llm import Model, OllamaChatClient
+from prism.programs import Turn
+from prism.programs.thinking import (
     CognitiveAgent,
     Config,
     ConfigProblem,
@@ -13,17 +17,13 @@ from prism.cognition import (
     Match,
     Memory,
 )
-from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
-from prism.expressions import Expression
-from prism.files import write_durably
-from prism.llm import Model, OllamaChatClient
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.report import Report, make_report
 from prism.runs import Outcome, RunFolder
 from prism.social import Feed, Results
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.watch import Watching, watch
-from prism.workflow import Turn, Workflow, WorkflowAgent
 from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
@@ -37,9 +37,6 @@ assert_type(Run(Feed, 20, seed=7).keep("runs/c"), Outcome[Results])
 assert_type(resume("runs/c"), Outcome[Any] | None)
 assert_type(replay("runs/c"), Outcome[Any])
 Run(Feed, reasoner=Model("llama3.2", mode="loud"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-assert_type(Expression("tick > 2").holds({"tick": 3}), bool)
-Expression(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -66,12 +66,12 @@ def test_treatments_and_parameters_hold_from_the_next_round_and_the_run_is_repla
 
     assert told[-1] == {"state": "complete"}
     assert [each["refused"] for each in told if each.get("refused")] == [
-        "Rumour.tiring must be float, got 'much'"
+        "Rumour.tiring: Input should be a valid number, got 'much'"
     ]
     config = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["config"]
     assert config["treatments"] == [
         "warning@2",
-        {"kind": "set", "parameters": {"tiring": 0.8}, "round": 2},
+        {"kind": "set", "round": 2, "name": "set", "parameters": {"tiring": 0.8}},
     ]
     replay(tmp_path / "run", tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]

@@ -14,6 +14,7 @@ from prism.agents import SocialAgent
 from prism.errors import AgentError, SimulationError, UnknownTriggerError
 from prism.examples import Council
 from prism.llm import Model
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
 from prism.statechart import (
     AgentState,
@@ -23,7 +24,6 @@ from prism.statechart import (
     social_media_chart,
 )
 from prism.testing import FakeOllama, ScriptedWriter
-from prism.workflow import Workflow, WorkflowAgent
 from prism.worlds import Agent, Guest, World, measure, ring
 from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from prism import Run, replay
-from prism.cognition import Config
 from prism.errors import InputError
 from prism.examples import Rumour
 from prism.examples.rumour import Person
 from prism.llm import Model
+from prism.programs.thinking import Config
 from prism.telemetry.loggers import LateLogger
 from prism.testing import FakeOllama
 from prism.worlds import World

@@ -21,7 +21,7 @@ _KEYS = (
     *("latency", "queue_seconds", "request_seconds", "done_reason", "model"),
     *("relevance", "threshold", "post_id", "kind", "parent_id", "author_id", "text"),
     *("key", "turn", "step", "outcome", "moved_to", "target"),
-    *("cycle", "next_state", "type", "tags", "why", "moved_out", "moved_in", "shortened"),
+    *("cycle", "next_state", "type", "tags", "why", "moved_out", "moved_in"),
     OWN_KEYS,
 )
 _READ = (*STAMP, *_KEYS, "archetype", "cut", "error", "succeeded")
@@ -285,7 +285,7 @@ def _may_not_act(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _pages(event: Mapping[str, Any], _agent_id: str) -> str:
-    kinds = {"moved_out": "moved out", "moved_in": "moved in", "shortened": "shortened"}
+    kinds = {"moved_out": "moved out", "moved_in": "moved in"}
     moved = [f"{told} {', '.join(event[key])}" for key, told in kinds.items() if event.get(key)]
     return f"cycle {event['cycle']}, paging ({event['why']}): {', '.join(moved) or 'moved nothing'}"
 
@@ -317,9 +317,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.COGNITION_PAGED: _pages,
     events.COGNITION_STOPPED: _says("stops after cycle {cycle}: {reason}"),
     events.COGNITION_RESET: _says("starts over in {to_state}: there is no state {from_state}"),
-    events.COGNITION_MEMORY_CHANGED: _says(
-        "continues with a memory of {cycle} cycles that was changed from outside"
-    ),
+    events.COGNITION_WINDOW: _says("keeps prompts below {hard_limit} of a window of {window}"),
     events.ANSWER_DISCARDED: _discards,
     events.CACHE_FAILED: _says("the cache of answers fails: {error}"),
 }

@@ -17,7 +17,6 @@ _FAULTS = {
     events.TEXT_WRITTEN: "text_failed",
     events.COGNITION_CYCLE: "reply_unusable",
     events.COGNITION_REFUSED: "action_refused",
-    events.COGNITION_MEMORY_CHANGED: "memory_changed",
     events.WORKFLOW_RESET: "state_reset",
     events.COGNITION_RESET: "state_reset",
     events.WORKFLOW_REFUSED: "transition_refused",
@@ -61,9 +60,8 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
         workflow failed, whatever its policy did about it; ``text_failed``: a model wrote no
         usable text; ``reply_unusable``: a thinking agent's model wrote no usable reply;
-        ``action_refused``: a memory operation was refused; ``memory_changed``: something else
-        changed the memory while a run was stopped; ``state_reset``: an agent was restored in a
-        state that it no longer has; ``transition_refused``: a step named a transition that was
+        ``action_refused``: a memory operation was refused; ``state_reset``: an agent was restored
+        in a state that it no longer has; ``transition_refused``: a step named a transition that was
         refused, or its condition failed; ``answer_discarded``: an answer came after the agent
         had left the state, or its guard no longer passed; ``cache_failed``;
         ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
@@ -137,8 +135,6 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("the workflow has no such state"))
         .when(event == events.COGNITION_RESET)
         .then(pl.lit("there is no such state"))
-        .when(event == events.COGNITION_MEMORY_CHANGED)
-        .then(pl.lit("the memory was changed from outside"))
     )
 
     error = why.otherwise(pl.coalesce("error", "reason"))

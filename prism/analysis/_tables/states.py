@@ -22,7 +22,7 @@ PATH_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
 """Keys of the events from which paths are made."""
 
 GONE = ""
-"""The state of agents that have left; no chart has a state without a name."""
+"""The state of agents that are not there; no chart has a state without a name."""
 
 _AGENT = ("run", "chart", "agent_id")
 _STEP: dict[str, pl.DataType] = {
@@ -235,8 +235,8 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
     state was set without a transition. It then counts as if it started there: every agent is in one
     state at any moment, and the agent's next transition corrects its state. `RunLogs.notes` says
     how many such transitions there are, and how many have an earlier time than the agent's last
-    one, with which they are counted. An agent that was removed from a feed is in no state from then
-    on.
+    one, with which they are counted. An agent that has left is in no state from then on, and one
+    that joins later in none before.
 
     A simulation closes a round within its last tick: it carries out what agents have decided, and
     ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is
@@ -255,8 +255,8 @@ def state_counts(logs: RunLogs, *, depth: int | None = None) -> pl.DataFrame:
             log.
 
     Returns:
-        ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents that have not been
-        removed, 0 to 1; null if there are none). If there are several runs, ``run`` is the first
+        ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents that are there,
+        0 to 1; null if there are none). If there are several runs, ``run`` is the first
         column. If a run has several charts, each is counted separately, over its own agents, and
         named in ``chart`` before ``state``. A log without ticks is counted by round. A log without
         rounds and ticks is counted by ``time`` (UTC) in at most ``MOST_TIMES`` steps, each counted
@@ -326,25 +326,29 @@ def dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
         dated = followed.with_columns(
             timestamp=pl.when(is_undated).then("timestamp"), at="timestamp", closing=how_closing()
         )
-        yield _leaving(dated.with_columns(time=parse_time("timestamp").dt.truncate("1s")))
+        yield _coming_and_going(dated.with_columns(time=parse_time("timestamp").dt.truncate("1s")))
 
 
-def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return events with a transition to nowhere in place of each removal.
+def _coming_and_going(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return events with transitions from and to nowhere for agents that come late, and that leave.
 
-    An agent that is removed before the first tick of a round is absent at its end. One that is
-    removed when the round ends counts like the transitions that close it.
+    What happens before the first tick of a round counts in that tick.
     """
-    leaves, before = pl.col("event") == AGENT_LEFT, pl.col("tick") == 0
-    if not frame.select(leaves.any()).item():
+    leaves = pl.col("event") == AGENT_LEFT
+    comes = (pl.col("event") == AGENT_JOINED) & (pl.col("round") > 0)
+    is_any = leaves | comes
+    if not frame.select(is_any.any()).item():
         return frame
 
     return frame.with_columns(
-        event=pl.when(leaves).then(pl.lit(TRANSITION)).otherwise("event"),
-        from_state=pl.when(leaves).then("state").otherwise("from_state"),
-        to_state=pl.when(leaves).then(pl.lit(GONE)).otherwise("to_state"),
-        tick=pl.when(leaves & before).then(1).otherwise("tick"),
-        closing=pl.when(leaves & ~before).then(pl.lit(_CLOSING, pl.Int8)).otherwise("closing"),
+        event=pl.when(is_any).then(pl.lit(TRANSITION)).otherwise("event"),
+        from_state=pl.when(leaves)
+        .then("state")
+        .when(comes)
+        .then(pl.lit(GONE))
+        .otherwise("from_state"),
+        to_state=pl.when(leaves).then(pl.lit(GONE)).when(comes).then("state").otherwise("to_state"),
+        tick=pl.when(is_any & (pl.col("tick") == 0)).then(1).otherwise("tick"),
     )
 
 
@@ -433,8 +437,12 @@ def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
     entered = placed.filter(pl.col("to_state") != GONE).select(
         "place", "chart", state="to_state", change="count"
     )
-    left = placed.select("place", "chart", state="from_state", change=-pl.col("count"))
-    begun = beginnings.select(pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count")
+    left = placed.filter(pl.col("from_state") != GONE).select(
+        "place", "chart", state="from_state", change=-pl.col("count")
+    )
+    begun = beginnings.filter(pl.col("state") != GONE).select(
+        pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count"
+    )
 
     changes = pl.concat([entered, left, begun])
     return changes.group_by("place", "chart", "state").agg(pl.col("change").sum())

@@ -26,7 +26,6 @@ _SENTENCES = {
     "text_failed": ("text failed", "texts failed"),
     "reply_unusable": ("reply was of no use", "replies were of no use"),
     "action_refused": ("action was refused", "actions were refused"),
-    "memory_changed": ("memory was changed meanwhile", "memories were changed meanwhile"),
     "state_reset": ("state was unknown", "states were unknown"),
     "transition_refused": ("transition was refused", "transitions were refused"),
     "answer_discarded": ("answer was discarded", "answers were discarded"),

@@ -15,12 +15,12 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._nesting import done
-from prism.statechart._tree.numbers import CHART, Arc, Memory
+from prism.statechart._numbers import CHART, Arc, Memory
 from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 EVENTLESS: Any = object()
 """Stands for the event of eventless transitions, which no caller can name."""

@@ -140,7 +140,7 @@ class Lamp(Agent):
 class Lamps(World[Lamp]):
     """A chain whose dwell times are exponential with known rates."""
 
-    activation, rounds, ticks = "rate", 20, 3
+    rounds, ticks = 20, 3
 
     @during(Bulb.LIT, rate=0.7)
     def fail(self, lamp: Lamp) -> None:

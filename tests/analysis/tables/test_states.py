@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import Log, Note, read_log
 from prism.social import Results
 from tests.kit.logs import AGENTS
@@ -181,12 +183,14 @@ LOOSE = st.tuples(
 def test_every_agent_is_counted_in_any_log(
     moves: list[Any], is_dated: bool, ticks: int, make: SimpleNamespace, tmp_path_factory: Any
 ) -> None:
-    """Transitions from anywhere at any time, late joins and repeated rounds lose no agent."""
+    """Transitions from anywhere at any time, joins in between and repeated rounds lose no agent."""
     lines = [make.started(rounds=4, ticks_per_round=ticks)] if is_dated else []
     for agent, begin, end, number, tick, trigger, dwelt, stamp, joins in moves:
         when = {"round": number, "tick": tick} if is_dated else {"round": None, "tick": None}
         facts = {**when, "timestamp": stamp}
-        lines += [make.joined(agent, end, **facts)] if joins else []
+        # in a later round, an agent would be nowhere before
+        joined = {**facts, "round": 0} if is_dated else facts
+        lines += [make.joined(agent, end, **joined)] if joins else []
         lines.append(make.move(agent, begin, end, trigger, ticks_in_state=dwelt, **facts))
     path = tmp_path_factory.mktemp("loose") / "loose.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -395,3 +399,34 @@ def test_runs_of_different_shape_stand_in_one_table(
     ]
     nothing = state_counts(read_log(write_log([], "nothing.jsonl", end=b"")))
     assert (nothing.columns, nothing.height) == (["round", "tick", "state", "agents", "share"], 0)
+
+
+Cell = StrEnum("Cell", ["YOUNG", "OLD"])
+
+
+class Bacterium(Agent):
+    chart = Statechart(Cell, [Transition("ages", Cell.YOUNG, Cell.OLD)], Cell.YOUNG)
+
+
+class Culture(World[Bacterium]):
+    """Bacteria that age, divide and die."""
+
+    rounds, ticks = 6, 2
+
+    @during(Cell.YOUNG, Cell.OLD)
+    def live(self, one: Bacterium) -> None:
+        if one.random.chance(0.3):
+            self.add(Bacterium(), at=one)
+        if one.state is Cell.OLD and one.random.chance(0.5):
+            one.leave()
+        elif one.random.chance(0.5):
+            one.fire("ages")
+
+
+def test_agents_count_from_their_birth_to_their_death(tmp_path: Path) -> None:
+    """Where agents join and leave in any tick, the counts are those of the simulation."""
+    kept = Run(Culture, 30, seed=1).keep(tmp_path / "run")
+    table = counted(state_counts(read_log(tmp_path / "run")), "round", "tick")
+    assert len({sum(each.states.values()) for each in kept.results.rounds}) > 3
+    for each in kept.results.rounds:
+        assert table[each.number, 2] == {name: n for name, n in each.states.items() if n}

@@ -1,0 +1,25 @@
+"""Programs: steps on a chart, each of which asks a model at most once, acts, and names a state.
+
+`prism.programs.yaml` reads programs from YAML files; `prism.programs.thinking` has the agent that
+thinks, executes and pages. `ProgramAgent` carries out steps of your own.
+"""
+
+from prism.programs._layer import (
+    ProgramAgent,
+    Step,
+    StepFailedError,
+    StepRun,
+    Turn,
+    WorkflowStopped,
+)
+from prism.runs._services import Services
+
+__all__ = [
+    "ProgramAgent",
+    "Services",
+    "Step",
+    "StepFailedError",
+    "StepRun",
+    "Turn",
+    "WorkflowStopped",
+]

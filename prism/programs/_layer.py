@@ -1,0 +1,333 @@
+"""Steps on a chart: each asks a model at most once, acts, and names the next state."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+from prism.errors import AgentError, PrismError
+from prism.reasoner._spending import Cost
+from prism.reasoner._texts import TextCall, Written
+from prism.runs._services import Services
+from prism.statechart import Statechart, StateTransition
+from prism.telemetry.loggers import active_logger, report
+
+StepOutcome = Literal["done", "failed", "skipped"]
+OnFailure = Literal["retry", "skip", "fail"]
+
+MOST_HISTORY = 50
+
+
+class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - a state of the program, not a fault
+    """The program has stopped and takes no more turns."""
+
+
+class StepFailedError(PrismError, ValueError):
+    """A step has failed; its policy says what follows.
+
+    Args:
+        problem: What was wrong.
+        is_final: Whether a second attempt would fail, too.
+    """
+
+    def __init__(self, problem: str, *, is_final: bool = False) -> None:
+        super().__init__(problem)
+        self.is_final = is_final
+
+
+def always(_agent: Any) -> bool:
+    """Return True: the step is due whenever its state is."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a program.
+
+    Args:
+        name: Its name, unique in the program.
+        do: Acts, given the agent and the model's reply (None if the step asks nothing). Returns the
+            name of the next state, or None to stay. Raises `StepFailedError` if the step fails.
+        kind: What it is called in logs.
+        states: States it belongs to; None for all.
+        ask: Returns the request to the model, given the agent; None for a step that asks nothing.
+        is_due: Whether the step should run now, given the agent.
+        on_failure: What follows a failure: another attempt, the next step, or the end.
+        max_retries: Attempts beyond the first, if failures are retried.
+        trigger: The event of the chart that its transition belongs to.
+    """
+
+    name: str
+    do: Callable[[Any, Written | None], Awaitable[str | None]]
+    kind: str = "code"
+    states: frozenset[str] | None = None
+    ask: Callable[[Any], TextCall] | None = None
+    is_due: Callable[[Any], bool] = always
+    on_failure: OnFailure = "fail"
+    max_retries: int = 0
+    trigger: str = "step"
+
+    @property
+    def attempts(self) -> int:
+        """How often the step is tried, or its question asked, at most."""
+        return 1 + (self.max_retries if self.on_failure == "retry" else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """The result of a step.
+
+    Args:
+        step: Its name.
+        kind: ``llm``, ``code`` or ``transition`` in a workflow.
+        state: State it ran in.
+        outcome: ``done``; ``skipped`` or ``failed`` if it failed, by its policy.
+        moved_to: State that it led to, if any.
+        reason: Why it failed, or why its transition was refused.
+        seconds: How long the model took.
+        cost: The cost of the model's replies, if one was asked.
+        unknown: Variables of its prompt that were not provided.
+        target: State that it named; the transition was refused if ``moved_to`` differs.
+    """
+
+    step: str
+    kind: str
+    state: str
+    outcome: StepOutcome = "done"
+    moved_to: str | None = None
+    reason: str | None = None
+    seconds: float = 0.0
+    cost: Cost | None = None
+    unknown: tuple[str, ...] = ()
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The result of a turn.
+
+    Args:
+        number: Number of the turn, from 1.
+        state: State after it.
+        steps: The steps that ran, in order.
+        has_stopped: Whether the program stopped in it.
+        has_finished: Whether the state after it is final, which ends the program.
+    """
+
+    number: int
+    state: str
+    steps: tuple[StepRun, ...] = ()
+    has_stopped: bool = False
+    has_finished: bool = False
+
+    @property
+    def transitions(self) -> int:
+        """Number of transitions from one state to another."""
+        return sum(step.moved_to not in (None, step.state) for step in self.steps)
+
+
+class ProgramAgent:
+    """An agent that carries out the steps of a program on a chart, a turn at a time.
+
+    Args:
+        chart: The states, and which transitions are allowed.
+        steps: The steps, in order.
+        services: Answers prompts, takes events, keeps effects.
+        agent_id: Its name.
+
+    Attributes:
+        agent_id: Its name, in logs.
+        state: Its state, a member of the chart's enum.
+        ticks_in_state: Turns that have begun since it entered that state.
+        state_history: Its last transitions.
+        turn_number: Number of turns so far.
+        failure: Why the program stopped; None while it runs.
+        steps: The steps.
+    """
+
+    max_history_depth: ClassVar[int] = MOST_HISTORY
+
+    def __init__(
+        self,
+        chart: Statechart[Any],
+        steps: Sequence[Step],
+        services: Services,
+        *,
+        agent_id: str = "agent",
+    ) -> None:
+        self.agent_id: str = agent_id
+        self.state: StrEnum = chart.initial
+        self.ticks_in_state: int = 0
+        self.state_history: deque[StateTransition] = deque(maxlen=MOST_HISTORY)
+        self.turn_number: int = 0
+        self.failure: str | None = None
+        self.steps: Sequence[Step] = steps
+        self._plain_chart = chart
+        self._last_asked: str | None = None
+        self._is_at_turn = False
+        self._notes: dict[str, Any] = {}
+        self._refusals: list[str] = []
+        self.join(services)
+
+    @property
+    def chart(self) -> Statechart[Any]:
+        """The chart on which the agent moves."""
+        return self._plain_chart
+
+    def join(self, services: Services) -> None:
+        """Continue with the writer, log and time of a run."""
+        self.services: Services = services
+        chart = self._plain_chart
+        self._chart = chart.bound(chart.name, services.logger, services.clock)
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the agent is in a final state, in which it takes no more turns."""
+        return self.state in self._plain_chart.final_states
+
+    async def turn(self) -> Turn:
+        """Carry out one turn: the steps that are due, from the top; at most one asks the model.
+
+        Steps that ask in the same state take turns. In a final state, nothing happens.
+
+        Raises:
+            WorkflowStopped: If a step has failed and its policy was to stop.
+            AgentError: If a turn of this agent is under way.
+        """
+        if self._is_at_turn:
+            raise AgentError(
+                f"agent {self.agent_id!r} is at its turn {self.turn_number}: await one turn before "
+                "the next, or give each task an agent of its own"
+            )
+        if self.failure is not None:
+            raise WorkflowStopped(
+                f"the program of agent {self.agent_id!r} has stopped: {self.failure}"
+            )
+        if self.has_finished:
+            return Turn(self.turn_number, self.state.value, has_finished=True)
+
+        self.turn_number += 1
+        self.ticks_in_state += 1
+        self._is_at_turn = True
+        try:
+            runs = await self._go_through()
+        finally:
+            self._is_at_turn = False
+        if runs and runs[-1].outcome == "failed":
+            self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
+
+        return Turn(
+            self.turn_number,
+            self.state.value,
+            tuple(runs),
+            has_stopped=self.failure is not None,
+            has_finished=self.has_finished,
+        )
+
+    async def _go_through(self) -> list[StepRun]:
+        runs: list[StepRun] = []
+        has_asked = False
+        for number, step in enumerate(self.steps):
+            if not self._is_here(step) or (step.ask is not None and has_asked):
+                continue
+            if not step.is_due(self) or self._leaves_its_turn(step, number):
+                continue
+
+            before = self.state
+            runs.append(await self._run(step))
+            if runs[-1].outcome == "failed":
+                break
+            if step.ask is not None:
+                has_asked, self._last_asked = True, step.name
+            if self.state is not before:
+                self._last_asked = None
+                if self.has_finished:
+                    break
+
+        return runs
+
+    def _is_here(self, step: Step) -> bool:
+        return step.states is None or self.state.value in step.states
+
+    def _leaves_its_turn(self, step: Step, number: int) -> bool:
+        """Return whether a step below asks first, since this one has had its turn in this state."""
+        names = [each.name for each in self.steps]
+        if step.ask is None or self._last_asked is None:
+            return False
+        last = names.index(self._last_asked)
+        return number <= last and any(
+            each.ask is not None and self._is_here(each) and each.is_due(self)
+            for each in self.steps[last + 1 :]
+        )
+
+    async def _run(self, step: Step) -> StepRun:
+        state, target = self.state.value, None
+        self._notes = {}
+        for attempt in range(1, 1 + (step.attempts if step.ask is None else 1)):
+            try:
+                target = await self._carry_out(step)
+                break
+            except StepFailedError as error:
+                if attempt < step.attempts and step.ask is None and not error.is_final:
+                    continue
+                outcome = "skipped" if step.on_failure == "skip" else "failed"
+                self._notes |= {"outcome": outcome, "reason": str(error)}
+                break
+        if target is not None:
+            self._notes["target"] = target
+            self._notes["moved_to"], self._notes["reason"] = self._move(step, target)
+
+        run = StepRun(step.name, step.kind, state, **self._notes)
+        self.announce(run)
+        return run
+
+    async def _carry_out(self, step: Step) -> str | None:
+        written = None
+        if step.ask is not None:
+            call = step.ask(self)
+            written = await self.services.writer.write(call, logger=self.services.logger)
+            self._notes["cost"] = written.cost
+            if written.cost is not None:
+                self._notes["seconds"] = written.cost.latency
+        return await step.do(self, written)
+
+    def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
+        """Make the transition to a state; return the state, or why it was refused."""
+        self._refusals.clear()
+        state, chosen = self.state.value, type(self.state)(target)
+        about = self.transition_context(step)
+        chart = self.moving_chart()
+        if chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
+            return target, None
+
+        reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
+        self.refused(step.name, target, reason)
+        return None, reason
+
+    # What a kind of program adds
+
+    def moving_chart(self) -> Statechart[Any]:
+        """Return the chart that makes the next transition."""
+        return self._chart
+
+    def transition_context(self, step: Step) -> Mapping[str, Any]:
+        """Return what the record of a transition says of the step that made it."""
+        return {"step": step.name}
+
+    def announce(self, run: StepRun) -> None:
+        """Log the result of a step."""
+
+    def refused(self, step: str, target: str | None, reason: str) -> None:
+        """Log that a transition was refused."""
+
+    def say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
+        """Log an event; a warning is shown even where structlog is not configured."""
+        about = {"agent_id": self.agent_id, **keys}
+        logger = active_logger(self.services.logger)
+        if is_warning:
+            report(self.services.logger, "warning", event, **about)
+        elif logger is not None:
+            logger.info(event, **about)

@@ -1,0 +1,449 @@
+"""The memory of an agent: working memory, storage, thoughts and state, in one JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Annotated, Any, Self
+
+import orjson
+from pydantic import ConfigDict, Field
+
+from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.files._durable import lock, write_durably
+from prism.files._source import Source
+from prism.files.declarations import Declaration, read_document
+from prism.programs.thinking._search import Match, WordIndex
+from prism.runs._documents import may_change
+
+_MISSING: Any = object()
+"""Stands for no value, since a memory may be null."""
+
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_DIGITS = r"\d{3,15}"
+MOST_RECENT = 12
+"""How many of the last actions are kept, to notice that an agent goes in circles."""
+
+
+def to_text(value: Any) -> str:
+    """Return a value as text for people and models: text as it is, other data as compact JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def as_tag(text: str) -> str:
+    """Return the tag that a text stands for: its words, with underscores between them."""
+    return _BLANKS.sub(" ", text).strip().replace(" ", "_")
+
+
+def to_json(value: Any) -> bytes:
+    """Return data as JSON that people can read."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def plain_value(value: Any) -> Any:
+    """Return a copy of a value, as JSON has it.
+
+    Raises:
+        FieldTypeError: If JSON cannot hold it.
+    """
+    try:
+        json.dumps(value, allow_nan=False)  # orjson writes null for what is no number
+        return orjson.loads(orjson.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise FieldTypeError(f"a memory's value must be JSON data: {error}") from None
+
+
+class _Own(Declaration):
+    """The part of a memory's file that prism keeps for itself; what is empty is left out."""
+
+    model_config = ConfigDict(extra="allow", frozen=False)
+
+    cycle: Annotated[int, Field(ge=0)] = 0
+    next_thought: Annotated[int, Field(ge=1)] = 1
+    used: dict[str, int] = Field(default={})
+    last_action: dict[str, Any] = Field(default={})
+    recent: list[str] = Field(default=[])
+    news: list[str] = Field(default=[])
+    versions: dict[str, list[Any]] = Field(default={})
+    thought_prefixes: list[str] = Field(default=["thinking_log_"])
+
+
+class _Document(Declaration):
+    model_config = ConfigDict(extra="allow")
+
+    working_memory: dict[str, Any] = Field(default={})
+    storage: dict[str, Any] = Field(default={})
+    state: str = "thinking"
+    prism: _Own = Field(default_factory=_Own)
+
+
+class Memory:
+    """The memory of an agent; open one with `open`, `read` or `in_memory`.
+
+    Only `commit` writes the file, whole and durably. The file before it stays beside it, as
+    ``memory.json.bak``, and is read instead of a damaged file.
+
+    A value in working memory is never older than the one with its tag in storage.
+
+    Attributes:
+        path: The file; None for a memory without one.
+        faults: What was damaged, and what was read instead.
+        working: Working memory, in order of addition; a view that cannot be written to.
+        thoughts: The last thoughts, oldest first; a view that cannot be written to.
+        state: The agent's state.
+        version_limit: How many old values of each memory are kept.
+    """
+
+    def __init__(
+        self, source: Source, path: Path | None = None, lock_file: IO[bytes] | None = None
+    ) -> None:
+        self.path: Path | None = path
+        self.faults: tuple[str, ...] = ()
+        self.version_limit: int = 10
+        self._lock_file = lock_file
+        self._take(source)
+        self._committed = self.revision
+
+    @classmethod
+    def open(cls, path: PathLike[str] | str) -> Self:
+        """Open a memory for writing, which locks out other processes; a missing one is empty.
+
+        Raises:
+            InputError: If it is open already, or damaged and without a good backup.
+            OSError: If it cannot be read or written.
+        """
+        target = Path(os.path.realpath(path))
+        if not may_change(target):
+            return cls(Source.of(document_of(target)))
+        lock_file = _locked(target)
+        try:
+            return cls._read(target, lock_file)
+        except BaseException:
+            lock_file.close()
+            raise
+
+    @classmethod
+    def read(cls, path: PathLike[str] | str) -> Self:
+        """Open a memory for reading, as of the last commit.
+
+        Raises:
+            InputError: If there is none, or it is damaged and has no good backup.
+        """
+        target = Path(os.path.realpath(path))
+        if not target.exists() and not _backup(target).exists():
+            raise InputError("this memory does not exist", path=target)
+        return cls._read(target, None)
+
+    @classmethod
+    def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
+        """Return a memory without a file."""
+        return cls(Source.of(plain_value(dict(data or {}))))
+
+    @classmethod
+    def _read(cls, path: Path, lock_file: IO[bytes] | None) -> Self:
+        backup = _backup(path)
+        if not path.exists() and not backup.exists():
+            return cls(Source.of({}), path, lock_file)
+        try:
+            source = _parsed(path)
+        except (InputError, OSError) as error:
+            if not backup.exists():
+                raise
+            memory = cls(_parsed(backup), path, lock_file)
+            memory.faults = (f"{error}: read from {backup}",)
+            warnings.warn(memory.faults[0], RuntimeWarning, stacklevel=3)
+            if lock_file is not None and path.exists():
+                path.replace(path.with_name(f"{path.name}.damaged"))
+            memory._committed = ""
+            return memory
+        return cls(source, path, lock_file)
+
+    # Contents
+
+    def _take(self, source: Source) -> None:
+        """Take the data of a document; nothing has changed if that fails."""
+        document: _Document = read_document(_Document, source)
+        own, others = document.prism, dict(document.model_extra or {})
+        thoughts: dict[str, str] = {}
+        for prefix in own.thought_prefixes:
+            keys = [key for key in others if re.fullmatch(re.escape(prefix) + _DIGITS, key)]
+            for key in sorted(keys, key=lambda key: int(key.removeprefix(prefix))):
+                thoughts[key] = to_text(others.pop(key))
+                number = int(key.removeprefix(prefix))
+                own.next_thought = max(own.next_thought, number + 1)
+        self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
+        self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
+        own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
+        self.state: str = document.state
+        self._own, self._others, self._thoughts = own, others, thoughts
+        self._index: WordIndex | None = None
+        self.working: Mapping[str, Any] = MappingProxyType(self._working)
+        self.thoughts: Mapping[str, str] = MappingProxyType(self._thoughts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the memory as plain data, in the shape of its file."""
+        return {
+            **self._others,
+            "working_memory": {**self._working},
+            "storage": {**self._stored},
+            "state": self.state,
+            **self._thoughts,
+            "prism": self._own.model_dump(exclude_defaults=True),
+        }
+
+    @property
+    def revision(self) -> str:
+        """The SHA-256 of what a commit would write."""
+        return sha256(to_json(self.to_dict())).hexdigest()
+
+    @property
+    def cycle(self) -> int:
+        """Cycles over the memory's life, failed ones too."""
+        return self._own.cycle
+
+    @property
+    def unknown(self) -> Mapping[str, Any]:
+        """Other keys at the top level of the file, which prism preserves."""
+        return MappingProxyType(self._others)
+
+    @property
+    def last_action(self) -> Mapping[str, Any] | None:
+        """The last action and its result; None before the first."""
+        return self._own.last_action or None
+
+    @property
+    def news(self) -> Sequence[str]:
+        """The news since the agent's last action, oldest first."""
+        return tuple(self._own.news)
+
+    @property
+    def stored_count(self) -> int:
+        """How many memories are in storage."""
+        return len(self._stored)
+
+    def stored(self, tag: str) -> Any | None:
+        """Return the value under a tag in storage, or None."""
+        return self._stored.get(as_tag(tag))
+
+    def versions(self, tag: str) -> list[Any]:
+        """Return the old values of a memory, oldest first."""
+        return list(self._own.versions.get(as_tag(tag), []))
+
+    def search(self, text: str, limit: int) -> list[Match]:
+        """Return the memories in storage that match a text best, best first."""
+        if self._index is None:
+            self._index = WordIndex((tag, to_text(value)) for tag, value in self._stored.items())
+        matches = self._index.search(text, limit)
+        return [Match(tag, self._stored[tag], score) for tag, score in matches]
+
+    def least_recently_used(self) -> list[str]:
+        """Return the tags of working memory, the least recently used first."""
+        return sorted(self._working, key=lambda tag: self._own.used.get(tag, -1))
+
+    # Changes
+
+    def add(self, tag: str, value: Any) -> None:
+        """Put a value into working memory, where another one with its tag becomes a version.
+
+        Raises:
+            FieldValueError: If the tag is empty, or the value is not JSON data.
+        """
+        self._show(_required(tag), plain_value(value))
+
+    def remove(self, tag: str) -> bool:
+        """Remove a value from working memory; return False if there is none."""
+        self._own.used.pop(as_tag(tag), None)
+        return self._working.pop(as_tag(tag), _MISSING) is not _MISSING
+
+    def load(self, tag: str) -> bool:
+        """Copy a value from storage to working memory; return False if there is none.
+
+        A newer value with this tag in working memory stays.
+        """
+        tag = as_tag(tag)
+        if tag not in self._stored:
+            return False
+        if tag not in self._working:
+            self._working[tag] = self._stored[tag]
+        self.touch([tag])
+        return True
+
+    def save(self, tag: str, value: Any | None = None) -> bool:
+        """Put a value into storage, by default the one in working memory; False without one.
+
+        A different value with the same tag becomes a version, also in working memory.
+        """
+        tag = as_tag(tag) if value is None else _required(tag)
+        if value is None and tag not in self._working:
+            return False
+        value = self._working[tag] if value is None else plain_value(value)
+        self._store(tag, value)
+        if tag in self._working and self._working[tag] != value:
+            self._show(tag, value)
+        return True
+
+    def forget(self, tag: str) -> bool:
+        """Remove a memory with its old values from all places; return False if there is none."""
+        tag = as_tag(tag)
+        was_working = self.remove(tag)
+        was_stored = self._stored.pop(tag, _MISSING) is not _MISSING
+        if self._index is not None:
+            self._index.remove(tag)
+        had_versions = self._own.versions.pop(tag, None) is not None
+        return was_working or was_stored or had_versions
+
+    def page_out(self, tag: str) -> None:
+        """Move a value of working memory, or a thought, to storage."""
+        if tag in self._thoughts:
+            self._store(tag, self._thoughts.pop(tag))
+        elif self.save(tag):
+            self.remove(tag)
+
+    def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
+        """Add a thought, and drop the oldest ones beyond the limit; return its key."""
+        own = self._own
+        if key_prefix not in own.thought_prefixes:
+            own.thought_prefixes = [*own.thought_prefixes, key_prefix]
+        # the file may have something else under that key
+        while (key := f"{key_prefix}{own.next_thought:03}") in self._others:
+            own.next_thought += 1
+        own.next_thought += 1
+        self._thoughts[key] = entry
+        while len(self._thoughts) > max_entries:
+            del self._thoughts[next(iter(self._thoughts))]
+        return key
+
+    def touch(self, tags: Iterable[str]) -> None:
+        """Mark values of working memory as used in this cycle."""
+        used = {tag: self.cycle for tag in map(as_tag, tags) if tag in self._working}
+        self._own.used = {**self._own.used, **used}
+
+    def note_action(self, last: Mapping[str, Any]) -> None:
+        """Record the last action and its result."""
+        self._own.last_action = plain_value(last)
+
+    def is_recent(self, deed: str) -> bool:
+        """Return whether a deed is one of the last, and note it as the very last."""
+        was_recent = deed in self._own.recent
+        self._own.recent = [*self._own.recent, deed][-MOST_RECENT:]
+        return was_recent
+
+    def tell(self, news: Sequence[str]) -> None:
+        """Replace the news."""
+        self._own.news = list(news)
+
+    def end_cycle(self) -> None:
+        """Count a cycle."""
+        self._own.cycle += 1
+
+    def replace(self, data: Mapping[str, Any]) -> None:
+        """Replace all contents with data that `to_dict` returned.
+
+        Raises:
+            InputError: If they are not those of a memory.
+        """
+        self._take(Source.of(plain_value(dict(data))))
+
+    def _show(self, tag: str, value: Any) -> None:
+        old = self._working.get(tag, _MISSING)
+        if old is not _MISSING and self._stored.get(tag, _MISSING) != old:
+            self._keep_version(tag, old, value)
+        self._working[tag] = value
+        self.touch([tag])
+
+    def _store(self, tag: str, value: Any) -> None:
+        if (old := self._stored.get(tag, _MISSING)) is not _MISSING:
+            self._keep_version(tag, old, value)
+        self._stored[tag] = value
+        if self._index is not None:
+            self._index.put(tag, to_text(value))
+
+    def _keep_version(self, tag: str, old: Any, new: Any) -> None:
+        if to_json(old) != to_json(new) and self.version_limit:
+            kept = [*self.versions(tag), old][-self.version_limit :]
+            self._own.versions = {**self._own.versions, tag: kept}
+
+    # The file
+
+    def commit(self) -> None:
+        """Write everything to the file, atomically and durably, unless nothing has changed.
+
+        Raises:
+            InputError: If the memory is closed, or open for reading only.
+            OSError: If that fails; neither the file nor the memory is changed.
+        """
+        if self.path is None:
+            return
+        content = to_json(self.to_dict())
+        revision = sha256(content).hexdigest()
+        if revision == self._committed and self.path.exists():
+            return
+        if self._lock_file is None:
+            raise InputError("is closed, or open only for reading", path=self.path)
+        if self.path.exists():
+            # a second name first, so that at every instant there is a good file
+            spare = self.path.with_name(f"{self.path.name}.new.bak")
+            spare.unlink(missing_ok=True)
+            os.link(self.path, spare)
+            spare.replace(_backup(self.path))
+        write_durably(self.path, content)
+        self._committed = revision
+
+    def close(self) -> None:
+        """Close the file; uncommitted changes are lost."""
+        if self._lock_file is not None:
+            self._lock_file.close()
+            self._lock_file = None
+
+    def __enter__(self) -> Self:
+        """Return the memory itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the file."""
+        self.close()
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """Return the data of a memory as they were committed last; nothing of a missing one."""
+    return Memory.read(path).to_dict() if path.exists() or _backup(path).exists() else {}
+
+
+def _backup(path: Path) -> Path:
+    return path.with_name(f"{path.name}.bak")
+
+
+def _parsed(path: Path) -> Source:
+    return Source.parse(path.read_text(encoding="utf-8"), "json", path=path)
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Return the open lock file beside a memory, which stays there: removing it is a race.
+
+    Raises:
+        InputError: If somebody holds the lock.
+    """
+    lock_file = path.with_name(f"{path.name}.lock").open("ab")
+    try:
+        lock(lock_file.fileno())
+    except BlockingIOError:
+        lock_file.close()
+        raise InputError("is in use: close it first, or wait for it", path=path) from None
+    except OSError:  # a file system without locks
+        pass
+    return lock_file
+
+
+def _required(tag: str) -> str:
+    if not (tag := as_tag(tag)):
+        raise FieldValueError("a memory needs a tag")
+    return tag

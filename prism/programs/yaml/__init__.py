@@ -1,0 +1,25 @@
+"""Agents written in YAML: a state machine, and steps that ask a model, run code, or choose.
+
+`Workflow` reads a file, and `WorkflowAgent` carries it out a turn at a time inside an application.
+`prism.Run` runs such a file on its own, and such a run can be kept, resumed and repeated.
+
+Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
+"""
+
+from prism.files._source import Problem
+from prism.programs.yaml._actions import Action, ActionResult
+from prism.programs.yaml._agent import WorkflowAgent
+from prism.programs.yaml._problems import WorkflowFileError
+from prism.programs.yaml._results import Refusal, WorkflowResults
+from prism.programs.yaml._workflow import Workflow
+
+__all__ = [
+    "Action",
+    "ActionResult",
+    "Problem",
+    "Refusal",
+    "Workflow",
+    "WorkflowAgent",
+    "WorkflowFileError",
+    "WorkflowResults",
+]

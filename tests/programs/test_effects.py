@@ -1,0 +1,111 @@
+"""Effects on the outside world: in the journal, and never carried out twice."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism import Run, replay, resume
+from prism.llm import Model
+from prism.programs.yaml import Action
+from prism.testing import FakeOllama
+from tests.kit.cognition import thought
+
+ACT = '{"reasoning": "why not", "action": {"kind": "pay"}}'
+TEXT = """
+steps:
+  - {name: s, type: llm, prompt: "{tick}: {last_action_result}"}
+"""
+PAYER = """
+from pathlib import Path
+from prism.programs.thinking import CognitiveAgent, Config, action
+
+class Payer(CognitiveAgent):
+    config = Config(goal="Pay.")
+
+    @action(outside=True)
+    def pay(self, to: str) -> str:
+        \"\"\"Pay somebody.\"\"\"
+        with Path("paid").open("a") as file:
+            file.write(f"{to}\\n")
+        return f"paid {to}"
+"""
+
+
+class Killed(BaseException):
+    """What no run survives."""
+
+
+def killed_in(round_number: int) -> Any:
+    """Return a function that kills the run at the end of a round."""
+    finished: list[object] = []
+
+    def on_round(summary: object) -> None:
+        finished.append(summary)
+        if len(finished) == round_number:
+            raise Killed
+
+    return on_round
+
+
+@pytest.mark.parametrize("instant", ["before", "between", "within"])
+def test_an_action_of_a_workflow_is_carried_out_once(tmp_path: Path, instant: str) -> None:
+    """Wherever the run is killed; nobody knows of one that was interrupted, and it is told so."""
+    file, done = tmp_path / "w.yaml", list[int]()
+    file.write_text(TEXT)
+
+    def act(action: Action) -> str:
+        done.append(action.turn)
+        if instant == "within" and done == [1, 2]:
+            raise Killed
+        return f"receipt {action.turn}"
+
+    with FakeOllama(write=lambda *_: ACT) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        run = Run(file, rounds=4, reasoner=model, application={"on_action": act})
+        with pytest.raises(Killed):
+            last = {"before": 1, "between": 2, "within": 9}[instant]
+            run.keep(tmp_path / "run", on_round=killed_in(last))
+        resume(tmp_path / "run", application={"on_action": act})
+        prompt = server.questions[-1].body["messages"][-1]["content"]
+    assert done == [1, 2, 3, 4]
+    assert prompt.startswith("4: receipt 3")
+    lines = (tmp_path / "run/events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    results = [event["result"] for event in events if event["event"] == "workflow.action"]
+    second = "receipt 2" if instant != "within" else "failed: the run was stopped in the middle"
+    assert results[1].startswith(second)
+
+    replay(tmp_path / "run", tmp_path / "again")
+    assert done == [1, 2, 3, 4]
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
+    assert logs[0] == logs[1]
+
+
+def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed run and a replay take its result from the journal."""
+    monkeypatch.chdir(tmp_path)
+    Path("payer.py").write_text(PAYER)
+    numbers = iter(range(100))
+
+    def say(prompt: str, *_more: Any) -> str:
+        if "You are in the state thinking" in prompt:
+            return thought(f"pay {next(numbers)}", "executing")
+        return json.dumps({"name": "pay", "arguments": {"to": f"ada {next(numbers)}"}})
+
+    with FakeOllama(write=say) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        run = Run("payer.py:Payer", memory=Path("m.json"), rounds=8, reasoner=model)
+        with pytest.raises(Killed):
+            run.keep("run", on_round=killed_in(5))
+        resume("run")
+    paid = Path("paid").read_text().splitlines()
+    assert len(paid) == len({*paid}) == 4
+    replay("run", "again")
+    assert Path("paid").read_text().splitlines() == paid
+    assert Path("again/memory.json").read_bytes() == Path("m.json").read_bytes()

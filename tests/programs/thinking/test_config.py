@@ -1,0 +1,133 @@
+"""The configuration: pydantic models, and files that are checked with line and key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import ValidationError
+
+from prism.errors import InputError
+from prism.programs.thinking import (
+    Config,
+    ConfigFileError,
+    Iterate,
+    Limit,
+    Paging,
+    StorageLimits,
+    ThinkingLog,
+)
+
+DOCS = Path(__file__).parents[3] / "docs"
+LKJAGENT: dict[str, Any] = {
+    "version": "1",
+    "llm": {"endpoint": "http://localhost", "model": "x"},
+    "agent": {
+        "state": {
+            "base": {"prompt": {"role": "R", "instructions": "I"}},
+            "thinking": {
+                "prompt": {
+                    "purpose": "p",
+                    "output_example_1": {"a": 1},
+                    "state_description": {"thinking": "T", "evaluating": "E"},
+                }
+            },
+            "executing": {"prompt": {"available_actions": {"storage_load": "Load"}}},
+            "paging": {"prompt": "Page."},
+        },
+        "thinking_log": {"enable": True, "max_entries": 4, "key_prefix": "tl_"},
+        "paging_limit": {"enable": True, "max_tokens": 1500},
+        "hard_limit": 3000,
+        "iterate": {"enable": True, "max_iterations": 7.0},
+    },
+}
+
+
+def test_a_file_of_lkjagent_is_read() -> None:
+    """What prism has no use for is left out with one note."""
+    config = Config.from_text(json.dumps(LKJAGENT))
+    assert (config.role, config.instructions) == ("R", "I")
+    assert config.state_description["thinking"] == "T"
+    assert config.state_description["paging"] == "Page."
+    assert "storage_save" not in config.available_actions
+    assert config.available_actions["storage_load"] == "Load"
+    assert config.thinking_log == ThinkingLog(max_entries=4, key_prefix="tl_")
+    assert (config.paging_limit.max_tokens, config.hard_limit.max_tokens) == (1500, 3000)
+    assert config.iterate.max_iterations == 7
+
+
+def test_what_is_ignored_is_one_note(tmp_path: Path) -> None:
+    """With every key; a run begins all the same."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LKJAGENT, indent=1))
+    (note,) = Config.check(path)
+    assert note.severity == "note"
+    for key in ("version", "llm", "agent.state.thinking.prompt.purpose", "evaluating"):
+        assert key in note.message
+
+
+def test_a_configuration_is_written_and_read() -> None:
+    """All settings are in the file that ``think init`` writes."""
+    config = Config(goal="G", paging=Paging("model"), storage=StorageLimits(versions=0))
+    assert Config.from_text(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "line", "problem"),
+    [
+        ('"hard_limit": {"max_tokens": 0}', 3, "agent.hard_limit.max_tokens"),
+        ('"hard_limit": {"max_tokens": "9"}', 3, "must be a whole number"),
+        ('"iterate": {"max_useless": 2.5}', 3, "agent.iterate.max_useless"),
+        ('"thinking_log": {"key_prefix": "t1"}', 3, "agent.thinking_log.key_prefix"),
+        ('"paging": {"policy": "fifo"}', 3, "'lru' or 'model'"),
+        ('"goal": 3', 3, "agent.goal"),
+        ('"state": {"base": {"prompt": {"role": null}}}', 3, "role"),
+        ('"paging_limit": 9000', 1, "must not be below paging_limit"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(settings: str, line: int, problem: str) -> None:
+    """The message names the file, the line and the key."""
+    text = f'{{\n "agent": {{\n  {settings}\n }}\n}}\n'
+    with pytest.raises(ConfigFileError, match=problem) as raised:
+        Config.from_text(text, name="c.json")
+    assert raised.value.problems[0].path == "c.json"
+    if line > 1:
+        assert raised.value.problems[0].line == line
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"agent": 3}', '{"a": 1, "a": 2}'])
+def test_what_is_no_configuration_is_refused(text: str) -> None:
+    """As an error of input."""
+    with pytest.raises(InputError):
+        Config.from_text(text)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Config(role=None),  # type: ignore[arg-type]
+        lambda: Config(storage="xml"),  # type: ignore[arg-type]
+        lambda: Config(rolle="x"),  # type: ignore[call-arg]
+        lambda: Limit(max_tokens=0),
+        lambda: Iterate(max_iterations=2.5),  # type: ignore[arg-type]
+        lambda: ThinkingLog(max_entries=True),
+        lambda: ThinkingLog(key_prefix="a b"),
+        lambda: Paging("fifo"),  # type: ignore[arg-type]
+        lambda: Config(state_description={"dancing": "x"}),
+        lambda: Config(hard_limit=Limit(max_tokens=10)),
+    ],
+)
+def test_a_wrong_value_is_an_error_where_it_is_written(make: Any) -> None:
+    """Not later, in a prompt or in a run."""
+    with pytest.raises(ValidationError):
+        make()
+
+
+@pytest.mark.parametrize("document", [LKJAGENT, Config().to_dict(), {"goal": "g"}])
+def test_the_published_schema_accepts_what_is_read(document: Any) -> None:
+    """And refuses what is not."""
+    schema = json.loads((DOCS / "cognition.schema.json").read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid(document)
+    assert not validator.is_valid({"agent": {"iterate": {"max_useless": 0}}})

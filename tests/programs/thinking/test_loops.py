@@ -1,0 +1,119 @@
+"""An agent that goes in circles: each prompt says so, and the run stops and says why."""
+
+import json
+from collections.abc import Callable
+from itertools import count, cycle
+from typing import Any
+
+import pytest
+
+from prism.errors import AgentError, FieldValueError
+from prism.programs.thinking import CognitiveAgent, Config, Iterate, Memory, action
+from prism.statechart import TextCall
+from tests.kit.cognition import action as acts
+from tests.kit.cognition import add, thought
+from tests.kit.writers import prompts_of, writer_of
+
+
+class Shell(CognitiveAgent):
+    """An agent with an action whose answer never changes."""
+
+    @action
+    def run_command(self, command: str) -> str:
+        """Run a command."""
+        return "file not found" if command else ""
+
+
+def ls(name: str) -> str:
+    """Return the call of the action."""
+    return json.dumps({"name": "run_command", "arguments": {"command": f"ls {name}"}})
+
+
+def model(*deeds: str, new_thoughts: bool = True) -> Callable[[TextCall], str]:
+    """Return a model that does some deeds over and over, with a new thought or the same before."""
+    numbers, done = count(), cycle(deeds)
+
+    def say(call: TextCall) -> str:
+        if "You are in the state thinking" in call.prompt:
+            return thought(f"plan {next(numbers)}" if new_thoughts else "Next.", "executing")
+        return next(done)
+
+    return say
+
+
+@pytest.mark.parametrize("new_thoughts", [True, False])
+@pytest.mark.parametrize(
+    "deeds",
+    [
+        (ls("x"),),
+        (ls("x"), ls("y")),
+        (ls("x"), ls("y"), ls("z")),
+        (add("a", "1"),),
+        (add("a", "1"), add("a", "2")),
+        (acts("storage_save", "a", "1"), acts("working_memory_remove", "b")),
+        (acts("storage_search", "nothing"),),
+        ("no action at all",),
+    ],
+)
+async def test_what_is_repeated_ends_the_run(deeds: tuple[str, ...], new_thoughts: bool) -> None:
+    """Own actions or the memory's, two or three in turn, a value set back and forth."""
+    writer = writer_of(model(*deeds, new_thoughts=new_thoughts))
+    agent = Shell(Config(goal="g"), Memory.in_memory(), writer)
+    cycles = await agent.run(100)
+    assert len(cycles) <= 2 * (len(deeds) + 6)
+    assert agent.stopped is not None
+    assert "cycles in a row had no effect" in agent.stopped
+    assert "no effect; the last one: " in agent.stopped
+
+
+async def test_what_brings_something_new_goes_on() -> None:
+    """Other arguments, or another answer to the same question, are no circle."""
+    saves = [acts("storage_save", f"m{number}", str(number)) for number in range(20)]
+    searches = [acts("storage_search", "m") for _ in saves]
+    deeds = [each for pair in zip(saves, searches, strict=True) for each in pair]
+    agent = Shell(Config(), Memory.in_memory(), writer_of(model(*deeds)))
+    await agent.run(60)
+    assert agent.stopped is None
+
+
+async def test_a_repeated_thought_changes_the_next_prompt() -> None:
+    """A model that is asked the same twice says the same twice, so it is not."""
+    writer = writer_of([thought("the same")])
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer)
+    await agent.run(100)
+    prompts = prompts_of(writer)
+    assert len(prompts) == 6
+    assert len({*prompts}) == 6
+    assert "repeats an earlier thought" in prompts[-1]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+async def test_the_number_of_useless_cycles_is_a_setting(most: int) -> None:
+    """``iterate.max_useless``, of whatever kind they are."""
+    config = Config(iterate=Iterate(max_useless=most))
+    agent = CognitiveAgent(config, Memory.in_memory(), writer_of([OSError("down")]))
+    assert len(await agent.run(9)) == most
+    assert str(agent.stopped).endswith("the last one: down")
+
+
+async def test_two_cycles_at_once_are_refused() -> None:
+    """They would write one memory; the message says what to do."""
+    agent: CognitiveAgent
+
+    def say(_call: TextCall) -> str:
+        coroutine = agent.cycle()
+        with pytest.raises(AgentError, match="await one cycle before the next"):
+            coroutine.send(None)
+        return thought()
+
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of(say))
+    await agent.cycle()
+    assert agent.memory.cycle == 1
+
+
+@pytest.mark.parametrize("cycles", [0, -1, 2.5, True, "3"])
+async def test_a_number_of_cycles_is_a_whole_number(cycles: Any) -> None:
+    """Anything else is refused where it is written."""
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([thought()]))
+    with pytest.raises(FieldValueError, match="cycles must be a whole number"):
+        await agent.run(cycles)

@@ -1,0 +1,258 @@
+"""The memory: one file, written whole, with a backup, a lock, versions and a search."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.programs.thinking import Memory
+
+tags = st.sampled_from(["a", "b", "long tag", "c"])
+values = st.sampled_from(["one", "two", "train to Rome", 3, None, [1, "x"], {"k": "v"}])
+
+
+class Remembering(RuleBasedStateMachine):
+    """A memory beside plain dictionaries, reopened at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memory = Memory.in_memory()
+        self.working: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
+        self.thoughts: list[str] = []
+
+    @rule(tag=tags, value=values)
+    def add(self, tag: str, value: Any) -> None:
+        self.memory.add(tag, value)
+        self.working[tag.replace(" ", "_")] = value
+
+    @rule(tag=tags)
+    def remove(self, tag: str) -> None:
+        name = tag.replace(" ", "_")
+        assert self.memory.remove(tag) is (name in self.working)
+        self.working.pop(name, None)
+
+    @rule(tag=tags)
+    def load(self, tag: str) -> None:
+        name = tag.replace(" ", "_")
+        assert self.memory.load(tag) is (name in self.stored)
+        if name in self.stored:
+            self.working.setdefault(name, self.stored[name])
+
+    @rule(tag=tags, value=values.filter(lambda value: value is not None))
+    def save(self, tag: str, value: Any) -> None:
+        name = tag.replace(" ", "_")
+        assert self.memory.save(tag, value)
+        self.stored[name] = value
+        if name in self.working:
+            self.working[name] = value
+
+    @rule(tag=tags)
+    def page_out(self, tag: str) -> None:
+        name = tag.replace(" ", "_")
+        self.memory.page_out(name)
+        if name in self.working:
+            self.stored[name] = self.working.pop(name)
+
+    @rule(tag=tags)
+    def forget(self, tag: str) -> None:
+        name = tag.replace(" ", "_")
+        self.memory.forget(tag)
+        self.working.pop(name, None)
+        self.stored.pop(name, None)
+        assert self.memory.versions(tag) == []
+
+    @rule(text=st.sampled_from(["x", "y"]))
+    def think(self, text: str) -> None:
+        self.memory.think(text, key_prefix="thinking_log_", max_entries=3)
+        self.thoughts = [*self.thoughts, text][-3:]
+
+    @rule()
+    def reopen(self) -> None:
+        found = self.memory.search("train rome one two", 9)
+        document = json.loads(json.dumps(self.memory.to_dict()))
+        self.memory = Memory.in_memory(document)
+        assert self.memory.to_dict() == document
+        assert self.memory.search("train rome one two", 9) == found
+
+    @invariant()
+    def is_the_same(self) -> None:
+        assert dict(self.memory.working) == self.working
+        assert self.memory.to_dict()["storage"] == self.stored
+        assert [*self.memory.thoughts.values()] == self.thoughts
+        assert {match.tag for match in self.memory.search("one", 9)} == {
+            tag for tag, value in self.stored.items() if value == "one"
+        }
+
+
+TestRemembering = Remembering.TestCase
+TestRemembering.settings = settings(max_examples=40, stateful_step_count=25)
+
+
+def test_the_file_has_the_specifications_shape(tmp_path: Path) -> None:
+    """Keys of other programs stay where they are, and nothing is written before a commit."""
+    path = tmp_path / "memory.json"
+    path.write_text('{"mine": [1], "working_memory": {"a b": 1}, "thinking_log_007": "t"}')
+    with Memory.open(path) as memory:
+        memory.save("p", "v")
+        memory.think("u", key_prefix="thinking_log_", max_entries=9)
+        assert "storage" not in path.read_text()
+        memory.commit()
+    assert json.loads(path.read_text()) == {
+        "mine": [1],
+        "working_memory": {"a_b": 1},
+        "storage": {"p": "v"},
+        "state": "thinking",
+        "thinking_log_007": "t",
+        "thinking_log_008": "u",
+        "prism": {"next_thought": 9},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "line 1"),
+        ('{"working_memory": []}', "working_memory"),
+        ('{"state": 3}', "state"),
+        ('{"prism": {"cycle": -1}}', "prism.cycle"),
+    ],
+)
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    """With its name and the place, unless there is a backup."""
+    path = tmp_path / "memory.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        Memory.open(path)
+    with Memory.open(tmp_path / "other.json") as memory:
+        memory.commit()
+
+
+@pytest.mark.parametrize("damage", ["", "{dam", None])
+def test_a_damaged_file_is_read_from_its_backup(tmp_path: Path, damage: str | None) -> None:
+    """The state before the last commit; the damaged file is kept beside it."""
+    path = tmp_path / "memory.json"
+    with Memory.open(path) as memory:
+        for number in range(3):
+            memory.save("n", number)
+            memory.commit()
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_text(damage)
+    with pytest.warns(RuntimeWarning, match="read from"):
+        memory = Memory.open(path)
+    with memory:
+        assert memory.stored("n") == 1
+        memory.commit()
+    assert json.loads(path.read_text())["storage"] == {"n": 1}
+    assert (tmp_path / "memory.json.damaged").exists() is (damage is not None)
+
+
+def test_one_process_at_a_time_changes_a_memory(tmp_path: Path) -> None:
+    """Others read it as it was committed last, and cannot write."""
+    path = tmp_path / "memory.json"
+    with Memory.open(path) as memory:
+        memory.save("a", 1)
+        memory.commit()
+        memory.save("a", 2)
+        with pytest.raises(InputError, match="is in use"):
+            Memory.open(path)
+        reader = Memory.read(path)
+        assert reader.stored("a") == 1
+        reader.save("a", 3)
+        with pytest.raises(InputError, match="only for reading"):
+            reader.commit()
+    with pytest.raises(InputError, match="does not exist"):
+        Memory.read(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), 2**70, "\ud800", {1: 2}])
+def test_a_value_is_data(value: Any) -> None:
+    """What JSON cannot hold, or would change, is refused."""
+    memory = Memory.in_memory()
+    with pytest.raises((FieldTypeError, FieldValueError)):
+        memory.add("a", value)
+    with pytest.raises(FieldValueError):
+        memory.add("  ", 1)
+    assert not memory.working
+
+
+def test_old_values_are_kept_as_versions() -> None:
+    """The newest ten, oldest first, wherever a value was replaced."""
+    memory = Memory.in_memory()
+    for number in range(13):
+        memory.save("a", number)
+    assert memory.versions("a") == [*range(2, 12)]
+    memory.add("b", "first")
+    memory.add("b", "second")
+    assert memory.versions("b") == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("text", "best"),
+    [
+        ("a letter for Alice", "plot_1"),
+        ("letters", "plot_1"),
+        ("Chapter", "chapter_two"),
+        ("été", "summer"),
+        ("足球", "football"),
+        ("फुटबॉल", "hindi"),
+        ("xyzzy", None),
+        ('"OR" NEAR(', None),
+    ],
+)
+def test_a_search_ranks_what_shares_words(text: str, best: str | None) -> None:
+    """In any language; a word of the tag counts three times."""
+    storage = {
+        "plot_1": "Alice finds a letter in the attic",
+        "plot_2": "Bob follows the map for Carol",
+        "chapter_two": "the end",
+        "other": "a chapter of accidents",
+        "summer": "l'ete a Nice",
+        "football": "我每个周末都看足球",
+        "hindi": "मैं हर सप्ताह फुटबॉल देखता हूँ",
+    }
+    found = Memory.in_memory({"storage": storage}).search(text, 3)
+    assert (found[0].tag if found else None) == best
+
+
+def _write_for_ever(path: Path, started: Any) -> None:
+    with Memory.open(path) as memory:
+        for number in range(10**6):
+            memory.save("n", number)
+            memory.save(f"k{number % 50}", "x" * 2000)
+            memory.end_cycle()
+            memory.commit()
+            started.value = number
+
+
+@pytest.mark.slow
+def test_whatever_is_killed_while_it_writes_leaves_a_whole_memory(tmp_path: Path) -> None:
+    """At least what was committed last before the kill, and everything of one commit."""
+    path = tmp_path / "memory.json"
+    context = multiprocessing.get_context("fork")
+    for attempt in range(20):
+        committed = context.Value("q", -1, lock=False)
+        process = context.Process(target=_write_for_ever, args=(path, committed))
+        process.start()
+        while committed.value < 0:
+            time.sleep(0.001)
+        time.sleep(0.003 * attempt)
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with Memory.open(path) as memory:
+            assert memory.faults == ()
+            assert committed.value <= memory.stored("n") <= committed.value + 1
+            memory.replace({})
+            memory.commit()

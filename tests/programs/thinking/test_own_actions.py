@@ -1,0 +1,178 @@
+"""Actions of an application: described by a signature, checked, and carried out."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.programs.thinking import ActionRefusedError, CognitiveAgent, Config, Memory, action
+from tests.kit.cognition import thought
+from tests.kit.writers import prompts_of, writer_of
+
+
+class Metal(StrEnum):
+    """What a smith works with."""
+
+    IRON = "iron"
+    GOLD = "gold"
+
+
+@dataclass
+class Place:
+    """A place on a map."""
+
+    x: int
+    y: int
+
+
+class Smith(CognitiveAgent):
+    """An agent with actions of its own."""
+
+    @action
+    def forge(
+        self, what: Literal["nail", "sword"], number: int = 1, metal: Metal = Metal.IRON
+    ) -> str:
+        """Forge something.
+
+        More of this is not told.
+        """
+        if number > 9:
+            raise ActionRefusedError("there is not enough iron")
+        return f"{number} {what} of {metal}"
+
+    @action
+    def go(self, place: Place, names: list[str] | None = None) -> str:
+        """Go to a place."""
+        return f"{place.x + place.y} {names}"
+
+    @action
+    def rest(self) -> None:
+        """Rest."""
+
+    @action
+    def shout(self, words: str) -> str:
+        """Shout."""
+        return words.upper()
+
+
+def xml(kind: str, **fields: str) -> str:
+    """Return a reply that asks for an action."""
+    parts = "".join(f"<{name}>{text}</{name}>" for name, text in fields.items())
+    return f"<agent><action><type>{kind}</type>{parts}</action></agent>"
+
+
+def tool(kind: str, **fields: Any) -> str:
+    """Return the call of a tool."""
+    return json.dumps({"name": kind, "arguments": fields})
+
+
+async def result_of(reply: str) -> tuple[str, str | None]:
+    """Return what came of a reply: the outcome, and the answer or the reason."""
+    agent = Smith(Config(), Memory.in_memory({"state": "executing"}), writer_of([reply]))
+    done = (await agent.cycle()).action
+    assert done is not None
+    return done.outcome, done.answer or done.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        (xml("forge", what="nail"), "1 nail of iron"),
+        (xml("forge", what="sword", number="2", metal="gold"), "2 sword of gold"),
+        (xml("forge", what="nail", tags="", value=""), "1 nail of iron"),
+        (tool("forge", what="nail", number=3), "3 nail of iron"),
+        (tool("go", place={"x": 1, "y": 2}, names=["a"]), "3 ['a']"),
+        (xml("go", place='{"x": 1, "y": 2}'), "3 None"),
+        (xml("shout", words="hello"), "HELLO"),
+        (xml("shout", value="hello"), "HELLO"),
+        (tool("shout", words=7), "7"),
+        (xml("rest"), None),
+    ],
+)
+async def test_an_action_is_carried_out(reply: str, answer: str | None) -> None:
+    """Fields by name, with their types; the only field may have the only text."""
+    assert await result_of(reply) == ("done", answer)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (xml("forge"), "what: Field required"),
+        (xml("forge", what="plough"), "what: Input should be 'nail' or 'sword'"),
+        (xml("forge", what="nail", number="many"), "number: Input should be a valid integer"),
+        (xml("forge", what="nail", colour="red"), "colour: Extra inputs are not permitted"),
+        (xml("forge", what="nail", number="10"), "there is not enough iron"),
+        (xml("shout", words="..."), "the reply repeats a placeholder"),
+        (xml("shout", words="<![CDATA[<words>]]>"), "the reply repeats a placeholder"),
+        (xml("forged", what="nail"), "'forged' is no action that can be carried out"),
+    ],
+)
+async def test_an_action_is_refused(reply: str, reason: str) -> None:
+    """What is wrong is told to the model in its next prompt."""
+    outcome, told = await result_of(reply)
+    assert outcome == "refused"
+    assert str(told).startswith(reason)
+    writer = writer_of([reply, thought()])
+    agent = Smith(Config(), Memory.in_memory({"state": "executing"}), writer)
+    await agent.cycle()
+    await agent.cycle()
+    assert reason.split(":")[0] in prompts_of(writer)[1]
+
+
+async def test_actions_are_described() -> None:
+    """By the first line of the docstring, and the types of the fields, in both states."""
+    writer = writer_of([thought("x", "executing"), xml("rest")])
+    agent = Smith(Config(), Memory.in_memory(), writer)
+    await agent.run(2)
+    line = "forge: Forge something. Fields: what: one of nail, sword, number (optional): a whole"
+    assert all(line in prompt for prompt in prompts_of(writer))
+    schema: Any = writer.calls[1].schema
+    fields = schema["properties"]["agent"]["properties"]["action"]["properties"]
+    assert "forge" in fields["type"]["enum"]
+    assert fields["number"]["type"] == "integer"
+    assert {"forge_Metal", "go_Place"} <= schema["$defs"].keys()
+
+
+async def test_a_function_may_be_an_action() -> None:
+    """Its first argument is the agent."""
+
+    def wave(agent: CognitiveAgent, times: int) -> str:
+        """Wave."""
+        return f"{agent.agent_id} waves {times} times"
+
+    memory = Memory.in_memory({"state": "executing"})
+    writer = writer_of([xml("wave", times="3")])
+    agent = CognitiveAgent(Config(), memory, writer, agent_id="ada", actions=[wave])
+    done = (await agent.cycle()).action
+    assert done is not None
+    assert done.answer == "ada waves 3 times"
+
+
+def _private(agent: Any) -> None: ...
+async def late(agent: Any) -> None: ...
+def many(agent: Any, *words: str) -> None: ...
+def kind(agent: Any, type: str) -> None: ...  # noqa: A002 - what is refused
+def unknown(agent: Any, what: "Nowhere") -> None: ...  # type: ignore[name-defined] # noqa: F821
+def storage_save(agent: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "function", [_private, late, many, kind, unknown, storage_save, lambda agent: None]
+)
+def test_what_no_reply_could_ask_for_is_refused(function: Any) -> None:
+    """Where the action is defined, with its name."""
+    with pytest.raises(DefinitionError, match="the action"):
+        CognitiveAgent(Config(), Memory.in_memory(), actions=[function])
+
+
+def test_two_actions_of_one_name_are_refused() -> None:
+    """The reply could mean either."""
+
+    def rest(agent: Any) -> None:
+        """Rest again."""
+
+    with pytest.raises(DefinitionError, match="two actions 'rest'"):
+        Smith(Config(), Memory.in_memory(), actions=[rest])

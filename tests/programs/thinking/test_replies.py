@@ -1,0 +1,133 @@
+"""Replies as models write them: each does what it says, or nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from prism.programs.thinking import CognitiveAgent, Config, Memory
+from tests.kit.agent_replies import HOSTILE, RENDERINGS, as_json, replies
+from tests.kit.cognition import action, thought
+from tests.kit.writers import prompts_of, writer_of
+
+CORPUS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "data" / "agent_replies.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+SAVE = {"type": "storage_save", "tags": "a", "value": "v"}
+WHOLE = "<agent><action><type>storage_save</type><tags>a</tags><value>v</value></action>"
+
+
+async def deed(reply: str) -> dict[str, Any]:
+    """Return what a reply changes while executing."""
+    before = {"state": "executing", "working_memory": {"alice": "w"}, "storage": {"x": "y"}}
+    agent = CognitiveAgent(Config(), Memory.in_memory(before), writer_of([reply]))
+    await agent.cycle()
+    return {
+        name: value
+        for name, value in agent.memory.to_dict().items()
+        if name in ("working_memory", "storage") and value != before[name]
+    }
+
+
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["why"])
+@pytest.mark.sampled(8)
+async def test_no_reply_does_anything_else_than_it_says(case: dict[str, Any]) -> None:
+    """Whatever stands around it, a reply changes what a careful reader would, or nothing."""
+    done = await deed(case["reply"])
+    if case["action"] is None:
+        # an action is forgiven a missing end of the element around it
+        assert not done or case["reply"].rstrip().endswith("</action>")
+    elif done:
+        kind, tags, value = case["action"][:3]
+        assert done == await deed(action(kind, tags, value))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{WHOLE}</agent>",
+        WHOLE,
+        f"Sure.\n```xml\n{WHOLE}</agent>\n```",
+        f"<think>{WHOLE}</think>{WHOLE}</agent>",
+        f"<|im_start|>assistant\n{WHOLE}</agent><|im_end|>",
+        f"[INST]{WHOLE}</agent>[/INST]",
+        f"<agent><next_state>thinking</next_state></agent>{WHOLE}</agent>",
+        json.dumps({"action": SAVE}),
+        f"Here: {json.dumps({'agent': {'action': SAVE}})}",
+        json.dumps({"name": "storage_save", "arguments": {"tags": "a", "value": "v"}}),
+        json.dumps([{"name": "action", "arguments": json.dumps(SAVE)}]),
+    ],
+)
+async def test_what_is_read(reply: str) -> None:
+    """An element, an object or a tool call, with words, fences and thoughts around it."""
+    assert (await deed(reply))["storage"] == {"x": "y", "a": "v"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        WHOLE[:-9],
+        WHOLE[:40],
+        json.dumps({"action": SAVE})[:-2],
+        json.dumps({"action": SAVE}) * 2,
+        '{"action": {"type": "storage_save", "tags": "a", "tags": "b", "value": "v"}}',
+        f"{WHOLE}</agent>".replace("v<", "x <b>y</b><"),
+        f"{WHOLE}</agent>".replace("v<", "a < b<"),
+        f"{WHOLE}</agent>".replace("v<", "x<!-- y --><"),
+        f"<agent><action><type>storage_save</type><tags>b</tags><value>Use {WHOLE}</agent> always",
+        "<action><type>storage_save</type><tags>a</tags><value>v</value></action>",
+        "storage_save a v",
+    ],
+)
+async def test_what_is_refused(reply: str) -> None:
+    """Cut off, twice, or with markup inside: the next prompt says what was wrong."""
+    assert not await deed(reply)
+    writer = writer_of([reply, thought()])
+    agent = CognitiveAgent(Config(), Memory.in_memory({"state": "executing"}), writer)
+    first = await agent.cycle()
+    await agent.cycle()
+    assert first.outcome == "refused"
+    assert "refused" in prompts_of(writer)[-1]
+
+
+async def test_an_ampersand_stands_for_itself() -> None:
+    """Models do not escape it."""
+    reply = WHOLE.replace("<value>v", "<value>Tom & Jerry &lt;3") + "</agent>"
+    assert (await deed(reply))["storage"]["a"] == "Tom & Jerry <3"
+
+
+@given(said=replies())
+async def test_a_well_formed_reply_is_read_as_it_was_meant(said: Any) -> None:
+    """Whatever texts hold: written as XML in several ways, or as JSON, it does the same."""
+    found = [await deed(rendering(said)) for rendering in RENDERINGS]
+    assert await deed(as_json(said)) in [*found, {}]
+    assert all(each in (found[0], {}) for each in found)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.sampled(12)
+async def test_no_reply_takes_long(name: str) -> None:
+    """Two hundred thousand characters of one kind neither hang nor raise."""
+    await deed(HOSTILE[name])
+
+
+async def test_a_reply_that_is_not_read_is_asked_again_with_what_was_wrong() -> None:
+    """Once; a client of its own counts the requests."""
+
+    class Client:
+        def __init__(self) -> None:
+            self.prompts: list[str] = []
+
+        async def run(self, prompt: str) -> str:
+            self.prompts.append(prompt)
+            return "no" if len(self.prompts) == 1 else thought("better")
+
+    client = Client()
+    cycle = await CognitiveAgent(Config(), Memory.in_memory(), client).cycle()
+    assert cycle.thought == "better"
+    assert "there is no agent element" in client.prompts[1]

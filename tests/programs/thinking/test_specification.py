@@ -1,0 +1,216 @@
+"""The thinking agent of the specification, line by line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.programs.thinking import (
+    CognitiveAgent,
+    Config,
+    Cycle,
+    Iterate,
+    Limit,
+    Memory,
+    Paging,
+    ThinkingLog,
+)
+from tests.kit.cognition import action, add, thought
+from tests.kit.writers import Reply, prompts_of, writer_of
+
+EXECUTING = {"state": "executing"}
+BIG = {f"m{number}": "word " * 60 for number in range(80)}
+
+
+async def cycles_of(
+    memory: Memory | dict[str, Any], *replies: Reply, config: Config | None = None
+) -> tuple[CognitiveAgent, list[Cycle], list[str]]:
+    """Return an agent after a cycle for each reply, the cycles, and their prompts."""
+    held = memory if isinstance(memory, Memory) else Memory.in_memory(memory)
+    writer = writer_of(replies)
+    agent = CognitiveAgent(config or Config(), held, writer)
+    cycles = [await agent.cycle() for _ in replies]
+    return agent, cycles, prompts_of(writer)
+
+
+@pytest.mark.parametrize(
+    ("named", "follows"),
+    [
+        ("thinking", "thinking"),
+        ("executing", "executing"),
+        ("paging", "paging"),
+        ("Executing now", "executing"),
+        ("dancing", "thinking"),
+        ("thinking|executing", "thinking"),
+        (None, "thinking"),
+    ],
+)
+async def test_thinking_leads_to_the_state_that_the_reply_names(
+    named: str | None, follows: str
+) -> None:
+    """Without a state of the three, thinking goes on; the thought is kept in any case."""
+    agent, (cycle,), _ = await cycles_of({}, thought("x", named))
+    assert (cycle.state, cycle.next_state, cycle.thought) == ("thinking", follows, "x")
+    assert dict(agent.memory.thoughts) == {"thinking_log_001": "x"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "before", "working", "storage", "outcome"),
+    [
+        (add("character alice", "25"), {}, {"character_alice": "25"}, {}, "done"),
+        (action("working_memory_remove", "a"), {"working_memory": {"a": 1}}, {}, {}, "done"),
+        (action("working_memory_remove", "a"), {}, {}, {}, "missing"),
+        (action("storage_load", "a"), {"storage": {"a": 1}}, {"a": 1}, {"a": 1}, "done"),
+        (action("storage_load", "a"), {}, {}, {}, "missing"),
+        (action("storage_save", "p", "v"), {}, {}, {"p": "v"}, "done"),
+        (action("storage_save", "a"), {"working_memory": {"a": 1}}, {"a": 1}, {"a": 1}, "done"),
+        (action("storage_search", "one"), {"storage": {"a": "one"}}, {}, {"a": "one"}, "done"),
+        (action("rm", "a", "v"), {}, {}, {}, "refused"),
+        (action("storage_save", "a"), {}, {}, {}, "refused"),
+        (add("", "v"), {}, {}, {}, "refused"),
+        (add("a", "..."), {}, {}, {}, "refused"),
+        (add("a", " … "), {}, {}, {}, "refused"),
+        (add("<tags>", "v"), {}, {}, {}, "refused"),
+        ("rubbish", {}, {}, {}, "refused"),
+        (json.dumps({"agent": {"action": {"type": "storage_save", "tags": "a", "value": "1"}}}),
+         {}, {}, {"a": "1"}, "done"),
+        (json.dumps({"name": "storage_save", "arguments": {"tags": "a", "value": 1}}),
+         {}, {}, {"a": "1"}, "done"),
+    ],
+)  # fmt: skip
+async def test_executing_does_what_the_reply_asks_for(
+    reply: str, before: Any, working: Any, storage: Any, outcome: str
+) -> None:
+    """Whatever comes of it, thinking follows; the next prompt gives the result."""
+    agent, cycles, prompts = await cycles_of({**EXECUTING, **before}, reply, thought())
+    assert cycles[0].action is not None
+    assert (cycles[0].action.outcome, cycles[0].next_state) == (outcome, "thinking")
+    assert dict(agent.memory.working) == working
+    assert agent.memory.to_dict()["storage"] == storage
+    assert f": {outcome}" in prompts[1]
+
+
+async def test_what_happens_is_logged(logger: Any, capture: Any) -> None:
+    """Transitions, actions with their parameters, refusals and cycles are events."""
+    replies = [thought("on", "executing"), add("a", "1"), thought("so"), thought("x", "executing")]
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([*replies, "no"]), logger=logger)
+    await agent.run(5)
+    names = [event["event"] for event in capture.entries]
+    for name in ("statechart.transition", "cognition.action", "cognition.refused"):
+        assert name in names
+    (done,) = (event for event in capture.entries if event["event"] == "cognition.action")
+    assert (done["type"], done["tags"], done["outcome"]) == ("working_memory_add", "a", "done")
+    assert names.count("cognition.cycle") == 5
+
+
+async def test_an_unknown_state_is_reset_to_thinking() -> None:
+    """A memory that another program wrote begins in thinking; another case is the same state."""
+    _, (cycle,), _ = await cycles_of({"state": "dancing"}, thought())
+    assert cycle.state == "thinking"
+    _, (cycle,), _ = await cycles_of({"state": "Executing"}, add("a", "1"))
+    assert cycle.state == "executing"
+
+
+async def test_a_failing_model_fails_the_cycle_alone() -> None:
+    """The cycle is counted, and the memory is as it was."""
+    agent, (cycle,), _ = await cycles_of({"storage": {"a": 1}}, OSError("down"))
+    assert (cycle.outcome, cycle.reason) == ("failed", "down")
+    assert (agent.memory.cycle, agent.memory.stored("a")) == (1, 1)
+
+
+async def test_prompts_have_the_texts_of_the_configuration() -> None:
+    """Role, instructions, goal, descriptions of states, and of actions while executing."""
+    config = Config(role="R", instructions="I", goal="G", state_description={"thinking": "T"})
+    _, _, prompts = await cycles_of({}, thought("x", "executing"), add("a", "1"), config=config)
+    for prompt in prompts:
+        assert prompt.startswith("R\n\nI\n")
+        assert "thinking: T\n" in prompt
+        assert "<goal>\nG\n</goal>" in prompt
+    assert "Save information from working memory" in prompts[1]
+
+
+async def test_a_prompt_shows_one_form_without_content() -> None:
+    """A small model that fills in nothing writes nothing: the form has no values to copy."""
+    _, _, prompts = await cycles_of({}, thought("x", "executing"), add("a", "1"))
+    for prompt in prompts:
+        assert prompt.count("<agent>") == 1
+        assert '{"' not in prompt
+        form = prompt[prompt.index("<agent>") : prompt.index("</agent>") + len("</agent>")]
+        agent, (cycle,), _ = await cycles_of(EXECUTING, form)
+        assert cycle.outcome == "refused"
+        assert not agent.memory.working
+
+
+async def test_thoughts_rotate() -> None:
+    """The newest ``max_entries`` are kept, under the prefix and a number that goes on."""
+    config = Config(thinking_log=ThinkingLog(max_entries=3, key_prefix="tl_"))
+    replies = [thought(f"t{number}") for number in range(6)]
+    agent, _, _ = await cycles_of({}, *replies, config=config)
+    assert dict(agent.memory.thoughts) == {"tl_004": "t3", "tl_005": "t4", "tl_006": "t5"}
+
+
+async def test_the_memory_is_on_disk_after_every_cycle(tmp_path: Path) -> None:
+    """State, thoughts and both memories, in the specification's shape; also after an error."""
+    path = tmp_path / "memory.json"
+    with Memory.open(path) as memory:
+        await cycles_of(memory, thought("x", "executing"))
+        kept = json.loads(path.read_text())
+        assert (kept["state"], kept["thinking_log_001"]) == ("executing", "x")
+
+        await cycles_of(memory, action("storage_save", "k", "v"))
+        assert json.loads(path.read_text())["storage"] == {"k": "v"}
+
+        def explode(_agent: Any) -> str:
+            """Explode."""
+            raise ZeroDivisionError
+
+        acts = "<agent><action><type>explode</type></action></agent>"
+        writer = writer_of([thought("t", "executing"), acts])
+        agent = CognitiveAgent(Config(), memory, writer, actions=[explode])
+        await agent.cycle()
+        with pytest.raises(ZeroDivisionError):
+            await agent.cycle()
+        assert json.loads(path.read_text())["prism"]["cycle"] == 4
+
+
+@pytest.mark.parametrize("policy", ["lru", "model"])
+async def test_above_the_paging_limit_memories_move_to_storage(policy: Any) -> None:
+    """In one cycle, from thinking through paging and back; nothing is lost."""
+    config = Config(paging_limit=Limit(max_tokens=1000), paging=Paging(policy))
+    held = {"working_memory": BIG}
+    agent, (cycle,), _ = await cycles_of(held, action("page_out", "m5,m6"), config=config)
+    assert (cycle.state, cycle.next_state) == ("paging", "thinking")
+    (paged,) = cycle.paged
+    assert (paged.by, paged.why) == (policy, "soft_limit")
+    assert {"m5", "m6"} <= set(paged.moved_out)
+    document = agent.memory.to_dict()
+    assert {**document["working_memory"], **document["storage"]} == BIG
+    assert paged.tokens_after <= 1000
+
+
+async def test_the_hard_limit_is_never_exceeded() -> None:
+    """What does not fit into the prompt is in storage before the reply counts."""
+    config = Config(paging_limit=Limit(enable=False))
+    held = {f"m{number}": "word " * 60 for number in range(300)}
+    agent, (cycle,), (prompt,) = await cycles_of({"working_memory": held}, thought(), config=config)
+    assert len(prompt) / 4 <= 8192
+    assert cycle.paged[0].why == "hard_limit"
+    assert len(agent.memory.working) + agent.memory.stored_count == 300
+
+
+async def test_a_reply_may_ask_for_paging() -> None:
+    """The next cycle pages, and asks no model if memories go by use."""
+    agent, cycles, prompts = await cycles_of({}, thought("x", "paging"), thought("y"))
+    assert [cycle.state for cycle in cycles] == ["thinking", "paging"]
+    assert len(prompts) == 1
+    assert agent.state == "thinking"
+
+
+async def test_max_iterations_bounds_a_run() -> None:
+    """A run of more cycles ends there."""
+    config = Config(iterate=Iterate(max_iterations=3))
+    replies = [thought(f"t{number}") for number in range(9)]
+    agent = CognitiveAgent(config, Memory.in_memory(), writer_of(replies))
+    assert len(await agent.run(7)) == 3
+    assert len([cycle async for cycle in agent]) == 3

@@ -1,0 +1,174 @@
+"""Files that are wrong: every problem at once, each at its line and column."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.errors import InputError
+from prism.programs.yaml import Workflow, WorkflowFileError
+
+MACHINE = "state_machine:\n  states: [a, b]\n"
+STEP = "steps: [{name: s, code: ''}]\n"
+
+WRONG = [
+    # what each type requires
+    ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
+     ["2:5: steps[0]: type must be 'llm', 'code' or 'transition'"]),
+    ("steps:\n  - {name: 3, code: '', on_failure: retyr, max_retries: 101}\n",
+     ["2:6: steps[0].name: must be text, got 3; put it in quotes",
+      "2:25: steps[0].on_failure: must be 'retry', 'skip' or 'fail', got 'retyr'",
+      "2:44: steps[0].max_retries: must be at most 100, got 101"]),
+    ("steps:\n  - {name: s, type: llm, prompt: x, output: json}\n",
+     ["2:37: steps[0].output: must be 'text', got 'json'"]),
+    ("steps: []\n", ["1:1: steps: must not be empty"]),
+    # the file as a whole
+    ("- a\n", ["1:1: must be a mapping of keys, got ['a']"]),
+    ("name: x\n", ["1:1: steps: is missing"]),
+    # states and transitions
+    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: state_machine.states[2]: the state "
+        "'a' appears twice"]),
+    (f"state_machine:\n  states: ['*']\n{STEP}",
+     ["2:12: state_machine.states[0]: a state cannot be called \"*\", which means any state"]),
+    (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
+     ["4:7: state_machine.transitions[0]: 'a b' is not a transition: write it as \"a->b\"",
+      "5:7: state_machine.transitions[1].to: is missing"]),
+    (f"{MACHINE}  transitions:\n    - from: a\n      to: b\n      condition: 'x +'\n{STEP}",
+     ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not an expression: "
+       "invalid syntax"]),
+    (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
+     "      y: c\n      X: b\n",
+     ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
+      "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
+    # what is evaluated
+    ("steps:\n  - name: s\n    code: |\n      x = 1\n      import os\n",
+     ["5:1: steps[0].code: the code imports os: code steps have json, math, random, re"]),
+    ("steps:\n  - {name: s, type: llm, prompt: x, output: {type: strng}}\n",
+     ["2:37: steps[0].output: the output schema is not a JSON Schema: 'strng' is not valid "
+       "under any of the given schemas"]),
+    # several at once: of shape, or of meaning
+    ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
+     "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
+     ["1:30: state_machine.inital_state: is unknown; did you mean 'initial_state'?",
+      "2:1: nme: is unknown; did you mean 'name'?",
+      "4:5: steps[0].prompt: is missing"]),
+    (f"{MACHINE}  initial_state: z\nsteps:\n  - {{name: t, type: transition}}\n"
+     "  - {name: t, code: 'x =', in_state: q}\n",
+     ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
+      "5:5: steps[0]: a step of type transition needs 'transition_map' or 'transition_to'",
+      "6:6: steps[1].name: two steps are called 't': give each its own name",
+      "6:21: steps[1].code: the code is not Python: invalid syntax",
+      "6:28: steps[1].in_state: 'q' is not a state: states are a, b"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "problems"), WRONG)
+def test_every_problem_is_told_with_its_place(
+    text: str, problems: list[str], tmp_path: Path
+) -> None:
+    """A file that is wrong lists all that is, as file:line:column: key: message, in order."""
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(WorkflowFileError) as caught:
+        Workflow.load(path)
+    assert [str(problem) for problem in caught.value.problems] == [
+        f"{path}:{problem}" for problem in problems
+    ]
+    told = str(caught.value)
+    assert all(found.key in told and found.message in told for found in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is empty"),
+        ("a: [", "is not valid YAML"),
+        ("steps: 1\nsteps: 2\n", "the key 'steps' appears twice"),
+        ("a: &x [*x]\n", "refers to itself"),
+        ("steps: !!python/object:os.system {}\n", "has the tag"),
+        ("a: 1\n---\nb: 2\n", "contains a second document"),
+    ],
+)
+def test_what_is_not_yaml_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    """The YAML's own faults come first, and alone."""
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=problem):
+        Workflow.load(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """A missing file is an error with its name, and so is a folder."""
+    for path in (tmp_path / "no.yaml", tmp_path):
+        with pytest.raises(InputError, match=path.name):
+            Workflow.load(path)
+
+
+def test_a_workflow_is_called_what_its_file_is() -> None:
+    """The name in the file, else the file's."""
+    assert Workflow.from_text(STEP, name="walk").name == "walk"
+    assert Workflow.from_text(f"name: run\n{STEP}", name="walk").name == "run"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (f"{STEP}components:\n  traits: [{', '.join(f't{n}' for n in range(40_000))}]\n", None),
+        pytest.param(
+            "".join(f"k{n}: 1\n" for n in range(9_000)) + f"workflow:\n  {STEP}",
+            None,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            f"workflow:\n  {STEP}" + "".join(f"  steq{n}: 1\n" for n in range(9_000)),
+            9_000,
+            marks=pytest.mark.slow,
+        ),
+        ("steps:\n" + "".join(f"  - {{name: s{n}, code: '('}}\n" for n in range(4_000)), 51),
+    ],
+    ids=["traits", "beside", "below", "code"],
+)
+@pytest.mark.sampled(2)
+def test_nobody_is_told_of_more_than_fifty_problems(
+    text: str, count: int | None, tmp_path: Path
+) -> None:
+    """Of thousands the first are told, and no more are looked for once nobody would be told."""
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = Workflow.check(path)
+    assert 1 <= len(found) <= 50
+    if count is not None:
+        with pytest.raises(WorkflowFileError, match=f"has {count} problems") as caught:
+            Workflow.load(path)
+        assert len(str(caught.value).splitlines()) == 52
+
+
+def test_what_stands_beside_a_workflow_is_left_out_with_one_note() -> None:
+    """It is others' business; a key that is probably mistyped says so."""
+    text = f"id: 3\nllm_model: m\ncomponets: {{}}\nerror_handling: {{mode: x}}\nworkflow:\n  {STEP}"
+    (note,) = Workflow.from_text(text).warnings
+    assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
+    assert note.message == (
+        "prism ignores id, llm_model, componets (did you mean 'components'?), error_handling.mode"
+    )
+
+
+def test_a_workflow_is_read_from_plain_data() -> None:
+    """As a file would hold it; what is wrong is told by its key."""
+    data = {"id": 3, "workflow": {"steps": [{"name": "s", "code": "x = 1"}]}}
+    workflow = Workflow.from_dict(data, name="walk")
+    assert (workflow.name, workflow.steps[0].name, workflow.files) == ("walk", "s", ())
+    with pytest.raises(WorkflowFileError, match=r"walk, field 'steps\[0\].code': is missing"):
+        Workflow.from_dict({"steps": [{"name": "s"}]}, name="walk")
+    with pytest.raises(InputError, match="is not JSON data"):
+        Workflow.from_dict({"steps": [{"name": "s", "code": object()}]})
+
+
+def test_loading_logs_what_check_finds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once, by the standard logger; what the host provides is known."""
+    path = tmp_path / "w.yaml"
+    path.write_text("steps: [{name: s, type: llm, prompt: '{here} {there}'}]\n", encoding="utf-8")
+    workflow = Workflow.load(path, variables=["here"])
+    assert [record.getMessage() for record in caplog.records] == list(map(str, workflow.warnings))
+    assert ["there" in str(problem) for problem in workflow.warnings] == [True]

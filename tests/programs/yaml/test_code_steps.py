@@ -1,0 +1,161 @@
+"""Code steps: they see and change the context, or change nothing."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic_monty")
+
+from tests.kit.texts import ANY
+from tests.kit.writers import agent_of, prompts_of, writer_of
+
+
+def workflow(code: str, more: str = "") -> str:
+    indented = "".join(f"      {line}\n" for line in code.splitlines())
+    return f"steps:\n  - name: compute\n    on_failure: skip\n    code: |\n{indented}{more}"
+
+
+OF_THE_SPECIFICATION = """\
+success_rate = context.get('successes', 0) / max(context.get('total', 1), 1)
+should_pivot = success_rate < 0.3
+context['success_rate'] = success_rate
+context['should_pivot'] = should_pivot
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "context", "after"),
+    [
+        (OF_THE_SPECIFICATION, {}, {"success_rate": 0.0, "should_pivot": True}),
+        (
+            OF_THE_SPECIFICATION,
+            {"successes": 3, "total": 4},
+            {"successes": 3, "total": 4, "success_rate": 0.75, "should_pivot": False},
+        ),
+        ("context['x'] = context['x'] + 1", {"x": 1}, {"x": 2}),
+        ("x = x + 1", {"x": 1}, {"x": 2}),
+        ("x += 1\n_local = 3", {"x": 1}, {"x": 2}),
+        ("long = [w for w in words if len(w) > 2]", {"words": ["a", "bcd"]},
+         {"words": ["a", "bcd"], "long": ["bcd"]}),
+        ("pairs = {k: v for k, v in zip('ab', [1, 2])}", {}, {"pairs": {"a": 1, "b": 2}}),
+        ("words.append('b')", {"words": ["a"]}, {"words": ["a", "b"]}),
+        ("context.pop('x')", {"x": 1, "y": 2}, {"y": 2}),
+        ("who = agent_id + ':' + str(tick) + ':' + state", {}, {"who": "agent:1:active"}),
+        ("for n in range(3):\n  total = total + n", {"total": 0}, {"total": 3}),
+        ("first, *rest = [1, 2, 3]", {}, {"first": 1, "rest": [2, 3]}),
+        ("def double(n):\n  return n * 2\nx = double(x)", {"x": 2}, {"x": 4}),
+        ("context['a'] = 1\na = 2", {}, {"a": 1}),
+        ("top = max([1, 2])", {"max": 7}, {"max": 7, "top": 2}),
+        ("n = len(compute)", {"compute": [1], "len": "x"}, {"compute": [1], "len": "x", "n": 1}),
+    ],
+)  # fmt: skip
+async def test_a_code_step_sees_and_changes_the_context(
+    code: str, context: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """Bare names and ``context`` are the same variables; names with an underscore stay local."""
+    agent = agent_of(workflow(code), context=context)
+    turn = await agent.turn()
+    assert turn.steps[0].outcome == "done", turn.steps[0].reason
+    assert agent.context == after
+
+
+FAILING = [
+    ("context['x'] = 2\nraise ValueError('no')", "line 2 of the code: ValueError: no"),
+    ("x = 2\ny = nowhere", "nowhere"),
+    ("words.append('b')\n1 / 0", "ZeroDivisionError"),
+    ("context.clear()\nassert False", "AssertionError"),
+    ("context['x'] = {1, 2}", "not JSON"),
+    ("context['x'] = print", "not JSON"),
+    ("context = 3", "replaced context with something other than a dict"),
+    ("context['f'] = float('nan')", ""),
+    (
+        "x = 2 ** 64",
+        "left a value that is not data: a whole number of more than 64 bits is not data",
+    ),
+    ("for n in range(51):\n  words = [words]", "left a value that is not data: it is nested"),
+    ("while True:\n  x = 1", ""),
+]
+
+
+@pytest.mark.parametrize(("code", "reason"), FAILING)
+@pytest.mark.sampled(3)
+async def test_a_failed_code_step_changes_nothing(code: str, reason: str) -> None:
+    """The context is what it was before the step, whatever it had done until then."""
+    before = {"x": 1, "words": ["a"]}
+    agent = agent_of(workflow(code), context=before)
+    (run,) = (await agent.turn()).steps
+    assert (run.outcome, agent.context) == ("skipped", before)
+    assert run.reason is not None
+    assert reason.partition(":")[0] in run.reason or reason == "not JSON", run.reason
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(ANY, max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(ANY, max_size=3), inner),
+    max_leaves=6,
+)
+
+
+@given(context=st.dictionaries(st.sampled_from("abcdef"), VALUES, max_size=4))
+async def test_what_a_step_does_not_touch_stays(context: dict[str, Any]) -> None:
+    """Any context passes through a step unchanged, and through one that fails half way."""
+    agent = agent_of(workflow("z = 1"), context=context)
+    await agent.turn()
+    assert agent.context == {**context, "z": 1}
+
+    failing = agent_of(
+        workflow("for k in list(context):\n  context[k] = 0\n1 / 0"), context=context
+    )
+    await failing.turn()
+    assert failing.context == context
+
+
+async def test_later_prompts_and_conditions_see_the_results() -> None:
+    """What a code step has set holds in the same turn, for run_if, prompts and transitions."""
+    writer = writer_of()
+    agent = agent_of(
+        "state_machine:\n  states: [a, b]\n  transitions: [{from: a, to: b, condition: n == 2}]\n"
+        + workflow(
+            "n = 2",
+            "  - {name: ask, type: llm, run_if: n > 1, prompt: 'n is {n}', transition_to: b}\n",
+        ),
+        writer,
+    )
+    assert (await agent.turn()).state == "b"
+    assert prompts_of(writer) == ["n is 2"]
+
+
+async def test_random_numbers_belong_to_the_turn() -> None:
+    """The same turn of another agent draws the same numbers, and the next turn draws others."""
+    text = workflow("import random\nn = random.random()")
+    one, two = agent_of(text), agent_of(text)
+    await one.turn()
+    await two.turn()
+    first = one.context["n"]
+    assert first == two.context["n"]
+    await one.turn()
+    assert one.context["n"] != first
+
+
+async def test_each_agent_draws_random_numbers_of_its_own() -> None:
+    """Agents of one workflow do not all draw the same number; the same agent does, again."""
+    text = workflow("import random\nx = random.random()")
+    drawn = []
+    for name in ("ada", "bob", "ada"):
+        agent = agent_of(text, agent_id=name)
+        await agent.turn()
+        drawn.append(agent.context["x"])
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+async def test_a_number_that_no_log_can_hold_is_a_failure_of_the_step() -> None:
+    """It is told where it comes about, not by a later prompt or checkpoint."""
+    agent = agent_of(workflow("x = [2 ** 70]"))
+    (run,) = (await agent.turn()).steps
+    assert (
+        run.reason
+        == "left a value that is not data: a whole number of more than 64 bits is not data"
+    )
+    assert agent.context == {}

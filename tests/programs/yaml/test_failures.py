@@ -1,0 +1,185 @@
+"""What follows a failed step: retry, skip or fail, and how many requests are sent."""
+
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.testing import FakeOllama, Fault
+from tests.kit.writers import ACT, agent_of, names_of, writer_of
+
+
+def asking(policy: str = "", top: str = "") -> str:
+    return f"{top}\nsteps:\n  - {{name: ask, type: llm, prompt: p, output: text{policy}}}\n"
+
+
+BUSY = Fault.status(503, "busy")
+EMPTY = Fault.says("")
+
+
+@pytest.mark.parametrize("own", [1, 2, 3, 10])
+@pytest.mark.parametrize("fault", [BUSY, EMPTY], ids=["busy", "empty"])
+@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.sampled(25)
+async def test_max_retries_bounds_all_requests(
+    server: FakeOllama, connect: Any, fault: Fault, own: int, retries: int
+) -> None:
+    """`max_retries: 3` is four requests in all, whatever the pool's own retries are."""
+    server.fail_always(fault)
+    pool: Any = connect(attempts=own)
+    pool.backoff = lambda state: 0.0
+    workflow = Workflow.from_text(asking(f", max_retries: {retries}"))
+    turn = await WorkflowAgent(workflow, pool).turn()
+    assert server.asked == 1 + retries
+    assert turn.has_stopped
+    assert turn.steps[0].cost is not None
+    assert turn.steps[0].cost.attempts == 1 + retries
+
+
+async def test_a_retry_that_succeeds_is_the_same_step(server: FakeOllama, connect: Any) -> None:
+    """Faults and unusable replies share the retries; the turn goes on as if nothing had been."""
+    server.fail(BUSY, Fault.says("no JSON"), Fault.status(500), Fault.says(ACT))
+    pool: Any = connect(attempts=2)
+    pool.backoff = lambda state: 0.0
+    text = "steps: [{name: ask, type: llm, prompt: p}]\n"
+    turn = await WorkflowAgent(Workflow.from_text(text), pool).turn()
+    assert server.asked == 4
+    assert (turn.has_stopped, turn.steps[0].outcome) == (False, "done")
+
+
+@pytest.mark.parametrize(("policy", "requests"), [("skip", 1), ("fail", 1), ("retry", 3)])
+async def test_only_retry_asks_again(
+    server: FakeOllama, connect: Any, policy: str, requests: int
+) -> None:
+    """Under skip and fail one request is sent, though the pool would repeat it."""
+    server.fail_always(Fault.status(500))
+    pool: Any = connect(attempts=5)
+    pool.backoff = lambda state: 0.0
+    workflow = Workflow.from_text(asking(f", on_failure: {policy}, max_retries: 2"))
+    turn = await WorkflowAgent(workflow, pool).turn()
+    assert (server.asked, turn.has_stopped) == (requests, policy != "skip")
+
+
+async def test_behind_a_skipped_step_code_runs_and_no_other_step_asks() -> None:
+    """One request to a model in a turn holds for skipped ones, too."""
+    writer = writer_of([OSError("down")])
+    agent = agent_of(
+        """
+steps:
+  - {name: ask, type: llm, prompt: p, on_failure: skip, transition_to: active}
+  - {name: note, code: 'noted = 1'}
+  - {name: again, type: llm, prompt: q}
+  - {name: choose, type: transition, transition_to: active}
+  - {name: last, code: 'noted = noted + 1'}
+""",
+        writer,
+    )
+    turn = await agent.turn()
+    assert names_of(turn.steps) == ["ask", "note", "last"]
+    assert (turn.steps[0].outcome, turn.steps[0].moved_to) == ("skipped", None)
+    assert turn.steps[0].reason == "down"
+    assert (agent.context, len(writer.calls)) == ({"noted": 2}, 1)
+    # the next one is that below, whose policy is another
+    assert names_of((await agent.turn()).steps) == ["note", "again"]
+
+
+@pytest.mark.parametrize(
+    ("top", "policy", "requests", "stops"),
+    [
+        ("", "", 4, True),
+        ("default_on_failure: skip", "", 1, False),
+        ("default_on_failure: fail", "", 1, True),
+        ("default_max_retries: 1", "", 2, True),
+        ("default_max_retries: 1", ", max_retries: 2", 3, True),
+        ("default_on_failure: skip", ", on_failure: retry, max_retries: 0", 1, True),
+        ("error_handling: {default_on_failure: retry, max_retries: 5}", "", 6, True),
+        ("error_handling: {default_max_retries: 2}", "", 3, True),
+        ("error_handling: {max_retries: 0}\ndefault_max_retries: 9", "", 1, True),
+        ("error_handling: {default_on_failure: skip}", ", on_failure: fail", 1, False),
+    ],
+)
+async def test_defaults_and_what_overrides_them(
+    top: str, policy: str, requests: int, stops: bool
+) -> None:
+    """The step first, then `error_handling`, then the top level, else three retries."""
+    agent = agent_of(asking(policy, top), [OSError("down")])
+    step = agent.workflow.steps[0]
+    most = 1 + (step.max_retries if step.on_failure == "retry" else 0)
+    turn = await agent.turn()
+    assert most == requests
+    assert turn.has_stopped == (stops or step.on_failure != "skip")
+
+
+@pytest.mark.parametrize(
+    ("top", "expected"),
+    [
+        ("default_on_failure: skip", "skip"),
+        ("error_handling: {default_on_failure: skip}", "skip"),
+        ("default_on_failure: fail\nerror_handling: {default_on_failure: skip}", "skip"),
+    ],
+)
+def test_a_files_defaults_reach_the_workflow_in_it(top: str, expected: str) -> None:
+    """They may stand beside `workflow`; those inside it win."""
+    inner = "workflow:\n  steps: [{name: s, code: ''}]\n"
+    assert Workflow.from_text(f"{top}\n{inner}").steps[0].on_failure == expected
+    nearer = Workflow.from_text(f"{top}\n{inner}  default_on_failure: retry\n")
+    assert nearer.steps[0].on_failure == "retry"
+
+
+@pytest.mark.parametrize(("policy", "runs"), [("retry", 3), ("skip", 1), ("fail", 1)])
+async def test_a_failed_code_step_follows_the_same_policies(policy: str, runs: int) -> None:
+    """It is repeated, left out, or ends the run; the context is that of before."""
+    calls: list[int] = []
+
+    def number(agent: WorkflowAgent) -> int:
+        calls.append(1)
+        return 0
+
+    agent = agent_of(
+        "steps:\n"
+        f"  - {{name: s, code: 'x = 1 // n', on_failure: {policy}, max_retries: 2}}\n"
+        "  - {name: t, code: 'y = 1'}\n",
+        variables={"n": number},
+    )
+    turn = await agent.turn()
+    assert turn.has_stopped == (policy != "skip")
+    assert agent.context == ({"y": 1} if policy == "skip" else {})
+    assert turn.steps[0].reason == "line 1 of the code: ZeroDivisionError: division by zero"
+
+
+async def test_what_failed_is_the_reason_why_the_workflow_stopped() -> None:
+    """The step and its reason stand in `failure`, and nothing behind it runs."""
+    agent = agent_of(asking("", "") + "  - {name: t, code: 'x = 1'}\n", [OSError("down")])
+    turn = await agent.turn()
+    assert (agent.failure, names_of(turn.steps)) == ("step 'ask': down", ["ask"])
+    assert agent.context == {}
+
+
+async def test_a_cancelled_turn_leaves_state_and_context() -> None:
+    """Cancelling while the model is asked changes neither."""
+    import asyncio
+
+    from tests.kit.clients import Silent
+
+    agent = WorkflowAgent(Workflow.from_text(asking()), Silent(), {"x": 1})
+    task = asyncio.create_task(agent.turn())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (agent.context, agent.state, agent.failure) == ({"x": 1}, "active", None)
+
+
+@pytest.mark.parametrize(
+    "code", [pytest.param("while True: pass", marks=pytest.mark.slow), "x = [0] * 10 ** 9"]
+)
+async def test_a_code_step_that_is_too_much_is_not_repeated(code: str) -> None:
+    """It would take as much again, whatever its policy; one that raises is repeated at once."""
+    agent = agent_of(f"steps: [{{name: s, code: '{code}', max_retries: 100}}]\n")
+    began = perf_counter()
+    turn = await agent.turn()
+    assert perf_counter() - began < 20
+    assert turn.has_stopped

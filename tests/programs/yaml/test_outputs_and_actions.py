@@ -1,0 +1,271 @@
+"""What an llm step is answered, and what comes of an action."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.programs.yaml import Action, WorkflowFileError
+from prism.testing import ScriptedWriter
+from tests.kit.clocks import Clock
+from tests.kit.writers import ACT, agent_of, turns_of, writer_of
+
+TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
+ACTION = "steps: [{name: s, type: llm, on_failure: skip, prompt: p}]\n"
+DATA = """
+steps:
+  - name: s
+    type: llm
+    on_failure: skip
+    prompt: p
+    output:
+      type: object
+      properties: {idea: {type: string, minLength: 1}, sure: {type: number, maximum: 1}}
+      required: [idea]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "value"),
+    [
+        (TEXT, "  hello\n", "hello"),
+        (TEXT, "<think>hm</think>hello", "hello"),
+        (TEXT, '{"a": 1}', '{"a": 1}'),
+        (ACTION, ACT, {"reasoning": "why not", "action": {"kind": "wait"}}),
+        (ACTION, f"So:\n```json\n{ACT}\n```", {"reasoning": "why not", "action": {"kind": "wait"}}),
+        (ACTION, '{"action": {}}', {"reasoning": "", "action": {}}),
+        (DATA, '{"idea": "x", "sure": 0.5}', {"idea": "x", "sure": 0.5}),
+        (DATA, 'I think {"idea": "x"} is it', {"idea": "x"}),
+    ],
+)  # fmt: skip
+async def test_the_result_stands_under_the_steps_name(text: str, reply: str, value: Any) -> None:
+    """A text, reasoning and an action, or what the schema describes."""
+    agent = agent_of(text, [reply])
+    (run,) = (await agent.turn()).steps
+    assert (run.outcome, agent.context) == ("done", {"s": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "reason"),
+    [
+        (TEXT, "", "the reply is empty"),
+        (TEXT, " \n", "the reply is empty"),
+        (ACTION, "I wait.", ""),
+        (ACTION, '{"reasoning": "x"}', "the reply has no action"),
+        (ACTION, '{"action": "wait"}', "the reply has no action"),
+        (ACTION, '{"reasoning": "x", "action": {"kind": "wa', ""),
+        (ACTION, "[]", ""),
+        (DATA, '{"idea": ""}', r"is not what the step asks for: $.idea:"),
+        (DATA, '{"sure": 0.5}', r"is not what the step asks for: $: 'idea' is a required property"),
+        (DATA, '{"idea": "x", "sure": 2}', r"$.sure: 2 is greater than the maximum of 1"),
+        (DATA, "x", ""),
+    ],
+)
+async def test_a_reply_that_cannot_be_used_fails_the_step(
+    text: str, reply: str, reason: str
+) -> None:
+    """It leaves the context as it was, and no action is carried out."""
+    done: list[Action] = []
+    agent = agent_of(text, [reply], on_action=done.append)
+    (run,) = (await agent.turn()).steps
+    assert (run.outcome, agent.context, done) == ("skipped", {}, [])
+    assert run.reason is not None
+    assert run.reason.startswith("the text cannot be used: ")
+    assert reason in run.reason
+
+
+@pytest.mark.parametrize("text", [ACTION, DATA])
+async def test_the_schema_is_offered(text: str) -> None:
+    """A client that takes a schema gets the step's, or that of an action."""
+    writer = writer_of([ACT])
+    agent = agent_of(text, writer)
+    await agent.turn()
+    (call,) = writer.calls
+    wanted = agent.workflow.steps[0].output or {"required": ["reasoning", "action"]}
+    assert call.schema is not None
+    assert call.schema["required"] == wanted["required"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "schema", ["{pattern: x, type: string}", "{$ref: 'http://x'}", "{type: strin}", "{type: 3}"]
+)
+def test_a_schema_that_is_not_followed_is_refused_at_load(schema: str) -> None:
+    """Patterns, references and what is no schema are told with their place."""
+    with pytest.raises(WorkflowFileError, match=r"workflow, line 1, .*: the output schema"):
+        agent_of(f"steps: [{{name: s, type: llm, prompt: p, output: {schema}}}]\n")
+
+
+async def test_an_action_goes_to_the_host() -> None:
+    """A plain callback gets who, what, in which turn and step, and a key of the turn and step."""
+    done: list[Action] = []
+    agent = agent_of(ACTION, on_action=done.append, agent_id="ada")
+    await turns_of(agent, 2)
+    assert done[1] == Action("ada", "2:s", 2, "s", {"kind": "wait"})
+    assert [action.key for action in done] == ["1:s", "2:s"]
+
+
+class Callback:
+    """A host's object that is called asynchronously."""
+
+    def __init__(self) -> None:
+        self.actions: list[Action] = []
+
+    async def __call__(self, action: Action) -> dict[str, int]:
+        self.actions.append(action)
+        await asyncio.sleep(0)
+        return {"got": 1}
+
+
+async def test_a_callback_may_be_async() -> None:
+    """A coroutine function, an object with an async call, a plain one that gives a coroutine."""
+    callback = Callback()
+    for on_action in (callback, callback.__call__, lambda action: callback(action)):
+        agent = agent_of(ACTION, on_action=on_action)
+        await agent.turn()
+        assert agent.action_history[-1].result == {"got": 1}
+    assert len(callback.actions) == 3
+
+
+class Thing:
+    """What JSON cannot hold."""
+
+
+async def raise_late(action: Action) -> None:
+    await asyncio.sleep(0)
+    raise LookupError("late")
+
+
+async def cancel(action: Action) -> None:
+    raise asyncio.CancelledError
+
+
+async def time_out(action: Action) -> None:
+    raise TimeoutError("the host's own")
+
+
+def fail_with(error: BaseException) -> Any:
+    def fail(action: Action) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("on_action", "result"),
+    [
+        (fail_with(OSError("no\nroute")), "failed: OSError: no route"),
+        (fail_with(StopIteration("x")), "failed: StopIteration: x"),
+        (fail_with(TimeoutError("mine")), "failed: TimeoutError: mine"),
+        (fail_with(asyncio.CancelledError()), "failed: cancelled itself"),
+        (lambda: None, "failed: TypeError: "),
+        (raise_late, "failed: LookupError: late"),
+        (cancel, "failed: cancelled itself"),
+        (time_out, "failed: TimeoutError: the host's own"),
+        (lambda action: Thing(), "failed: the variable 'result' must be data that JSON can hold"),
+        (lambda action: {"x": {1, 2}}, "failed: the variable 'result' must be data"),
+    ],
+)
+async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> None:
+    """The step has succeeded, the workflow goes on, and the history says what happened."""
+    agent = agent_of(ACTION, on_action=on_action, action_seconds=5)
+    turns = await turns_of(agent, 2)
+    assert [turn.steps[0].outcome for turn in turns] == ["done", "done"]
+    entry = agent.action_history[0]
+    assert not entry.succeeded
+    assert str(entry.result).startswith(result)
+
+
+async def test_a_callback_that_hangs_times_out(loop_clock: Clock) -> None:
+    """An async callback is cancelled, and its failure is the result."""
+    seen: list[int] = []
+
+    async def hang(action: Action) -> None:
+        seen.append(action.turn)
+        await asyncio.Event().wait()
+
+    agent = agent_of(ACTION, on_action=hang, action_seconds=2)
+    turn = asyncio.create_task(agent.turn())
+    await loop_clock.passes(2, when=lambda: seen == [1])
+    await turn
+    assert agent.action_history[-1].result == "failed: took over 2 s"
+
+
+async def test_data_of_a_schema_may_hold_an_action() -> None:
+    """An object under `action` is carried out there, too; anything else there is data."""
+    done: list[Action] = []
+    text = "steps: [{name: s, type: llm, prompt: p, output: {type: object}}]\n"
+    for action in ({"kind": "x"}, "x", None):
+        await agent_of(text, [json.dumps({"action": action})], on_action=done.append).turn()
+    assert [item.action for item in done] == [{"kind": "x"}]
+
+
+UNKEPT = [
+    "NaN", '{"a": -Infinity}', '{"a": 1e999}', '{"a": 18446744073709551616}', '{"a": "\\ud800"}',
+    '{"\\udfff": 1}', "[" * 51 + "]" * 51, "[" * 400 + "]" * 400,
+]  # fmt: skip
+"""JSON, more or less, that no checkpoint could bring back."""
+
+
+@pytest.mark.parametrize("data", UNKEPT)
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: {}}]\n", "%s"),
+        (ACTION, '{"reasoning": "x", "action": {"a": %s}}'),
+    ],
+)
+async def test_a_reply_that_could_not_be_kept_is_not_used(text: str, reply: str, data: str) -> None:
+    """The step fails by its policy, and the agent can be kept and goes on."""
+    agent = agent_of(text, [reply % data, ACT], on_action=lambda _: None)
+    (run,) = (await agent.turn()).steps
+    assert run.outcome == "skipped"
+    assert "the reply cannot be kept" in (run.reason or "")
+    assert agent.to_dict()["context"].keys() == {"_state_machine"}
+
+    (run,) = (await agent.turn()).steps
+    assert run.outcome == "done"
+
+
+@pytest.mark.parametrize("data", ["18446744073709551615", "1e308", '"x"', "[" * 48 + "]" * 48])
+async def test_a_reply_of_the_greatest_size_is_kept(data: str) -> None:
+    """What is just within the bounds comes back as it was, also through a code step."""
+    text = ACTION.replace("steps: [", "steps: [{name: c, code: n = 1}, ")
+    agent = agent_of(text, [f'{{"action": {{"a": {data}}}}}'], on_action=lambda _: None)
+    await turns_of(agent, 2)
+    assert agent.context["n"] == 1
+    kept = agent.to_dict()
+    again = type(agent).from_dict(agent.workflow, writer_of(), json.loads(json.dumps(kept)))
+    assert again.context == agent.context
+    assert again.action_history == agent.action_history
+
+
+async def test_a_host_may_change_the_action_that_it_is_given() -> None:
+    """The context and the history keep what the model wrote, as a repeated run has it."""
+
+    def spoil(asked: Action) -> None:
+        assert isinstance(asked.action, dict)
+        asked.action.clear()
+
+    agent = agent_of(ACTION, on_action=spoil)
+    await agent.turn()
+    assert agent.context["s"]["action"] == {"kind": "wait"}
+    assert agent.action_history[-1].action == {"kind": "wait"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["99999999999999999999", '"\\ud800"', "[" * 500 + "]" * 500, '{"\\udc00": 1}'],
+    ids=["integer", "half a character", "depth", "key"],
+)
+@pytest.mark.parametrize("kind", ["", ", output: {type: object}"])
+async def test_a_reply_that_no_log_can_hold_is_asked_again(kind: str, said: str) -> None:
+    """Data that JSON carries and a checkpoint cannot is no answer; the next one is taken."""
+    writer = ScriptedWriter([f'{{"reasoning": "", "action": {{"a": {said}}}}}', ACT])
+    agent = agent_of(f"steps: [{{name: s, type: llm, prompt: p{kind}}}]\n", writer)
+    (run,) = (await agent.turn()).steps
+    assert run.outcome == "done"
+    assert agent.context["s"] == json.loads(ACT)
+    assert agent.to_dict()["context"]["s"] == json.loads(ACT)

@@ -1,0 +1,202 @@
+"""Prompts: the step's, then the components that name it, with variables, the same every time."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic_monty")
+
+from prism.programs.yaml._definition import Template
+from prism.testing import ScriptedWriter
+from tests.kit.structlogs import capture_logs
+from tests.kit.texts import ANY
+from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
+
+COMPONENTS = """
+steps:
+  - {name: look, type: llm, prompt: "Look, {agent_id}.\\n"}
+components:
+  goals:
+    rich: {inject_into: [look], prompt_fragment: "Have {balance}."}
+  traits:
+    second: {inject_into: [rest, look], prompt_fragment: "Be quick.\\n"}
+    other: {inject_into: [rest], prompt_fragment: "Be elsewhere."}
+    first: {inject_into: [look], prompt_fragment: "Be {mood}."}
+"""
+
+
+async def test_a_prompt_is_the_steps_then_traits_then_goals() -> None:
+    """Components follow in the order in which they are named, one a line, if they name the step."""
+    writer = writer_of()
+    agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
+    await agent.turn()
+    assert prompts_of(writer) == ["Look, agent.\nBe quick.\nBe calm.\nHave 7."]
+
+
+async def test_the_hundredth_turn_builds_the_same_prompt_as_the_first() -> None:
+    """Nothing is added to the definition by building a prompt."""
+    writer = writer_of()
+    agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
+    await turns_of(agent, 100)
+    assert len(set(prompts_of(writer))) == 1
+    assert len(prompts_of(writer)) == 100
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a text", "a text"),
+        (3, "3"),
+        (0.5, "0.5"),
+        (True, "true"),
+        (None, "null"),
+        (["a", 1], '["a",1]'),
+        ({"a": {"b": 1}}, '{"a":{"b":1}}'),
+        ("Zoë 🐛", "Zoë 🐛"),
+        ("", ""),
+        ("{secret}", "{secret}"),
+        ("{x}", "{x}"),
+    ],
+)
+async def test_how_values_are_shown(value: Any, shown: str) -> None:
+    """A text stands as it is and all else as JSON; what it brings is not looked through again."""
+    writer = writer_of()
+    agent = agent_of(
+        "steps: [{name: s, type: llm, prompt: '<{x}>'}]\n", writer, {"x": value, "secret": "s"}
+    )
+    await agent.turn()
+    assert prompts_of(writer) == [f"<{shown}>"]
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "{nobody}",
+        "{}",
+        "{0}",
+        "{x.y}",
+        "{x[0]}",
+        "{x!r}",
+        "{x:>99999999}",
+        "{x }",
+        '{"x": {"y": 1}}',
+        "}",
+        '{"x": 1}',
+        "{x.__class__.__mro__}",
+        "%s %(x)s",
+        "$x",
+    ],
+)
+async def test_all_but_plain_names_stay_as_they_are(literal: str) -> None:
+    """No formats, attributes or places, so that a prompt may hold JSON or code."""
+    writer = writer_of()
+    agent = agent_of(
+        f"steps: [{{name: s, type: llm, prompt: {json.dumps(literal)}}}]\n", writer, {"x": "seen"}
+    )
+    await agent.turn()
+    assert prompts_of(writer) == [literal]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ('{{"id": "{x}_notes", "of": {{"a": [{x}]}}}}', '{"id": "1_notes", "of": {"a": [1]}}'),
+        ("{{x}} is {{{x}}}, {x:+.1f}", "{x} is {1}, +1.0"),
+        ("{{", "{"),
+    ],
+)
+async def test_doubled_braces_are_single_ones(written: str, asked: str) -> None:
+    """A prompt that doubles its braces, as `str.format` wants it, is asked with single ones."""
+    writer = writer_of()
+    agent = agent_of(
+        f"steps: [{{name: s, type: llm, prompt: {json.dumps(written)}}}]\n", writer, {"x": 1}
+    )
+    await agent.turn()
+    assert prompts_of(writer) == [asked]
+
+
+async def test_an_unknown_variable_stays_and_is_logged() -> None:
+    """Its name stands in the step's event and in what the turn returns, in components too."""
+    writer = writer_of()
+    agent = agent_of(COMPONENTS, writer)
+    with capture_logs() as events:
+        turn = await agent.turn()
+    assert "Be {mood}." in prompts_of(writer)[0]
+    assert turn.steps[0].unknown == ("mood", "balance")
+    (event,) = said(events, "workflow.step")
+    assert event["unknown_variables"] == ["mood", "balance"]
+
+
+@given(
+    names=st.lists(st.sampled_from(["a", "b", "c"]), max_size=6),
+    values=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(ANY, max_size=4)),
+    texts=st.lists(st.text(st.characters(exclude_characters="{}\0"), max_size=4), max_size=7),
+)
+def test_a_template_is_its_parts(
+    names: list[str], values: dict[str, str], texts: list[str]
+) -> None:
+    """Filling replaces each known name by its value, each unknown by itself, and nothing else."""
+    texts = [*texts, *[""] * (len(names) + 1)][: len(names) + 1]
+    text = texts[0] + "".join(f"{{{n}}}{t}" for n, t in zip(names, texts[1:], strict=True))
+    filled, unknown = Template(text).fill(values)
+    expected = texts[0] + "".join(
+        values.get(n, f"{{{n}}}") + t for n, t in zip(names, texts[1:], strict=True)
+    )
+    assert filled == expected
+    assert set(unknown) == set(names) - set(values)
+
+
+async def test_what_a_model_wrote_is_text_to_the_next_prompt() -> None:
+    """A reply that holds the name of a variable does not get its value."""
+    writer = writer_of(["tell me {secret}"])
+    agent = agent_of(
+        """
+steps:
+  - {name: echo, type: llm, prompt: '{last}', output: text, run_if: tick > 1}
+  - {name: ask, type: llm, prompt: 'say', output: text}
+  - {name: keep, code: ''}
+""".replace("'{last}'", "'{ask}'"),
+        writer,
+        {"secret": "hunter2"},
+    )
+    await turns_of(agent, 2)
+    assert prompts_of(writer) == ["say", "tell me {secret}"]
+
+
+async def test_a_prompt_that_names_a_long_variable_very_often_fails() -> None:
+    """It is not built: the step fails by its policy, and names the variable."""
+    writer = ScriptedWriter(lambda _call: ACT)
+    agent = agent_of(
+        f"steps: [{{name: s, type: llm, on_failure: skip, prompt: '{'{x}' * 100_000}'}}]\n",
+        writer,
+        {"x": "a" * 1_000_000},
+    )
+    (run,) = (await agent.turn()).steps
+    assert (run.outcome, [call.prompt for call in writer.calls]) == ("skipped", [])
+    assert "1,000,000 of them in the variable 'x': shorten it" in str(run.reason)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("{rate:.0%}", "33%"),
+        ("{x:+.0f}", "+12"),
+        ("{x:,.2f} {n:,} {n:d} {n:05d} {x:e}", "12.50 1,000,000 1000000 1000000 1.250000e+01"),
+        ("{n:.1f} {x:d}", "1000000.0 12"),
+        ("{word:.0%} {list:+.0f} {yes:d} {none:.1f}", "a [1] true null"),
+        # neither a number's format nor one that is bounded
+        ("{x:1} {x:>9} {x:.999f} {x:1000000d} {x.real:d} {x!r:.0f}",
+         "{x:1} {x:>9} {x:.999f} {x:1000000d} {x.real:d} {x!r:.0f}"),
+        ('{"x": 1} {x:}', '{"x": 1} {x:}'),
+    ],
+)  # fmt: skip
+async def test_numbers_may_have_plain_formats(prompt: str, shown: str) -> None:
+    """What is no number is shown as without a format."""
+    writer = writer_of()
+    context = {"rate": 1 / 3, "x": 12.5, "n": 10**6, "word": "a", "list": [1], "yes": True}
+    steps = f"steps: [{{name: s, type: llm, prompt: '{prompt}'}}]\n"
+    await agent_of(steps, writer, {**context, "none": None}).turn()
+    assert prompts_of(writer) == [shown]

@@ -1,0 +1,356 @@
+"""A run of turns that is kept in a folder, resumed and repeated."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from prism import Run, replay, resume
+from prism.errors import InputError, ReplayError
+from prism.llm import Model
+from prism.programs import Turn
+from prism.programs.yaml import Action
+from prism.runs import Outcome, run_status
+from prism.testing import FakeOllama, Fault
+from tests.kit import kept as runs
+from tests.kit.event_schema import faults_of
+from tests.kit.files import folder_in_memory
+
+AGENT = """
+workflow:
+  state_machine:
+    states: [looking, working]
+    transitions:
+      - looking->working
+      - {from: working, to: looking, condition: seen > 1}
+  steps:
+    - {name: count, code: "seen = context.get('seen', 0) + 1"}
+    - name: look
+      type: llm
+      in_state: looking
+      prompt: "Look {seen} of {balance}, {time_remaining}"
+      output: text
+      transition_to: working
+    - name: work
+      type: transition
+      in_state: working
+      prompt: "Work or rest, {seen}"
+      transition_map: {work: working, rest: looking}
+components:
+  traits: [kind]
+"""
+TRAIT = "{name: kind, inject_into: [look], prompt_fragment: 'Be kind to {agent_id}.'}\n"
+TURNS = 6
+
+
+def written_in(folder: Path) -> Path:
+    """Write a workflow with a component in a file of its own."""
+    (folder / "traits").mkdir()
+    (folder / "traits" / "kind.yaml").write_text(TRAIT)
+    path = folder / "agent.yaml"
+    path.write_text(AGENT)
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a workflow of the test's own."""
+    return written_in(tmp_path)
+
+
+def say(prompt: str, *_more: Any) -> str:
+    """Answer a prompt of the workflow."""
+    return '{"decision": "rest"}' if "rest" in prompt else "a text"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOllama]:
+    """Return a server whose model writes."""
+    with FakeOllama(write=say) as running:
+        yield running
+
+
+def asking(file: Path, server: FakeOllama) -> Any:
+    """Return a run with a model."""
+    model = Model("llama3.2", hosts=(server.url,))
+    return Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
+
+
+@pytest.fixture
+def options(file: Path, server: FakeOllama) -> Any:
+    """Return a run with a model, of a workflow of the test's own."""
+    return asking(file, server)
+
+
+class Complete(NamedTuple):
+    """A complete run with a model, at which tests look only."""
+
+    options: Any
+    folder: Path
+    outcome: Outcome[Any]
+
+
+@pytest.fixture(scope="module")
+def complete(server: FakeOllama) -> Iterator[Complete]:
+    """Return a complete run with a model."""
+    with folder_in_memory() as folder:
+        options = asking(written_in(folder), server)
+        yield Complete(options, folder / "run", runs.begin(options, folder / "run"))
+
+
+@pytest.fixture
+def kept(complete: Complete) -> Path:
+    """Return the folder of the complete run."""
+    return complete.folder
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events of a run."""
+    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+def log_of(folder: Path) -> bytes:
+    """Return the bytes of a run's log."""
+    return (folder / "events.jsonl").read_bytes()
+
+
+def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
+    """The log of a run of turns holds events of the published schema only, with all their keys."""
+    events = events_of(kept)
+    assert faults_of(events) == []
+    assert {event["event"] for event in events} >= {
+        "run.started",
+        "agent.joined",
+        "round.started",
+        "workflow.step",
+        "text.written",
+        "statechart.transition",
+        "round.ended",
+        "run.ended",
+    }
+
+
+def test_results_say_what_came_of_the_run(complete: Complete) -> None:
+    """State, transitions, steps by outcome, tokens and context are in run.json."""
+    results = complete.outcome.results
+    assert (results.turns, results.state, results.failure) == (TURNS, "looking", None)
+    assert results.transitions == TURNS
+    assert results.steps == {"done": 2 * TURNS}
+    assert results.context["seen"] == TURNS
+    assert results.tokens > 0
+    summary = json.loads((complete.folder / "run.json").read_text())
+    assert summary["results"] == results.to_dict()
+    assert summary["spent"]["calls"] == TURNS
+    assert run_status(complete.folder).state == "complete"
+
+
+def test_a_run_is_repeated_without_its_model(
+    kept: Path, server: FakeOllama, tmp_path: Path
+) -> None:
+    """A replay asks no model and writes the same bytes, measured seconds included."""
+    asked = len(server.questions)
+    replay(kept, tmp_path / "again")
+    assert log_of(tmp_path / "again") == log_of(kept)
+    assert len(server.questions) == asked
+
+
+class StopError(Exception):
+    """Stands for whatever stops a process."""
+
+
+def stop_after(number: int) -> Any:
+    """Return a callback that stops a run after a turn."""
+
+    def on_round(turn: Turn) -> None:
+        if turn.number == number:
+            raise StopError
+
+    return on_round
+
+
+@pytest.mark.parametrize("stopped", range(1, TURNS + 1))
+@pytest.mark.sampled(6)
+def test_a_stopped_replay_is_resumed_to_the_same_bytes(
+    kept: Path, tmp_path: Path, stopped: int
+) -> None:
+    """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
+    again = tmp_path / "again"
+    with pytest.raises(StopError):
+        replay(kept, again, on_round=stop_after(stopped))
+    outcome = resume(again)
+    assert outcome is not None
+    assert log_of(again) == log_of(kept)
+    first = json.loads((kept / "run.json").read_text())["results"]
+    assert json.loads((again / "run.json").read_text())["results"] == first
+
+
+@pytest.mark.parametrize("stopped", [1, 4])
+@pytest.mark.slow
+def test_a_stopped_run_with_a_model_goes_on(
+    options: Any, kept: Path, tmp_path: Path, stopped: int
+) -> None:
+    """A resumed run has the prompts, texts and states of one that never stopped."""
+    again = tmp_path / "again"
+    with pytest.raises(StopError):
+        runs.begin(options, again, on_round=stop_after(stopped))
+    outcome = resume(again)
+    assert outcome is not None
+    assert outcome.summary["spent"]["calls"] == TURNS
+    assert [_without_time(event) for event in events_of(again)] == [
+        _without_time(event) for event in events_of(kept)
+    ]
+
+
+def _without_time(event: dict[str, Any]) -> dict[str, Any]:
+    measured = ("seconds", "latency", "queue_seconds", "request_seconds")
+    return {
+        name: value
+        for name, value in event.items()
+        if name not in measured and not name.endswith("_duration")
+    }
+
+
+def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
+    """More turns than were recorded have no texts and no code steps."""
+    other = Run(
+        options.file, rounds=TURNS + 1, parameters={"balance": 7}, agent_id="agent"
+    ).replaying(kept)
+    with pytest.raises(ReplayError):
+        runs.begin(other)
+
+
+def test_a_workflow_that_asks_needs_a_model(file: Path) -> None:
+    """Without a model the steps that would ask one are named, and nothing is written."""
+    out = file.parent / "run"
+    with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
+        runs.begin(Run(file), out)
+    assert not out.exists()
+
+
+def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
+    """A workflow that asks nobody runs without a model."""
+    path = tmp_path / "code.yaml"
+    path.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
+    outcome = runs.begin(Run(path, rounds=3), tmp_path / "run")
+    assert outcome.results.context == {"n": 3}
+    assert "spent" not in outcome.summary
+    replay(tmp_path / "run", tmp_path / "again")
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+
+
+@pytest.mark.usefixtures("no_backoff")
+def test_a_step_that_fails_ends_the_run(file: Path) -> None:
+    """Where a step's policy is to stop, the run ends there, and says why."""
+    with FakeOllama() as broken:
+        broken.fail_always(Fault.status(400, "no"))
+        options = asking(file, broken)
+        outcome = runs.begin(options, options.file.parent / "run")
+    assert outcome.results.turns == 1
+    assert outcome.results.failure is not None
+    assert outcome.results.failure.startswith("step 'look'")
+    assert events_of(options.file.parent / "run")[-1]["event"] == "run.ended"
+
+
+CONTEXTS = [
+    ("start.yaml", "balance: 7\nwords: {a: [1, 2]}\n", {"balance": 7, "words": {"a": [1, 2]}}),
+    ("start.json", '{"balance": 7.5}', {"balance": 7.5}),
+    ("start.yaml", "{}", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CONTEXTS)
+def test_variables_come_from_a_file(
+    tmp_path: Path, name: str, text: str, expected: dict[str, Any]
+) -> None:
+    """A file of YAML or JSON brings variables; those that are given go before them."""
+    (tmp_path / name).write_text(text)
+    path = tmp_path / "code.yaml"
+    path.write_text("steps: [{name: add, code: 'done = True'}]\n")
+    run = Run(path, rounds=1, context=tmp_path / name, parameters={"mine": 1})
+    assert runs.begin(run).results.context == {**expected, "mine": 1, "done": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("start.yaml", "- 1\n", "must hold a mapping of variables"),
+        ("start.json", "[1]", "must hold a mapping of variables"),
+        ("start.json", "{", "not valid JSON"),
+        ("start.yaml", "a: 1\na: 2\n", "twice"),
+    ],
+)
+def test_a_file_of_variables_that_is_something_else_is_refused(
+    file: Path, name: str, text: str, problem: str
+) -> None:
+    """What is not a mapping, or not sound, is refused with the file's name."""
+    path = file.parent / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem) as refused:
+        runs.begin(Run(file, context=path, reasoner=Model("m")))
+    assert str(path) in str(refused.value)
+
+
+def act(action: Action) -> str:
+    """Carry out an action."""
+    return f"did {action.key}"
+
+
+def refuse(action: Action) -> str:
+    """Fail the test: nothing is to be carried out."""
+    raise AssertionError(f"{action.key} was carried out twice")
+
+
+BALANCE = {"balance": lambda _agent: 3}
+HOSTED = {"variables": BALANCE, "on_action": act}
+REFUSING = {"variables": BALANCE, "on_action": refuse}
+
+
+@pytest.fixture
+def acting(tmp_path: Path) -> Iterator[Any]:
+    """Return a run whose model always asks for an action."""
+    path = tmp_path / "acting.yaml"
+    path.write_text(
+        "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
+    )
+    with FakeOllama(write=lambda *_: '{"reasoning": "", "action": {"type": "wait"}}') as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        yield Run(path, rounds=4, reasoner=model, application=HOSTED)
+
+
+def test_an_application_takes_part_in_a_run(acting: Any, tmp_path: Path) -> None:
+    """An application brings variables and carries out actions, after a resume, too."""
+    with pytest.raises(StopError):
+        runs.begin(acting, tmp_path / "run", on_round=stop_after(2))
+    outcome = resume(tmp_path / "run", application=HOSTED)
+
+    assert outcome is not None
+    assert outcome.results.failure is None
+    actions = [event for event in events_of(tmp_path / "run") if event["event"].endswith("action")]
+    assert [(event["key"], event["result"], event["succeeded"]) for event in actions] == [
+        (f"{turn}:act", f"did {turn}:act", True) for turn in range(1, 5)
+    ]
+
+
+@pytest.mark.parametrize("stopped", [None, 1, 3])
+@pytest.mark.sampled(3)
+def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | None) -> None:
+    """A repeated run copies what came of actions, and writes the same bytes."""
+    runs.begin(acting, tmp_path / "run")
+    again = tmp_path / "again"
+    if stopped is None:
+        replay(tmp_path / "run", again, application=REFUSING)
+    else:
+        stop = stop_after(stopped)
+        with pytest.raises(StopError):
+            replay(
+                tmp_path / "run",
+                again,
+                application=REFUSING,
+                on_round=stop,
+            )
+        resume(again, application=REFUSING)
+
+    assert log_of(again) == log_of(tmp_path / "run")
