@@ -254,7 +254,7 @@ class Log:
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects, damages = [], []
         for schema, label in parts:
-            present = set(self.connection.sql(f"from {schema}.lines").columns)
+            present = {"timestamp", *self.connection.sql(f"from {schema}.lines").columns}
             columns = ", ".join(
                 _column(name, kind, name in present) for name, kind in column_types().items()
             )
