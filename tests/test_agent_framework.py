@@ -111,9 +111,10 @@ def test_decisions_come_from_the_model(
 @pytest.mark.parametrize("kind", ["client", "agent"])
 def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
     """What is refused, or twice of no use, falls back with its reason; an error is retried once."""
-    first = (Fault.status(400, "boom"), Fault.says("nonsense"), Fault.status(500, "inside"))
     # in a single slot the second is asked once more before the third is
-    server.fail(*first, Fault.says("nonsense"), Fault.says('{"next_state": "scrolling"}'))
+    useless = [Fault.says("nonsense")] * 2
+    answer = Fault.says('{"next_state": "scrolling"}')
+    server.fail(Fault.status(400, "boom"), *useless, Fault.status(500, "inside"), answer)
     refused, nonsense, answered = decide(python, server, kind)
     assert (
         (refused["chosen"], refused["source"])

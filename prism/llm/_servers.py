@@ -34,7 +34,7 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.llm._settings import RequestSettings
-from prism.reasoner._clients import Call, ClientServer
+from prism.reasoner._calls import Call, ClientServer
 from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._tokens import count_tokens

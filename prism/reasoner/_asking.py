@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
-from prism.errors import BudgetSpentError, FieldValueError, LLMError, ReasonerError
+from prism.errors import BudgetSpentError, LLMError, ReasonerError
 from prism.reasoner._clients import (
     adapt,
     check_client,
@@ -45,21 +45,6 @@ class OpenRequest:
     since: float
 
 
-class AnyModel(Protocol):
-    """The description of a model that is asked through its client, such as `prism.llm.Model`."""
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds to wait for it when it fails; None for the default."""
-
-    def as_client(self) -> Any:
-        """Return the client to ask, the same one at every call."""
-
-
 def opened(
     client: Any, model: str | None, patience: float | None
 ) -> tuple[Any, str | None, float | None]:
@@ -79,13 +64,13 @@ def opened(
     if not has(client.__class__, "as_client"):
         return client, model, patience
 
-    described: AnyModel = client
-    found = described.as_client()
+    # a Model
+    found = client.as_client()
     # prism's own clients already know their model
     if has_slots(found):
         return found, model, patience
-    usual = described.patience if patience is None else patience
-    return found, model or described.model or None, usual
+    usual = client.patience if patience is None else patience
+    return found, model or client.model or None, usual
 
 
 class Limits(TypedDict, total=False):
@@ -224,25 +209,11 @@ class AsksModel:
         )
 
 
-_NEEDED = {
-    "budget": ("a Budget, such as Budget(max_calls=300)", {"take", "add", "spent"}),
-    "record": ("a record of prompts, such as a PromptLog", {"new_id", "keep"}),
-    "cache": ("a store of answers, such as a dict or an AnswerCache", {"get", "__setitem__"}),
-    "logger": ("a logger of structlog", {"info", "warning", "error"}),
-}
-"""What must be given for a limit, and the methods that it is asked for."""
-
-
 def _check(limits: Mapping[str, Any]) -> None:
-    """Refuse limits that are unknown, or could not be used when the first question is asked."""
+    """Refuse limits that are unknown."""
     for name in limits.keys() - Limits.__annotations__.keys():
         raise TypeError(
             f"there is no option {name!r}: the options of asking are "
             f"{', '.join(Limits.__annotations__)}; limits of calls and tokens are those of a "
             "Budget, and what a server is told, such as a temperature, belongs to a Model"
         )
-
-    for name, (what, methods) in _NEEDED.items():
-        value = limits.get(name)
-        if value is not None and not all(hasattr(value, method) for method in methods):
-            raise FieldValueError(f"{name} must be {what}, got {value!r}")

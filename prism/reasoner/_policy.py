@@ -14,7 +14,6 @@ from prism.reasoner._questions import (
     BaseReasoner,
     Decision,
     Question,
-    made_of,
 )
 from prism.statechart.asking import announce
 from prism.statechart.names import given_name
@@ -213,7 +212,7 @@ class PolicyReasoner(BaseReasoner):
     def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
         chosen = self._choice(question, weights)
         probabilities = _rounded([*map(state_text, question.options)], weights)
-        return made_of(Decision, chosen=chosen, source="policy", probabilities=probabilities)
+        return Decision(chosen, "policy", probabilities=probabilities)
 
     def _choice(self, question: Question, weights: Sequence[float]) -> Any:
         return question.options[self._streams.of(question.agent).weighted_index(weights)]

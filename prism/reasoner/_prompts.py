@@ -13,6 +13,7 @@ than another.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,7 +22,6 @@ from typing import Any
 
 from prism._faults import place_of
 from prism.errors import ReasonerError
-from prism.reasoner._own_prompts import OwnPrompts
 from prism.reasoner._questions import Question, hash_of
 from prism.reasoner._recollection import Recollection, things_in_history
 from prism.reasoner._replies import LETTER
@@ -33,6 +33,7 @@ from prism.reasoner._words import (
     lines_of,
     one_line,
     quotation,
+    template_of,
     value_in,
 )
 from prism.statechart import Configuration
@@ -63,20 +64,35 @@ _REPLY_WITH_REASON = (
 _TASK = "Below you read who you are and what happens. Choose what you do next:"
 
 
+PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
+"""The logger for warnings about prompts that are given once and change no log."""
+
+Prompt = str | Callable[[Question], str]
+"""A template, or a function that returns the prompt."""
+
+OwnPrompt = Template | Callable[[Question], str]
+"""A stored prompt, its template parsed."""
+
+_FIELDS = (
+    *("name", "persona", "state", "trigger", "options", "chart", "description", "situation"),
+    *("context", "memory", "reply"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
     """The contents of prompts besides the question.
 
     Args:
         descriptions: Meaning of each state.
-        prompts: The user's own prompts.
+        prompt: The user's own prompt; None for the default one.
         attributes: Names of the agents' attributes to include.
         memory: The agents' memory.
         asks_reason: Whether to ask for a reason besides the choice.
     """
 
     descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
-    prompts: OwnPrompts | None = None
+    prompt: OwnPrompt | None = None
     attributes: Sequence[str] = ()
     memory: Recollection | None = None
     asks_reason: bool = False
@@ -127,7 +143,7 @@ def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS)
         ReasonerError: If the user's own prompt does not fit the question.
     """
     reply = _REPLY_WITH_REASON if settings.asks_reason else _REPLY
-    if settings.prompts is None and _has_specified_prompt(question):
+    if settings.prompt is None and _has_specified_prompt(question):
         return _specified_prompt(question, settings).removesuffix(f"{_REPLY}\n") + f"{reply}\n"
 
     listed = []
@@ -156,7 +172,7 @@ def letter_prompt(question: Question, settings: PromptSettings, letters: Sequenc
 
 def _prompt(question: Question, settings: PromptSettings, options: str, reply: str) -> str:
     """Put the part for all agents first, then the agent's own, and how to respond last."""
-    own = None if settings.prompts is None else settings.prompts.of(question)
+    own = settings.prompt
     if own is not None:
         text, fields = fill(own, question, settings, options=options, reply=reply)
         further = {
@@ -178,8 +194,36 @@ def _prompt(question: Question, settings: PromptSettings, options: str, reply: s
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def own_prompt(prompt: Prompt | None, *, has_memory: bool) -> OwnPrompt | None:
+    """Return the user's own prompt, its template parsed.
+
+    Args:
+        prompt: The template or function; None for the default prompt.
+        has_memory: Whether a template may name the memory.
+
+    Raises:
+        ReasonerError: If a template names an unknown field, or it is not a prompt; the message
+            lists all problems.
+    """
+    if prompt is None or callable(prompt):
+        return prompt
+    if not isinstance(prompt, str):
+        raise ReasonerError(
+            f"prompt must be a template or a function of the question, got {prompt!r}"
+        )
+
+    template, problems = template_of(prompt, _FIELDS, ("agent", "context", "world"))
+    if not prompt.strip():
+        problems.append("is empty: omit it to use the default")
+    if "memory" in template.names and not has_memory:
+        problems.append("names {memory}: give Reasoner a memory, too")
+    if problems:
+        raise ReasonerError(f"prompt {'; '.join(problems)}")
+    return template
+
+
 def fill(
-    own: Template | Callable[[Question], str],
+    own: OwnPrompt,
     question: Question,
     settings: PromptSettings,
     *,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from operator import attrgetter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
@@ -21,35 +19,10 @@ from prism.telemetry.loggers import EventLogger, active_logger
 _HASH_DIGITS = 16
 
 _HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
-_OF_A_MODEL = attrgetter("cost", "said", *_HOW_ASKED, "prompt_hash", "decision_id")
-_NOTHING = (None,) * 9
-"""The result of `_OF_A_MODEL` for a decision that no model made."""
 
 DEFAULT_PULL = 2.0
 """The default amount that a relevance of 1 adds to the utility of engaging."""
 
-
-class Instant(Protocol):
-    """An instant of a simulation."""
-
-    @property
-    def seconds(self) -> float:
-        """The time in seconds since the epoch."""
-
-    @property
-    def round(self) -> int:
-        """Its round."""
-
-    @property
-    def tick(self) -> int:
-        """Its tick of the round."""
-
-
-ASKED_AT: ContextVar[tuple[object, Instant] | None] = ContextVar("prism_asked_at", default=None)
-"""The clock of the run that asks, and the instant to which the question belongs.
-
-A pool serves earlier ones first. By then, the clock may already show a later one.
-"""
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
@@ -75,6 +48,7 @@ class Question:
         details: Further facts about the context by name, such as the likes of a post; the prompt
             has them after the context.
         meanings: Meanings of options, if they differ from the meanings of their states.
+        instant: Its round and tick, for a record of prompts; None for those of the run's clock.
         recall: Takes a number, and returns at most that many of the last things that happened to
             the agent, oldest first. By default, these are the transitions in its ``state_history``.
 
@@ -96,6 +70,7 @@ class Question:
     relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
     details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
+    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question without options."""
@@ -145,20 +120,6 @@ class Decision:
     rotation: int | None = None
     sampling_seed: int | None = None
     rotations_apart: float | None = None
-
-
-MadeT = TypeVar("MadeT", Question, Decision)
-
-
-def made_of(cls: type[MadeT], **fields: Any) -> MadeT:
-    """Return a question or a decision of fields that need no check.
-
-    Its own constructor takes three times as long, since it is frozen: it sets each field by a call.
-    Fields whose default is a value of the class may be left out.
-    """
-    made = object.__new__(cls)
-    vars(made).update(fields)
-    return made
 
 
 def by_changes(question: Question) -> Question:
@@ -300,15 +261,10 @@ class BaseReasoner(ABC):
 def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keys of a decision before its context in the log, and those after it."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    more: dict[str, Any] = {}
-    # a policy has no further data
-    if _OF_A_MODEL(decision) != _NOTHING:
-        how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
-        cost = {} if decision.cost is None else cost_told(decision.cost)
-        ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
-        more = {**known(said=decision.said), **cost, **ids}
-
-    return how, more
+    how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
+    cost = {} if decision.cost is None else cost_told(decision.cost)
+    ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
+    return how, {**known(said=decision.said), **cost, **ids}
 
 
 def known(**values: Any) -> dict[str, Any]:

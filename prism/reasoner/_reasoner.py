@@ -7,6 +7,7 @@ replies choose in `_requests`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,17 +21,18 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
-from prism.reasoner._clients import refuse_own_limits
+from prism.reasoner._clients import gives_chances, refuse_own_limits
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._kinds import Kinds
 from prism.reasoner._messages import Reply
 from prism.reasoner._order import averaged
-from prism.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
     MOST_REASON_CHARACTERS,
+    PROMPT_LOGGER,
     STATE_DESCRIPTIONS,
+    Prompt,
     PromptSettings,
+    own_prompt,
     prompt_hash,
 )
 from prism.reasoner._questions import BaseReasoner, Decision, Question, Source, by_changes, in_full
@@ -54,6 +56,7 @@ from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
 
 _STARTS_PER_TURN = 32
+_LOGGER = logging.getLogger("prism.llm")
 
 
 class Reasoner(AsksModel, BaseReasoner):
@@ -84,11 +87,10 @@ class Reasoner(AsksModel, BaseReasoner):
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
-        prompt: The model's prompt: a template with ``{fields}``, a function of the `Question`, or a
-            mapping to these from the names of charts, from states, or from the names of charts and
-            then states. Memory, options and how to reply follow, unless the template names them. By
-            default the prompt of the specification in the social feed, and elsewhere one with
-            chart, options, agent and event; ``docs/models.md`` shows them.
+        prompt: The model's prompt: a template with ``{fields}``, or a function of the `Question`.
+            Memory, options and how to reply follow, unless the template names them. By default the
+            prompt of the specification for the social chart, and elsewhere one with chart, options,
+            agent and event; ``docs/models.md`` describes them.
         attributes: Attributes of the agents to include in the prompt.
         memory: A `Recollection` of what agents remember when they decide, or a number of things;
             None for no memory.
@@ -138,7 +140,7 @@ class Reasoner(AsksModel, BaseReasoner):
         pick: Pick = "draw",
         fallback: Any = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
-        prompt: Prompts | None = None,
+        prompt: Prompt | None = None,
         attributes: Sequence[str] = (),
         memory: Recollection | int | None = None,
         reasons: bool = False,
@@ -161,7 +163,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self.memory: Recollection | None = recollection_of(memory)
         self._settings = PromptSettings(
             descriptions,
-            None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
+            own_prompt(prompt, has_memory=memory is not None),
             attribute_names(attributes),
             self.memory,
             reasons,
@@ -405,7 +407,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self, request: Request, outcome: Outcome[Reply], recording: Recording | None
     ) -> Request | None:
         """Return the request by name, if the model cannot be asked for probabilities."""
-        if request.kind == "name" or not self._lacks_chances(request, outcome):
+        if request.kind == "name" or not self._lacks_chances(outcome):
             return None
 
         if recording is not None:
@@ -419,17 +421,15 @@ class Reasoner(AsksModel, BaseReasoner):
             is_apart=self._samples,
         )
 
-    def _lacks_chances(self, request: Request, outcome: Outcome[Reply]) -> bool:
-        reply, error = outcome.result, outcome.error
-        if request.kind == "letter" and reply is not None and reply.chances is None:
+    def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
+        reply = outcome.result
+        if reply is not None and reply.chances is None:
             self._kinds.has_too_little_mass(self._model, reply.option_mass)
             return True
-        if self._mode != "auto" or error is None:
-            return False
-        if not isinstance(error, NoProbabilitiesError):
-            return False
-        self._kinds.gives_no_chances()
-        return True
+        if self._mode == "auto" and isinstance(outcome.error, NoProbabilitiesError):
+            self._kinds.now = "name"
+            return True
+        return False
 
     def _answered(
         self,
@@ -527,3 +527,49 @@ class Reasoner(AsksModel, BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
+
+
+class Kinds:
+    """How a client's model is asked: for a letter, or for the name of an option.
+
+    Args:
+        client: The client.
+        mode: How the user wants it to be asked.
+
+    Attributes:
+        now: The kind of question that is asked now.
+        is_proven: Whether a question by letter was answered, or could not be.
+    """
+
+    def __init__(self, client: Any, mode: Mode) -> None:
+        self.now: Kind = "letter" if mode != "chat" and gives_chances(client) else "name"
+        self.is_proven: bool = mode != "auto"
+        self._warned: set[str] = set()
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether it is unknown if the model can be asked by letter, so it is tried once."""
+        return self.now == "letter" and not self.is_proven
+
+    def has_too_little_mass(self, model: str | None, mass: float | None) -> None:
+        """Ask by name from now on, as the model would rather write something else than a letter."""
+        self.now = "name"
+        if "mass" not in self._warned:
+            self._warned.add("mass")
+            share = "none" if mass is None else f"{mass:.2g}"
+            _LOGGER.warning(
+                "%s gave the letters of all options together %s of the probability: below a half "
+                "they say little, so from now on it is asked for the name of an option",
+                model or "the model",
+                share,
+            )
+
+    def warn_without_reasons(self, model: str | None) -> None:
+        """Warn once that a model that is asked for probabilities gives no reasons."""
+        if "reasons" not in self._warned:
+            self._warned.add("reasons")
+            PROMPT_LOGGER.warning(
+                "%s is asked for probabilities, so it gives no reasons: to get reasons, use mode "
+                "chat",
+                model or "the model",
+            )

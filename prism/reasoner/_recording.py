@@ -86,6 +86,7 @@ class Recording:
                 {
                     "id": own,
                     "kind": "decision",
+                    **place_of(question),
                     **_question(question),
                     **self._asked.get(id(question), {"prompt": None, "attempts": []}),
                     "chosen": state_text(decision.chosen),
@@ -115,6 +116,7 @@ def record_text(record: PromptRecord, text_id: str, call: TextCall, written: Wri
         {
             "id": text_id,
             "kind": "text",
+            **place_of(call),
             "agent_id": call.agent_id,
             "key": call.key,
             "prompt": call.prompt,
@@ -127,6 +129,11 @@ def record_text(record: PromptRecord, text_id: str, call: TextCall, written: Wri
     )
 
     return replace(written, text_id=text_id)
+
+
+def place_of(asked: Question | TextCall) -> dict[str, int]:
+    """Return round and tick of a question, if it has its own."""
+    return {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
 
 
 def _question(question: Question) -> dict[str, Any]:

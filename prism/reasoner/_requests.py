@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
-from prism.reasoner._clients import MOST_ALTERNATIVES
+from prism.reasoner._calls import MOST_ALTERNATIVES
 from prism.reasoner._messages import ChatReply, Reply
 from prism.reasoner._prompts import (
     PromptSettings,

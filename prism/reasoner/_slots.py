@@ -360,10 +360,10 @@ class _Asking:
             others = [each for each in left if each is not server]
             # one that was of use, rather than another useless one
             left = [each for each in others if each.answers] or others
-            if doubted is not None or not left:
-                return _result(outcome if doubted is None else doubted[1])
-            if isinstance(outcome, ModelMissingError):
+            if isinstance(outcome, ModelMissingError) and left and doubted is None:
                 server.failed(outcome, loop_time())
+            elif doubted is not None or not left or not self._cost.allows_another:
+                return _result(outcome if doubted is None else doubted[1])
             else:
                 doubted = server, outcome
             self._slots.pause(server, server.backoff(server.failures + 1))

@@ -49,6 +49,7 @@ class TextCall:
         occasion: Number of the occasion, if one agent is asked the same under the same key more
             than once. A model that samples draws a separate text for each; at temperature 0 all are
             equal. In a world, it is the tick.
+        instant: Its round and tick, as for a `Question`.
 
     Raises:
         FieldValueError: If ``most_requests`` is below 1.
@@ -64,6 +65,7 @@ class TextCall:
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
     occasion: int = 0
+    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""

@@ -74,15 +74,6 @@ _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAGS = range(0x1F1E6, 0x1F200)
 
 
-def _require_json(key: str, fallback: Any) -> None:
-    try:
-        json.dumps(fallback)
-    except (TypeError, ValueError, RecursionError):
-        raise FieldTypeError(
-            f"the template of the text {key!r} must be a text or JSON data, got {fallback!r}"
-        ) from None
-
-
 @dataclass(frozen=True, slots=True)
 class Wording:
     """The maximum length and the language of a text.
@@ -139,12 +130,10 @@ class Wording:
             fallback: The result if no usable text comes.
 
         Raises:
-            FieldTypeError: If it is not a schema, or the fallback cannot be written to a log.
+            FieldTypeError: If it is not a schema.
         """
         if schema is not None:
             require_schema(schema)
-        if not isinstance(fallback, str | None):
-            _require_json(key, fallback)
 
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:

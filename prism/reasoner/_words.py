@@ -27,8 +27,6 @@ _LARGE = 1e15
 MAX_CHARACTERS = 4_000_000
 """Maximum length of a prompt, since a few lines can name a long variable many times."""
 
-_DATA = (str, int, float, Enum, list, tuple, dict, type(None))
-
 
 # Other people's texts
 
@@ -145,16 +143,8 @@ def value_in(sources: Sequence[Any], name: str, owner: str) -> Any:
 
 
 def _names_in(source: Any) -> list[str]:
-    if isinstance(source, Mapping):
-        return [str(name) for name in source]
-    return [name for name in dir(source) if not name.startswith("_") and _is_data(source, name)]
-
-
-def _is_data(source: Any, name: str) -> bool:
-    try:
-        return isinstance(getattr(source, name), _DATA)
-    except Exception:  # a property of the user's class, such as that of a detached database row
-        return False
+    names = source if isinstance(source, Mapping) else getattr(source, "__dict__", ())
+    return [str(name) for name in names if not str(name).startswith("_")]
 
 
 # Templates

@@ -20,7 +20,6 @@ import orjson
 from prism._version import __version__
 from prism.errors import InputError
 from prism.files._durable import lock
-from prism.reasoner._questions import ASKED_AT, Instant
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
@@ -98,12 +97,8 @@ class PromptLog:
         self._counts[agent_id] += 1
         record_id = f"{agent_id}:{self._counts[agent_id]}"
         if self._clock is not None:
-            asked: Instant = self._clock.moment
-            clock, instant = ASKED_AT.get() or (None, asked)
-            # an agent may ask in a tick that others have left
-            if clock is self._clock:
-                asked = instant
-            self._asked_at[record_id] = (asked.round, asked.tick)
+            moment = self._clock.moment
+            self._asked_at[record_id] = (moment.round, moment.tick)
 
         return record_id
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
 from prism.reasoner._policy import ToDraw
-from prism.reasoner._questions import made_of
 from prism.social._activity import Hours, in_means_of_all
 from prism.social._composing import Composer, TemplateComposer, topic_of_ones_own
 from prism.social._feeds import Feeds
@@ -331,8 +330,7 @@ class FeedSteps(Parameters):
         if playing.host.draws is not None:
             return asked
 
-        return made_of(
-            Question,
+        return Question(
             **asked._asdict(),
             prompt=situation_in_feed(post),
             chart=reader._chart.definition,

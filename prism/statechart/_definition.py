@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
+from prism.statechart._hierarchy import Hierarchy, member_of
 from prism.statechart._nesting import State, is_nested
-from prism.statechart._tree.hierarchy import Hierarchy, member_of
-from prism.statechart._tree.problems import chart_problems
+from prism.statechart._problems import chart_problems
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition
 
@@ -70,44 +70,37 @@ class Definition(Generic[StateT]):
         needs: Iterable[str] = (),
         description: str = "",
     ) -> None:
-        given = tuple(states)
-        decision_states = in_definition_order(listed(decision_states))
-        final_states = in_definition_order(listed(final_states))
-        transitions = tuple(_one_source_each(transitions))
-        given_timeouts = timeouts or {}
-        timeouts = {each: given_timeouts[each] for each in in_definition_order(given_timeouts)}
-        # as for states, a single text is not a list of characters
-        needs = (needs,) if isinstance(needs, str) else tuple(needs)
-
-        given = in_definition_order(given)
-        written = Hierarchy(
-            given,
-            transitions,
-            initial,
-            decision_states,
-            MappingProxyType(timeouts),
-            final_states,
+        tops = in_definition_order(states)
+        decides, ends = (
+            in_definition_order(listed(each)) for each in (decision_states, final_states)
         )
-        problems = chart_problems(written)
-        tree = written if is_nested(given, transitions) else None
-        if problems:
+        limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
+        ticks = MappingProxyType(limits)
+        every = tuple(_one_source_each(transitions))
+        written = Hierarchy(tops, every, initial, decides, ticks, ends)
+        if problems := chart_problems(written):
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
-        # a frozen dataclass refuses plain assignment, in its own constructor too
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "timeouts", MappingProxyType(timeouts))
-        put(self, "strict", strict)
-        put(self, "needs", tuple(dict.fromkeys(needs)))
-        put(self, "description", description)
-        put(self, "tree", tree)
-        put(self, "states", written.leaves)
-        put(self, "transitions", written.flat)
-        put(self, "hierarchy", tree or replace(written, transitions=written.flat))
-        put(self, "initial", written.first)
-        put(self, "decision_states", frozenset(written.members(written.decides)))
-        # an agent is done in those at the top alone
-        put(self, "final_states", frozenset(map(member_of, given)).intersection(final_states))
+        tree = written if is_nested(tops, every) else None
+        values = {
+            "name": name,
+            "timeouts": ticks,
+            "strict": strict,
+            # as for states, a single text is not a list of characters
+            "needs": tuple(dict.fromkeys([needs] if isinstance(needs, str) else needs)),
+            "description": description,
+            "tree": tree,
+            "states": written.leaves,
+            "transitions": written.flat,
+            "hierarchy": tree or replace(written, transitions=written.flat),
+            "initial": written.first,
+            "decision_states": frozenset(written.members(written.decides)),
+            # an agent is done in those at the top alone
+            "final_states": frozenset(map(member_of, tops)).intersection(ends),
+        }
+        for field_name, value in values.items():
+            # a frozen dataclass refuses plain assignment, in its own constructor too
+            object.__setattr__(self, field_name, value)
 
     @property
     def state_type(self) -> type[StateT]:
@@ -151,18 +144,14 @@ def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:
 
 def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
     """Return states in the order of their enum, since a set has none."""
-    given: list[Any] = list(states)
-    # states with others inside are in the order in which they are given
-    if not all(isinstance(state, Enum) for state in given):
-        return tuple(given)
+    members: list[Any] = list(states)
+    # states with others inside are in the order in which they are written
+    if not all(isinstance(state, Enum) for state in members):
+        return tuple(members)
 
-    position = {
-        state: number
-        for enum in {type(state) for state in given}
-        for number, state in enumerate(cast("Iterable[Any]", enum))
-    }
-
-    return tuple(sorted(set(given), key=lambda state: position[state]))
+    enums: Any = {type(state) for state in members}
+    position = {state: number for enum in enums for number, state in enumerate(enum)}
+    return tuple(sorted(set(members), key=lambda state: position[state]))
 
 
 def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:

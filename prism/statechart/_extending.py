@@ -10,8 +10,8 @@ from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
+from prism.statechart._hierarchy import member_of, with_insides
 from prism.statechart._nesting import In, State
-from prism.statechart._tree.hierarchy import member_of, with_insides
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Action,

@@ -64,7 +64,7 @@ class Asked(NamedTuple):
 
 
 def announce(
-    given: EventLogger | None,
+    logger: EventLogger | None,
     asked: Any,
     chosen: Any,
     source: str,
@@ -74,7 +74,7 @@ def announce(
     """Log a decision. A fallback is a warning, which is shown even without structlog.
 
     Args:
-        given: The reasoner's or the chart's own logger, if it has one.
+        logger: The reasoner's or the chart's own logger, if it has one.
         asked: What was asked: an `Asked`, or an object with its attributes.
         chosen: What was chosen.
         source: Who chose.
@@ -82,7 +82,7 @@ def announce(
         more: Further keys, which stand after the context.
     """
     report(
-        given,
+        logger,
         "warning" if source == "fallback" else "info",
         DECISION,
         agent_id=agent_name(asked.agent),

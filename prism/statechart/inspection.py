@@ -15,8 +15,8 @@ from prism.errors import AgentError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.rows import NestedRows, Reaction
-from prism.statechart._tree.hierarchy import Hierarchy
-from prism.statechart._tree.numbers import Arc
+from prism.statechart._hierarchy import Hierarchy
+from prism.statechart._numbers import Arc
 from prism.statechart.memory import FIELD, histories
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import joined, leaf_texts, state_text

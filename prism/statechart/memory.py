@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import ref
 
 from prism.errors import AgentError
 from prism.statechart._definition import Definition
-from prism.statechart._tree.numbers import CHART, Tree
+from prism.statechart._numbers import CHART, Tree
 from prism.statechart.names import agent_name
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
@@ -130,13 +131,15 @@ def count(
 # Beside an agent
 
 
-class _Beside(NamedTuple):
+@dataclass(slots=True)
+class _Beside:
     """What is kept beside an agent whose own fields are something else."""
 
     # what keeps the entry alive: a weak reference that ends it with the agent, or the agent itself
     life: object
-    records: deque[StateTransition]
-    memory: dict[str, Any]
+    memory: dict[str, Any] = field(default_factory=dict)
+    # None unless the agent's own history is something else
+    records: deque[StateTransition] | None = None
 
 
 _beside: dict[int, _Beside] = {}
@@ -153,10 +156,18 @@ def kept_beside(agent: Any) -> _Beside:
             life = agent
             while len(_beside) >= _MOST_BESIDE:
                 del _beside[next(iter(_beside))]
-        _beside[key] = _Beside(life, deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH), {})
+        _beside[key] = _Beside(life)
     return _beside[key]
 
 
-def records_beside(agent: Any) -> deque[StateTransition] | tuple[()]:
-    """Return the records that are kept beside an agent."""
-    return _beside[id(agent)].records if id(agent) in _beside else ()
+def records_beside(agent: Any) -> deque[StateTransition] | None:
+    """Return the records that are kept beside an agent; None if they are not kept there."""
+    return _beside[id(agent)].records if id(agent) in _beside else None
+
+
+def keep_records_beside(agent: Any) -> deque[StateTransition]:
+    """Return the records that are kept beside an agent, from now on, whatever it has itself."""
+    entry = kept_beside(agent)
+    if entry.records is None:
+        entry.records = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
+    return entry.records

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.machine import Machine
-from prism.statechart._engine.reading import definition_of, snapshot_of, value_text
+from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -412,8 +411,8 @@ class Statechart(Written[StateT]):
         They are kept in ``agent.state_history``, unless the application has something else there.
         Then they are kept beside the agent, at most 50, for as long as it lives.
         """
-        found: Sequence[StateTransition] = history_of(agent)
-        return found
+        records: Sequence[StateTransition] = history_of(agent)
+        return records
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give an existing object the missing fields of an agent, and the initial state.

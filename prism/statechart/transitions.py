@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache, partial
 from math import inf
+from sys import intern
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
@@ -210,15 +211,15 @@ def target_text(target: Any) -> str:
 
 
 def _timing_problems(item: Any) -> Iterator[str]:
-    given = [name for name in TIMING if getattr(item, name) is not None]
-    if len(given) > 1:
-        yield f"{' and '.join(given)} cannot be combined"
-    if item.trigger is None and given and "probability" not in given:
-        yield f"{given[0]} needs a trigger, under which the log has it"
+    timing = [name for name in TIMING if getattr(item, name) is not None]
+    if len(timing) > 1:
+        yield f"{' and '.join(timing)} cannot be combined"
+    if item.trigger is None and timing and "probability" not in timing:
+        yield f"{timing[0]} needs a trigger, under which the log has it"
 
     after, rate, share = item.after, item.rate, item.probability
     if callable(after) or callable(rate):
-        yield from callable_problems(given[0], getattr(item, given[0]))
+        yield from callable_problems(timing[0], getattr(item, timing[0]))
     elif after is not None and not (type(after) is int and after >= 1):
         yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
     elif rate is not None and not _is_number(rate, inf):
@@ -415,9 +416,15 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         record._edge, record._value = edge, None
         return record
 
+    # the usual context, in a third of the time: one key that has been seen, with a text
+    if context.__class__ is dict and len(context) == 1:
+        ((key, value),) = context.items()
+        if value.__class__ is str and key in edge.variants:
+            record._edge, record._value = edge.variants[key], intern(value)
+            return record
+
     keys, record._value = pack(context)
-    # looked up here first, to save the call of `with_keys`
-    record._edge = edge.variants.get(keys) or edge.with_keys(keys)
+    record._edge = edge.with_keys(keys)
     return record
 
 

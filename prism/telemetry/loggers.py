@@ -12,6 +12,7 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
@@ -279,11 +280,17 @@ _made_for: tuple[dict[str, Any], EventLogger] | None = None
 """The last logger, and the configuration that it was made for."""
 
 
+_is_configured: Callable[[], bool] | None = None
+"""structlog's function of that name, kept since every fire asks it."""
+
+
 def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog."""
-    # structlog lacks the function while it is being imported
-    is_configured = getattr(modules.get("structlog"), "is_configured", None)
-    return is_configured is not None and is_configured()
+    global _is_configured
+    if _is_configured is None:
+        # structlog lacks the function while it is being imported
+        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
+    return _is_configured is not None and _is_configured()
 
 
 def _configured_logger() -> EventLogger:

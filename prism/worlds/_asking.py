@@ -14,12 +14,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from typing import Any, Protocol, runtime_checkable
 
 from prism.errors import ReasonerError, SimulationError
-from prism.reasoner._questions import ASKED_AT
 from prism.reasoner._router import all_of
 from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
@@ -420,8 +419,6 @@ class AsTheyCome:
         self, turn: _Turn, before: _Turn | None, take: Callable[[], Put | None] | None
     ) -> None:
         """Take a turn that was put off, and apply its agent's answers until it asks nothing."""
-        # later ticks wait for earlier ones, also in the queue of a pool
-        ASKED_AT.set((self._clock, turn.moment))
         if take is not None:
             if before is not None:
                 await before.over
@@ -439,7 +436,9 @@ class AsTheyCome:
             turn.waves.append(wave)
             logger = OrderedLogger(self._given, self._clock)
             logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
-            answer = await self._answer(question, logger)
+            # the clock may already show a later tick
+            asked = replace(question, instant=(turn.moment.round, turn.moment.tick))
+            answer = await self._answer(asked, logger)
             with self._writing_to(wave.applied, turn.moment):
                 question = self.apply(question, answer)
 

@@ -327,6 +327,8 @@ def triggers_of(charts: Iterable[Definition[Any]]) -> frozenset[str] | None:
     """Return the triggers that any of several charts has; None if one need not name them all."""
     found: set[str] = set()
     for chart in charts:
+        if chart.hierarchy.descriptors:
+            return None
         found.update(each.trigger for each in chart.transitions)
         found.update(chart.hierarchy.triggers)
 

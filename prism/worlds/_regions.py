@@ -9,7 +9,7 @@ from prism.worlds._agent_set import leaves_in
 from prism.worlds._guest import act
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 MOST_TURNS = 20_000
 """Number of configurations whose turns a run keeps."""

@@ -63,7 +63,7 @@ from prism.worlds._together import TogetherTicks
 from prism.worlds._world import World, defines
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""

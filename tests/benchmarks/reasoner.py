@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import IO, Any
 
 import ollama
@@ -26,7 +26,7 @@ from prism.statechart import AgentState, Decision, Question, Reasoner
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"
-LATENCY, SLOTS = 0.1, 16
+LATENCY, SLOTS, FEW = 0.1, 16, 4
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 
@@ -50,7 +50,7 @@ class Size:
 def run(effort: Effort) -> list[Table]:
     """Measure decisions on one host and on three, prism's own cost, and a simulation."""
     size = Size(2_000, 3, 1_000, 3) if effort == FULL else Size(96, 1, 100, 1)
-    return [_throughput(size), _own_cost(size), _simulation(size)]
+    return [_throughput(size), *_against_a_program(size), _own_cost(size), _simulation(size)]
 
 
 def _throughput(size: Size) -> Table:
@@ -79,6 +79,68 @@ def _throughput(size: Size) -> Table:
             *ratio("prism against a bare gather, one host", one, bare, at_most=1.0),
         ],
     )
+
+
+def _against_a_program(size: Size) -> list[Table]:
+    """Compare time and CPU with a program of twenty lines that sends the same requests."""
+    questions = [_question(number) for number in range(size.questions // 4)]
+    seconds: dict[str, list[float]] = {"program": [], "prism": []}
+    cpu: dict[str, list[float]] = {"program": [], "prism": []}
+    with model_server(slots=FEW) as (host, _):
+        bodies = _bodies_of(host, questions)
+        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "program": lambda: _program(host, bodies),
+            "prism": lambda: _prism([host], questions, FEW),
+        }
+        for way in ways.values():
+            _timed(way)  # what is loaded and connected once is not counted
+        for _ in range(size.turns):
+            for name, way in ways.items():
+                began = process_time()
+                seconds[name].append(_timed(way))
+                cpu[name].append(process_time() - began)
+
+    title = f"{len(questions):,} decisions, 100 ms an answer, {FEW} slots: "
+    program, prism = (Measurement(name, tuple(taken)) for name, taken in seconds.items())
+    cpu_program, cpu_prism = (Measurement(name, tuple(taken)) for name, taken in cpu.items())
+    wall = ratio("prism's time against the program's", prism, program, at_most=1.15)
+    used = ratio("prism's CPU against the program's", cpu_prism, cpu_program, at_most=1.5)
+    return [
+        Table(f"{title}time", "s", program.name, [program, prism], [*wall]),
+        Table(f"{title}CPU", "s", cpu_program.name, [cpu_program, cpu_prism], [*used]),
+    ]
+
+
+def _bodies_of(host: str, questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Return the requests that prism sends for questions."""
+
+    class Record(list[dict[str, Any]]):
+        def new_id(self, agent_id: str) -> str:
+            return agent_id
+
+        keep = list.append
+
+    async def ask() -> None:
+        async with pool_of([host]) as pool:
+            await Reasoner(pool, mode="chat", record=record).decide_many(questions)
+
+    record = Record()
+    asyncio.run(ask())
+    return [json.loads(each["attempts"][0]["request"]) for each in record]
+
+
+async def _program(host: str, bodies: Sequence[dict[str, Any]]) -> None:
+    """Send requests with Ollama's own client, as many at once as there are slots."""
+    slots = asyncio.Semaphore(FEW)
+
+    async def ask(body: dict[str, Any]) -> str:
+        async with slots:
+            reply = await client.chat(**body)
+        return str(json.loads(reply.message.content or "")["next_state"])
+
+    client = ollama.AsyncClient(host=host, timeout=60)
+    await asyncio.gather(*map(ask, bodies))
+    await client.close()
 
 
 def _own_cost(size: Size) -> Table:
@@ -154,13 +216,15 @@ def _question(number: int) -> Question:
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 
-def pool_of(hosts: Sequence[str]) -> Any:
+def pool_of(hosts: Sequence[str], concurrency: int | None = None) -> Any:
     # a few more wait at the server, so none is idle
-    return Model(MODEL, hosts, concurrency=SLOTS + SLOTS // 4).as_client()
+    return Model(MODEL, hosts, concurrency=concurrency or SLOTS + SLOTS // 4).as_client()
 
 
-async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:
-    async with pool_of(hosts) as pool:
+async def _prism(
+    hosts: Sequence[str], questions: Sequence[Question], concurrency: int | None = None
+) -> None:
+    async with pool_of(hosts, concurrency) as pool:
         decisions = await Reasoner(pool, mode="chat").decide_many(questions)
     assert all(decision.source == "model" for decision in decisions), decisions[0]
 
@@ -190,10 +254,10 @@ def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
 
 
 @contextmanager
-def model_server(tail: float = 1) -> Iterator[tuple[str, dict[str, Any]]]:
+def model_server(tail: float = 1, slots: int = SLOTS) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run a server in a process of its own; its counts are there once it has stopped."""
     module = "tests.benchmarks.model_server"
-    command = [sys.executable, "-m", module, *map(str, (LATENCY, tail, SLOTS))]
+    command = [sys.executable, "-m", module, *map(str, (LATENCY, tail, slots))]
     counts: dict[str, Any] = {}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

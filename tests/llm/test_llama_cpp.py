@@ -49,27 +49,19 @@ def is_there(address: str) -> bool:
         return False
 
 
-async def test_a_choice_that_a_grammar_forced_has_no_probability(address: str) -> None:
-    """Where letters have hardly any mass every choice is taken, and none is said to be certain."""
+async def test_a_letter_that_a_grammar_forced_is_no_choice(address: str) -> None:
+    """Where letters have hardly any mass, the model is asked for names, and each one is taken."""
     async with Model("tiny", [address], server="openai").as_client() as pool:
-        decisions = await Reasoner(pool, mode="decision", seed=1).decide_many(crowd(16))
+        decisions = await Reasoner(pool, seed=1).decide_many(crowd(16))
     assert {decision.source for decision in decisions} == {"model"}
-    for decision in decisions:
-        assert decision.option_mass is not None
-        assert (decision.probabilities is None) == (decision.option_mass < 0.5)
+    assert {decision.question_kind for decision in decisions} == {"name"}
     assert {decision.probabilities for decision in decisions} == {None}
 
 
-async def test_its_chats_are_answers(address: str) -> None:
-    """With a schema it writes one of the options, whatever its weights."""
-    async with Model("tiny", [address], server="openai").as_client() as pool:
-        decisions = await Reasoner(pool, mode="chat", seed=1).decide_many(crowd(8))
-    assert {decision.source for decision in decisions} == {"model"}
-
-
 async def test_the_doctor_tells_what_its_letters_are_worth(address: str) -> None:
-    """The examination passes, and says that there are no probabilities."""
+    """The examination passes, and says that the letters have too little of the probability."""
     async with Model("tiny", [address], server="openai") as model:
-        *_, check = [check async for check in model.diagnose()]
-    assert check.ok
-    assert "without probabilities" in check.found
+        *_, letter, name = [check async for check in model.diagnose()]
+    assert letter.ok
+    assert "of the probability, so runs ask for names" in letter.found
+    assert name.ok

@@ -71,6 +71,29 @@ async def test_a_model_that_names_the_option_is_asked_by_name(
     assert (decision.source, decision.question_kind) == ("model", "name")
 
 
+@BOTH
+async def test_a_model_that_is_not_sure_is_drawn_from(server: FakeOllama, connect: Connect) -> None:
+    """Two thirds for the chosen letter, and a tenth for other words, give these shares."""
+    server.sure, server.mass = 2 / 3, 0.9
+    decisions = await Reasoner(connect(concurrency=16), seed=3).decide_many(crowd(300))
+    assert {decision.option_mass for decision in decisions} == {0.9}
+    shares = [decision.probabilities for decision in decisions]
+    assert shares[0] == pytest.approx({"composing": 2 / 3, "scrolling": 1 / 3}, abs=1e-5)
+    # 300 draws of two thirds: 200 with a standard deviation of 8
+    assert 170 < sum(decision.chosen == S.COMPOSING for decision in decisions) < 230
+
+
+@BOTH
+async def test_a_model_that_would_rather_say_something_else_is_asked_by_name(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """Letters that have little probability decide nothing, and cost the run one question."""
+    server.mass = 0.3
+    decisions = await Reasoner(connect()).decide_many(crowd(4))
+    assert {(one.source, one.question_kind) for one in decisions} == {("model", "name")}
+    assert [bool(asked.body.get("logprobs")) for asked in server.questions] == [True, *[False] * 4]
+
+
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
     """Servers list twenty alternatives of a token at most."""
     options = tuple(f"option {number}" for number in range(21))

@@ -1,6 +1,5 @@
 """Prompts of the user's own, and the default prompt of charts other than the feed's."""
 
-import logging
 from enum import StrEnum
 from os.path import commonprefix
 from types import SimpleNamespace
@@ -10,10 +9,10 @@ from unittest.mock import MagicMock
 import pytest
 
 from prism.errors import ReasonerError
-from prism.reasoner._own_prompts import OwnPrompts
 from prism.reasoner._prompts import (
     PromptSettings,
     chat_prompt,
+    own_prompt,
 )
 from prism.statechart import AgentState, Question, Reasoner, Recollection, Statechart, Transition
 from prism.testing import FakeOllama
@@ -50,8 +49,8 @@ def ask(agent: Any = ADA, context: Any = None, prompt: str | None = None) -> Que
 
 def own(given: Any, **settings: Any) -> PromptSettings:
     """Return settings with prompts of the user's own."""
-    prompts = OwnPrompts(given, has_memory=settings.get("memory") is not None)
-    return PromptSettings(prompts=prompts, **settings)
+    prompt = own_prompt(given, has_memory=settings.get("memory") is not None)
+    return PromptSettings(prompt=prompt, **settings)
 
 
 DEFAULT = """People who hear news {name}.
@@ -164,8 +163,8 @@ def _moved() -> Any:
         ("{agent.age.real}", r"\{agent.age.real\}"),
         ("{question.agent}", r"\{question.agent\}"),
         ("{memory}", "give Reasoner a memory, too"),
-        ({"temper": {"calm": "{a}"}, Mood.CROSS: "{b}"}, r"\{a\}.*\{b\}"),
-        ({7: "x"}, "by chart name or state, got 7"),
+        ("{a} and {agent.age|upper}", r"\{a\}.*\{agent.age\|upper\}"),
+        ({"temper": "x"}, "must be a template or a function"),
         (7, "must be a template or a function"),
         (" \n", "prompt is empty"),
     ],
@@ -179,7 +178,7 @@ def test_what_is_no_field_is_refused_at_once(template: Any, named: str) -> None:
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        ("{agent.agee}", r"'agee', which agent 'a1' does not have: it has job, age, agent_id"),
+        ("{agent.agee}", "'agee', which agent 'a1' does not have: it has job, agent_id, name"),
         ("{world.alpha}", "'alpha', which the world does not have: it has beta"),
         ("{context.quiet}", "'quiet', which the context does not have: it has text, loud"),
     ],
@@ -194,38 +193,18 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
     assert server.questions == []
 
 
-def test_prompts_are_found_by_chart_and_state(caplog: pytest.LogCaptureFixture) -> None:
-    """A state counts by its enum; a chart without a prompt has the default one, which is told."""
-    for given in (
-        {"temper": "mine"},
-        {"temper": {"calm": "mine"}},
-        {Mood.CALM: "mine", Mood.CROSS: "other"},
-        lambda question: f"mine{question.trigger[:0]}",
-    ):
-        assert chat_prompt(ask(), own(given)).startswith("mine\n\nChoose one of these:")
-
-    assert chat_prompt(ask(), own({Other.CALM: "other"})) == chat_prompt(ask())
-    with caplog.at_level(logging.WARNING, "prism.statechart.prompts"):
-        settings = own({"tempre": "mine"})
-        assert chat_prompt(ask(), settings) == chat_prompt(ask(), settings) == chat_prompt(ask())
-    assert [record.getMessage() for record in caplog.records] == [
-        "questions of chart 'temper' get the default prompt: there are prompts only for tempre"
-    ]
-
-
-def test_prompts_that_cannot_be_meant_are_refused() -> None:
-    """A state in which nothing is asked, a chart that is not known, and no text are errors."""
-    with pytest.raises(ReasonerError, match="prompts for cross of chart 'temper', which asks in"):
-        chat_prompt(ask(), own({"temper": {"cross": "x"}}))
-    with pytest.raises(ReasonerError, match="is asked without a chart"):
-        chat_prompt(Question(ADA, Mood.CALM, "hears", tuple(Mood)), own({"temper": "x"}))
+def test_a_function_words_the_question_by_its_chart_and_state() -> None:
+    """It gets the question, and its text is the prompt; anything but a text is an error."""
+    by_state = {Mood.CALM: "mine", Mood.CROSS: "other"}
+    settings = own(lambda question: by_state[question.state])
+    assert chat_prompt(ask(), settings).startswith("mine\n\nChoose one of these:")
     with pytest.raises(ReasonerError, match="must return text, got 7"):
         chat_prompt(ask(), own(lambda question: 7))
 
 
 async def test_a_reasoner_asked_by_a_chart_knows_it(server: FakeOllama, connect: Connect) -> None:
     """An event fired on a chart is asked about with the chart's description and prompt."""
-    reasoner = Reasoner(connect(), mode="chat", prompt={"temper": "{description}"})
+    reasoner = Reasoner(connect(), mode="chat", prompt="{description}")
     agent = SimpleNamespace(name="Bo", state=Mood.CALM)
     await CHART.afire(agent, "hears", reasoner=reasoner)
     (chat,) = chats_of(server)
@@ -250,5 +229,5 @@ def test_the_feeds_states_can_have_a_prompt_of_their_own() -> None:
     """A prompt for a state of the feed takes the place of the contract's."""
     state = AgentState.EVALUATING
     question = Question(ADA, state, "decides", (AgentState.SCROLLING, AgentState.COMPOSING))
-    told = chat_prompt(question, own({AgentState.EVALUATING: "{name}:"}))
+    told = chat_prompt(question, own("{name}:"))
     assert told.startswith("Ada:\n\nChoose one of these:\n- scrolling: Continue browsing")

@@ -17,12 +17,15 @@ from prism.statechart._engine.machine import (
     ChartMachine,
     EventData,
     Machine,
+    arcs_of,
     context_of,
+    definition_of,
     is_async,
     is_hierarchical,
+    snapshot_of,
+    value_text,
 )
 from prism.statechart._engine.pending import Choice
-from prism.statechart._engine.reading import arcs_of, definition_of, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     count_of,
@@ -124,6 +127,9 @@ class AdoptedEngine(Deciding[Any]):
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
+        if getattr(agent, "state_history", None) is not None:
+            # before it has ticks, which would make an empty list of its own one of prism's
+            records_for(agent)
         records: Any = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
         for field, value in (("ticks_in_state", 0), ("state_history", records)):
             # classes with slots, and strict models, have no room: their records are kept beside
@@ -152,8 +158,11 @@ class AdoptedEngine(Deciding[Any]):
 
     async def _process_later(self, run: Any, model: Any) -> Any:
         async def run_event(event: EventData) -> Any:
-            with self._under_way(event):
+            self._events.setdefault(id(event.model), []).append(event)
+            try:
                 return await run()
+            finally:
+                self._end_event(event)
 
         observed = partial(run_event, run.args[0])
         return await type(self._machine).process_context(self._machine, observed, model)
@@ -184,7 +193,7 @@ class AdoptedEngine(Deciding[Any]):
         if self._has_logger or somebody_listens():
             self._reporter.moved(model, edge, dwell, context)
 
-    def _tell(self, data: EventData) -> None:
+    def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and not self._is_hierarchical:
             made: Any = data.transition if data.result else None
             source = getattr(data.state, "name", None) if made is None else made.source
@@ -196,7 +205,7 @@ class AdoptedEngine(Deciding[Any]):
                     observe("guard", GuardEvaluated, *details)
                 if arc is made:
                     break
-        super()._tell(data)
+        super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:
         # no definition has the transitions to any state that a Machine adds by itself

@@ -9,8 +9,8 @@ from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
+from prism.statechart._engine.machine import arcs_from, event_of
 from prism.statechart._engine.pending import Choice
-from prism.statechart._engine.reading import arcs_from, event_of
 from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import history_of
 from prism.statechart.asking import Asked, Decider, Options, announce

@@ -8,9 +8,9 @@ member it would cost every fire one more call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from math import inf
+from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,11 +27,13 @@ from prism.statechart._engine.machine import (
     Verdict,
     arcs_of_event,
     build_machine,
+    callback_name,
     context_of,
     refuse_coroutine,
+    snapshot_of,
+    value_text,
 )
 from prism.statechart._engine.pending import Run, drain
-from prism.statechart._engine.reading import callback_name, snapshot_of, value_text
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
+
+
+_new_run = Run.__new__
 
 
 class Engine(Checks[StateT]):
@@ -198,25 +203,18 @@ class Engine(Checks[StateT]):
         return self._complete(data.model, lambda _: self._run_event(data, run))
 
     def _run_event(self, data: EventData, run: Callable[[], Any]) -> Any:
-        with self._under_way(data):
-            return run()
-
-    @contextmanager
-    def _under_way(self, data: EventData) -> Iterator[None]:
-        """Keep an event in mind while it runs, and tell what became of it."""
-        key = id(data.model)
-        events = self._events.setdefault(key, [])
-        events.append(data)
+        self._events.setdefault(id(data.model), []).append(data)
         try:
-            yield
+            return run()
         finally:
-            events.remove(data)
-            if not events:
-                del self._events[key]
-            self._tell(data)
+            self._end_event(data)
 
-    def _tell(self, data: EventData) -> None:
-        """Tell what became of an event."""
+    def _end_event(self, data: EventData) -> None:
+        """Forget an event that was under way, and tell what became of it."""
+        events = self._events[id(data.model)]
+        events.remove(data)
+        if not events:
+            del self._events[id(data.model)]
         if data.result:
             self._made += 1
             number = self._number_of(data.transition) if engine_hooks else None
@@ -505,7 +503,8 @@ class Engine(Checks[StateT]):
 
     def _complete(self, agent: Any, make: Callable[..., Any], *arguments: Any) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), Run()
+        key, own = id(agent), _new_run(Run)
+        own.thread = get_ident()
         firing = self._firing.setdefault(key, own)
         if firing is not own:
             self._require_one_thread(agent, firing.thread)

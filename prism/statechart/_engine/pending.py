@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import Any, NamedTuple
 
 from prism.errors import RunawayError
@@ -52,8 +51,7 @@ class Run:
     raised: Sequence[str] = ()
     answered: int = 0
 
-    def __init__(self) -> None:
-        self.thread: int = get_ident()
+    thread: int = 0
 
     def add(self, name: str, fire: Callable[[], object]) -> None:
         """Let a fire wait."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
-from prism.statechart._tree.numbers import Arc
+from prism.statechart._numbers import Arc
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
@@ -79,7 +80,23 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, self._settle, agent, step, context)
+        firing, key, run = self._chart._firing, id(agent), Run()
+        if firing.setdefault(key, run) is not run:
+            made = self._chart._complete(agent, self._settle, agent, step, context)
+            return agent.state if made else None
+
+        # from here on this is `_complete`, written out: by its calls, a fire with entry and exit
+        # takes 2.6 times as long as a flat one, instead of 2.2
+        run.thread = get_ident()
+        try:
+            if step is None or step.plan.settles or self._keeps_raised:
+                made = self._settle(run, agent, step, context)
+            else:
+                made = self._make(run, agent, step, context)
+            if run.queue:
+                drain(self._definition.name, agent, run)
+        finally:
+            del firing[key]
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
@@ -181,9 +198,6 @@ class Steps:
 
         What an error leaves unanswered is kept for the next event or tick.
         """
-        if not (step is None or step.plan.settles or self._keeps_raised):
-            self._make(run, agent, step, context)
-            return True
         kept = memory_of(self._definition, agent) if self._keeps_raised else None
         if kept:
             run.raised = kept.pop("raised", ())
@@ -221,7 +235,7 @@ class Steps:
         run.raised = ()
         return None, None
 
-    def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> None:
+    def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> bool:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         Each action runs while its states are active. One that fails does not stop the others.
@@ -230,7 +244,8 @@ class Steps:
         # looked up before actions run, since both refuse what the chart cannot drive
         write = chart._writers.get(type(agent)) or chart._writer_of(agent)
         memory = memory_of(self._definition, agent) if plan.remembers else None
-        self._act(run, agent, edge, plan.before, context)
+        if plan.before:
+            self._act(run, agent, edge, plan.before, context)
 
         actual = edge
         if agent.state is not edge.from_state:
@@ -252,12 +267,14 @@ class Steps:
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)
+        return True
 
     def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
         """Run the actions of a step, each while its states are active; report those that fail."""
+        run_action = self._chart._run_action
         for action, run.active in calls:
             try:
-                self._chart._run_action(action, agent, edge, context)
+                run_action(action, agent, edge, context)
             except Exception as error:  # of a strict chart
                 rest = len(calls) - calls.index((action, run.active)) - 1
                 state = state_text(agent.state)

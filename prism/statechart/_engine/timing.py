@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
 from prism.statechart._definition import Definition
-from prism.statechart._tree.numbers import Arc
+from prism.statechart._numbers import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone

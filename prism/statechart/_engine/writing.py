@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import IF_FROZEN, kept_beside, records_beside
+from prism.statechart.memory import IF_FROZEN, keep_records_beside, records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -77,13 +77,13 @@ def history_of(agent: Any) -> Any:
     own = field_of(agent, "state_history")
     if _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
         return own
-    return records_beside(agent)
+    return records_beside(agent) or ()
 
 
 def _is_prisms(agent: Any, history: Any) -> bool:
     if not isinstance(history, (list, deque)):
         return False
-    if history:
+    if history or records_beside(agent) is not None:
         return _holds_records(history)
     counts = (count_of(agent, name) for name in ("ticks_in_state", "max_history_depth"))
     return type(history) is deque or any(count is not None for count in counts)
@@ -106,7 +106,7 @@ def records_for(agent: Any) -> Any:
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    return kept_beside(agent).records
+    return keep_records_beside(agent)
 
 
 _warned_of: WeakSet[type] = WeakSet()

@@ -43,7 +43,9 @@ class FakeOllama(ModelServer):
             after that many questions the server is away, as in ``{400: 4.0}``. ``slots`` is the
             number of simultaneous answers, and ``queue_limit`` the number of questions that may
             wait before the next is refused with 503. None means no limit. ``port`` is the port to
-            listen on; any free one by default.
+            listen on; any free one by default. ``sure`` is the share of the chosen letter in the
+            probability of all letters (1 by default, kinder than any model), and ``mass`` what all
+            letters together have; real models have 0.02 to 0.97.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -120,7 +122,7 @@ class FakeOllama(ModelServer):
         said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
-            tokens = wire.likely_tokens(asked, said.text, told)
+            tokens = wire.likely_tokens(asked, said.text, told, self.sure, self.mass)
 
         # whole, also where it may be a stream, whose only line it is then
         await exchange.respond(200, wire.chat_reply(asked, said, tokens))

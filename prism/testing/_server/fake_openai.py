@@ -134,7 +134,7 @@ class FakeOpenAI(ModelServer):
         said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
-            tokens = likely_tokens(asked, said.text, told)
+            tokens = likely_tokens(asked, said.text, told, self.sure, self.mass)
 
         await exchange.respond(200, _reply_of(asked, said, tokens))
 

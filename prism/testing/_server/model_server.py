@@ -53,6 +53,8 @@ class ServerSettings(TypedDict, total=False):
     slots: int | None
     queue_limit: int | None
     port: int
+    sure: float
+    mass: float
 
 
 class ModelServer(ABC):
@@ -72,6 +74,8 @@ class ModelServer(ABC):
         queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
             no limit.
         port: Port to listen on; by default any free one.
+        sure: Share of the chosen letter in the probability of all letters.
+        mass: Probability of all letters together.
 
     Raises:
         FieldValueError: If there is no slot, or the window has no room.
@@ -105,11 +109,16 @@ class ModelServer(ABC):
         slots: int | None = None,
         queue_limit: int | None = None,
         port: int = 0,
+        sure: float = 1.0,
+        mass: float = 1.0,
     ) -> None:
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
         if window is not None and window < 2:
             raise FieldValueError(f"window must be 2 tokens or more, got {window}")
+
+        if not (0 < sure <= 1 and 0 <= mass <= 1):
+            raise FieldValueError(f"sure and mass must be probabilities, got {sure} and {mass}")
 
         self.models: tuple[str, ...] = tuple(models or ())
         self._has_any = models is None
@@ -117,6 +126,8 @@ class ModelServer(ABC):
         self.write = write
         self.latency: Latency = latency
         self.window: int | None = window
+        self.sure: float = sure
+        self.mass: float = mass
 
         self.questions: list[Asked] = []
         self.asked: int = 0
@@ -410,10 +421,14 @@ class ModelServer(ABC):
         """
         if fault is not None and fault.content is not None:
             return Said.simply(asked, fault.content)
-        if self.window is None:
-            return Said.simply(asked, self._content(asked))
-
         window, most_tokens = self._limits(asked)
+        if self.window is None:
+            said = Said.simply(asked, self._content(asked))
+            if most_tokens is None or count_tokens(said.text) <= most_tokens:
+                return said
+            kept, count = first_tokens(said.text, most_tokens)
+            return Said(kept, said.read, count, "length")
+
         window = window or self.window
         messages = asked.body["messages"]
         text = "\n\n".join(str(message.get("content") or "") for message in messages)

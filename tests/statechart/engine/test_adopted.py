@@ -331,6 +331,20 @@ def test_models_that_join_later_and_objects_that_are_none() -> None:
     assert steps_of(chart.history(order)) == [("a", "b", "go")]
 
 
+def test_a_list_of_the_models_own_stays_its_own() -> None:
+    """Be it empty when the Machine is adopted, or emptied later."""
+    model: Any = Model()
+    model.state_history = []
+    chart = Statechart.from_machine(two_states(model))
+    model.go()
+    model.state_history.append("mine")
+    model.go()
+    model.state_history.clear()
+    assert chart.fire(model, "go") == "b"
+    assert (model.state_history, model.ticks_in_state) == ([], 0)
+    assert steps_of(chart.history(model)) == [("a", "b", "go"), ("b", "a", "go"), ("a", "b", "go")]
+
+
 @pytest.mark.parametrize("sends", [False, True])
 @pytest.mark.parametrize("again", [lambda it: pickle.loads(pickle.dumps(it)), copy.deepcopy])
 def test_a_copy_keeps_its_own_records(again: Any, sends: bool) -> None:

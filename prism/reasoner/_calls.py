@@ -1,0 +1,353 @@
+"""A server that is asked by calls of a client: a call, its reply, and its exceptions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from prism.errors import (
+    BadReplyError,
+    DeclinedError,
+    LLMError,
+    PromptTooLongError,
+    UselessReplyError,
+)
+from prism.reasoner._faults import MALFORMED, of_status, translated
+from prism.reasoner._messages import Chat, ChatReply, awaited, first, of_kind
+from prism.reasoner._replies import spoken
+from prism.reasoner._slots import LOGGER, Server
+from prism.reasoner._spending import Cost
+from prism.telemetry.loggers import describe
+
+MOST_ALTERNATIVES = 20
+"""Most log-probabilities of alternatives that servers give for a token."""
+
+_FEW_ALTERNATIVES = 5
+_CHANCES = ("logprobs", "top_logprobs")
+
+_READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
+_WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
+
+_DROPPABLE: Mapping[str, tuple[str, ...]] = {
+    "logprobs": ("logprob",),
+    "top_logprobs": ("logprob",),
+    "response_format": ("response_format", "schema", "grammar", "guided", "structured"),
+    "format": ("format",),
+    "think": ("think",),
+    "chat_template_kwargs": ("chat_template", "think"),
+    "reasoning_effort": ("reasoning", "effort", "think"),
+    "seed": ("seed",),
+    "temperature": ("temperature",),
+    "max_tokens": ("max_tokens",),
+    "top_k": ("top_k",),
+    "min_p": ("min_p",),
+    "top_p": ("top_p",),
+}
+"""Parts that a request may do without, and the words by which servers name them in a refusal."""
+
+_MOST_RECORDED = 1024 * 1024
+_MOST_REASON = 40
+
+
+class Call(NamedTuple):
+    """A call of a client: its method and its arguments."""
+
+    method: Callable[..., Any]
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+class ClientServer(Server):
+    """A server that is asked by calls of a client.
+
+    Attributes:
+        seconds: Time limit of one request; 0 for none.
+        dropped: The parts of requests that it has refused.
+        fixed: The parts that the user has set, which are never left out.
+        alternatives: Log-probabilities of alternatives that it is asked for.
+        model_and_host: What is logged as a model and its server; None where it is unknown.
+    """
+
+    seconds: float = 0.0
+
+    def __init__(self, address: str, model: str, limit: int, patience: float) -> None:
+        super().__init__(address, model, limit, patience)
+        self.dropped: set[str] = set()
+        self.fixed: set[str] = set()
+        self.alternatives: int = MOST_ALTERNATIVES
+        self.model_and_host: tuple[str | None, str | None] = model, address
+        self._warned: set[str] = set()
+
+    async def ready(self) -> None:
+        """Connect, where that is necessary before the first call."""
+
+    @abstractmethod
+    def call(self, chat: Chat) -> Call:
+        """Return the call for a conversation."""
+
+    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
+        """Send a conversation, and again without each part that the server refuses by name.
+
+        Raises:
+            UselessReplyError: If the reply is empty.
+            LLMError: If there is none.
+        """
+        await self.ready()
+        while True:
+            call = self.call(chat)
+            for part in self.dropped:
+                call.named.pop(part, None)
+            try:
+                reply = await self.sent(call, cost)
+            except LLMError as error:
+                refused = _part_refused(error, {*call.named} - self.fixed)
+                if refused is None or not cost.allows_another:
+                    raise
+                # by what was sent: another question may have lowered the number in the meantime
+                most = call.named.get("top_logprobs")
+                if refused in _CHANCES and most == MOST_ALTERNATIVES and _allows_some(error):
+                    self.alternatives = _FEW_ALTERNATIVES
+                    continue
+                self.dropped.add(refused)
+                self.warn_once(refused, f"refuses {refused}, so it is asked without: {error}")
+                if refused == "logprobs":
+                    return ChatReply("", cost.model or "", cost.host or "")
+                continue
+
+            try:
+                return self.read(reply, chat, cost)
+            except LLMError as error:
+                error.host = error.host or self.model_and_host[1]
+                raise
+
+    def read(self, reply: Any, chat: Chat, cost: Cost) -> ChatReply:
+        """Return what a reply says.
+
+        Raises:
+            UselessReplyError: If it says nothing.
+        """
+        text = _with_calls(text_of(reply), reply, chat.schema) or self._thought(reply, chat)
+        if not text.strip():
+            message = first(_choice(reply), "message")
+            has_thoughts = first(message, "thinking", "reasoning_content", "reasoning")
+            what = "thoughts, and no reply" if has_thoughts else "an empty reply"
+            raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
+
+        return ChatReply(
+            text,
+            cost.model or "",
+            cost.host or "",
+            cost.input_tokens,
+            cost.output_tokens,
+            tokens_of(reply) if chat.chances else (),
+        )
+
+    def _thought(self, reply: Any, chat: Chat) -> str:
+        """Return an answer that a server has put where thoughts belong; empty if it is none."""
+        message = first(_choice(reply), "message")
+        thought = first(message, "thinking", "reasoning_content", "reasoning")
+        if chat.schema is None or not isinstance(thought, str):
+            return ""
+        try:
+            found = json.loads(thought)
+        except (ValueError, RecursionError):
+            return ""
+
+        if not isinstance(found, dict) or set(found) != set(chat.schema.get("properties", ())):
+            return ""
+        self.warn_once("thoughts", "puts its answers where thoughts belong; they are taken")
+        return thought
+
+    async def sent(self, call: Call, cost: Cost, seconds: float | None = None) -> Any:
+        """Return the result of a call, and add it to the cost.
+
+        Args:
+            call: The call.
+            cost: Collects its cost.
+            seconds: Time limit, if it is another than that of questions.
+
+        Raises:
+            LLMError: If it fails.
+        """
+        limit = self.seconds if seconds is None else seconds
+        is_recorded = cost.trail is not None
+        request = _request_of(call) if is_recorded else None
+        attempt, fault = cost.began(*self.model_and_host, request), None
+        try:
+            async with asyncio.timeout(limit or None):
+                reply = await awaited(call.method(*call.given, **call.named))
+            self._require_reply(reply)
+            cost.replied(attempt, _plain(reply) if is_recorded else None, *_counts(reply))
+            cost.model = of_kind(str, first(reply, "model")) or cost.model
+            cost.host = of_kind(str, first(reply, "host")) or cost.host
+            reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
+            cost.done_reason = reason and reason[:_MOST_REASON]
+            return reply
+        except asyncio.CancelledError:
+            fault = "cancelled before an answer came"
+            raise
+        except Exception as error:
+            fault = describe(error)
+            failure = self.failure(error, limit)
+            if failure is error:
+                raise
+            raise failure from error
+        finally:
+            cost.ended(attempt, fault)
+
+    def failure(self, error: Exception, seconds: float = 0.0) -> LLMError:
+        """Return the error of prism's tree for an exception of a call with a time limit."""
+        failure = translated(error, f"{self.model} at {self.address}", seconds)
+        failure.host = failure.host or self.model_and_host[1]
+        return failure
+
+    def chances_of(self, chat: Chat) -> dict[str, Any]:
+        """Return the part of a request for log-probabilities, if a conversation wants them."""
+        return {"logprobs": True, "top_logprobs": self.alternatives} if chat.chances else {}
+
+    def _require_reply(self, reply: Any) -> None:
+        """Refuse an error with status 200; gateways say which status it would have had."""
+        error = first(reply, "error") if isinstance(reply, Mapping) else None
+        error = error or first(_choice(reply), "error")
+        if error is None or first(reply, "message") is not None:
+            return
+
+        code = str(first(error, "code"))
+        status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
+        where = f"{self.model} at {self.address}"
+        raise of_status(status, json.dumps(error, default=str), {}, where)
+
+    def bad(self, what: str, kind: type[LLMError] = BadReplyError) -> LLMError:
+        """Return an error about its reply."""
+        return kind(f"{self.model} at {self.address} {what}", host=self.model_and_host[1])
+
+    def warn_once(self, about: str, what: str) -> None:
+        """Warn of something that it does, the first time."""
+        if about not in self._warned:
+            self._warned.add(about)
+            LOGGER.warning("%s at %s %s", self.model, self.address, what)
+
+
+def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
+    """Return the part of a request that a refusal names, if it may be left out."""
+    # behind the address
+    said = (str(error).partition(" answered ")[2] or str(error)).lower()
+    # OpenAI refuses log-probabilities of some models as forbidden, others as not implemented
+    is_refusal = error.status in MALFORMED or (error.status >= 400 and "logprob" in said)
+    if not is_refusal or isinstance(error, PromptTooLongError):
+        return None
+
+    named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
+    return next((part for part in named if part in sent), None)
+
+
+def _allows_some(error: LLMError) -> bool:
+    """Return whether a refusal of many alternatives names a number of them that is allowed."""
+    return re.search(r"top_logprobs\D*.*\b([5-9]|1\d)\b", str(error)) is not None
+
+
+# Replies
+
+
+def text_of(reply: Any) -> str:
+    """Return a reply's text.
+
+    Raises:
+        DeclinedError: If the model declined to answer.
+        BadReplyError: If it is of an unknown kind.
+    """
+    if isinstance(reply, str):
+        return reply
+
+    choice = _choice(reply)
+    _require_answer(choice)
+    for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
+        found = choice
+        for name in path:
+            found = first(found, name)
+        if isinstance(found, list):
+            found = "".join(str(first(part, "text") or "") for part in found)
+        if isinstance(found, str):
+            return found
+        # agents with typed results return data instead of text
+        if (chosen := first(found, "next_state")) is not None:
+            return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
+
+    if first(choice, "message") is not None:
+        return ""
+    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
+
+
+def _require_answer(choice: Any) -> None:
+    """Refuse a text that its server says is no answer."""
+    refusal = first(first(choice, "message"), "refusal")
+    if isinstance(refusal, str) and refusal:
+        raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
+    if str(first(choice, "finish_reason")).startswith("content_filter"):
+        raise DeclinedError("the content filter of the model's server withheld its reply")
+
+
+def _with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
+    """Return the text of a reply with its tool calls as JSON.
+
+    Servers that know how a model calls tools cut the calls out of its text. A call may be the
+    answer to a choice, with no words beside it that might deny it, or an action of an agent.
+    """
+    calls = first(first(_choice(reply), "message"), "tool_calls")
+    asked = (schema or {}).get("properties") or ()
+    is_choice = not {"next_state", "letter"}.isdisjoint(asked) and not spoken(text)
+    if not isinstance(calls, Sequence) or not calls or not ("agent" in asked or is_choice):
+        return text
+
+    functions = [first(each, "function") for each in calls]
+    told = [
+        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
+        for each in functions
+    ]
+    return f"{text}\n{json.dumps(told, default=str)}".strip()
+
+
+def tokens_of(reply: Any) -> Sequence[Any]:
+    """Return a reply's tokens with their alternatives; none if its server gives none."""
+    found = first(_choice(reply), "logprobs")
+    listed = first(found, "content") if not isinstance(found, Sequence) else found
+    return [each for each in listed if first(each, "top_logprobs")] if listed else ()
+
+
+def _choice(reply: Any) -> Any:
+    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
+    choices = first(reply, "choices")
+    return choices[0] if isinstance(choices, Sequence) and choices else reply
+
+
+def _counts(reply: Any) -> tuple[Any, Any]:
+    """Return the tokens that were read and written, by any of the names in use."""
+    usage = first(reply, "usage_details", "usage")
+    read, written = first(usage, *_READ), first(usage, *_WRITTEN)
+    return (
+        first(reply, *_READ) if read is None else read,
+        first(reply, *_WRITTEN) if written is None else written,
+    )
+
+
+def _request_of(call: Call) -> str:
+    body = call.named.get("json", call.named)
+    prompt = {"prompt": call.given[0]} if call.given else {}
+    return json.dumps({**prompt, **body}, ensure_ascii=False, default=str)
+
+
+def _plain(reply: Any) -> str:
+    """Return a reply for the record, as JSON if it supports that."""
+    if isinstance(reply, str):
+        return reply
+    dump = getattr(reply, "model_dump_json", None)
+    try:
+        text = dump() if callable(dump) else json.dumps(reply, ensure_ascii=False, default=str)
+    except Exception:  # of the user's client, whose repr is enough
+        text = repr(reply)
+
+    return str(text)[:_MOST_RECORDED]

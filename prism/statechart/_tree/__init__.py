@@ -1,1 +1,0 @@
-"""The tree of a chart with states inside states: as written, checked, in numbers, and its steps."""
