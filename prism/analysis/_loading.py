@@ -31,11 +31,14 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 """Threads and memory that a log may use; what does not fit goes to a temporary file."""
 
+_FORMAT = "1"
+"""Changes with what is kept of a log."""
+
 _MOST_NAMED = 10
 _MOST_KEYS = 1_000
 _KEPT_FILES = 12
 _GZIP = b"\x1f\x8b"
-_LINES = "read_ndjson_objects('{}', ignore_errors = true, compression = 'none')"
+_LINES = "read_ndjson_objects('{}', ignore_errors = true)"
 
 
 class Damage(NamedTuple):
@@ -105,7 +108,9 @@ def _kept_file(digest: str) -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    version = hashlib.sha256((duckdb.__version__ + script("events.sql")).encode()).hexdigest()
+    version = hashlib.sha256(
+        (duckdb.__version__ + _FORMAT + script("events.sql")).encode()
+    ).hexdigest()
     return folder / f"{digest[:32]}-{version[:8]}.duckdb"
 
 
@@ -156,10 +161,12 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema:
             copy.flush()
             _make_lines(connection, Path(copy.name), schema)
 
-    connection.execute(f"delete from {schema}.lines where event is null")
+    if not sound:
+        connection.execute(f"delete from {schema}.lines where event is null")
     begin = _last_run(connection, schema, damage)
     damage = [each for each in damage if each.line is None or each.line >= begin]
-    connection.execute(f"delete from {schema}.lines where line < ?", [begin])
+    if begin:
+        connection.execute(f"delete from {schema}.lines where line < ?", [begin])
     connection.execute(f"create table {schema}.damage (kind varchar, line bigint, message varchar)")
     if damage:
         connection.executemany(f"insert into {schema}.damage values (?, ?, ?)", damage)
@@ -183,14 +190,15 @@ def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) 
     has_others = f"list_has_any(json_keys(json), [{listed}])" if others else "false"
     connection.execute(
         f"create or replace table {schema}.lines as "
-        "select line, unnest(found), "
-        "coalesce(case when found.timestamp like '%Z' then try_cast(found.timestamp as timestamp) "
-        "else try_cast(found.timestamp as timestamptz)::timestamp end, case when "
-        "try_cast(found.timestamp as double) between 0 and 253402300799 then make_timestamp(("
-        "try_cast(found.timestamp as double) * 1000000)::bigint) end) as moment, keys "
+        "select * exclude (timestamp), "
+        "coalesce(case when timestamp like '%Z' then try_cast(timestamp as timestamp) "
+        "else try_cast(timestamp as timestamptz)::timestamp end, case when "
+        "try_cast(timestamp as double) between 0 and 253402300799 then make_timestamp(("
+        "try_cast(timestamp as double) * 1000000)::bigint) end) as moment "
+        "from (select line, unnest(found), keys "
         "from (select row_number() over () as line, "
         f"json_transform(json, '{_quoted(json.dumps(structure))}') as found, "
-        f"case when {has_others} then json end as keys from {source})"
+        f"case when {has_others} then json end as keys from {source}))"
     )
 
 

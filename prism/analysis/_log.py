@@ -73,6 +73,7 @@ class Run:
         path: The log.
         started: Whether it begins with ``run.started``, as the runs of a simulation do.
         ended: Whether the log contains its end.
+        schema: Version of its events.
         chart: The name of the agents' chart, or several names separated by commas.
         agents: Number of its agents.
         logged_agents: How many of them the log covers; None for all.
@@ -90,6 +91,7 @@ class Run:
     path: Path
     started: bool = False
     ended: bool = False
+    schema: int | None = None
     chart: str | None = None
     agents: int | None = None
     logged_agents: int | None = None
@@ -144,7 +146,8 @@ class Log:
     def runs(self) -> tuple[Run, ...]:
         """The runs, in the order of the logs; a log without events has none."""
         names = [name for name in Run.__dataclass_fields__ if name not in ("label", "path")]
-        rows = self._rows(f"select run, {', '.join(names)} from runs", "runs")
+        columns = ", ".join(map(_name, names))
+        rows = self._rows(f"select run, {columns} from runs", "runs")
         return tuple(self._run(label, dict(zip(names, row, strict=True))) for label, *row in rows)
 
     @property
@@ -161,7 +164,9 @@ class Log:
         noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in found]
         return (*self._unreadable, *noted)
 
-    def table(self, name: str, *arguments: object) -> duckdb.DuckDBPyRelation:
+    def table(
+        self, name: str, *arguments: object, parameters: bool = True
+    ) -> duckdb.DuckDBPyRelation:
         """Return a table: a DuckDB relation, which becomes polars, pandas or Arrow by one call.
 
         If there are several logs, the first columns are ``run`` and the parameters of worlds that
@@ -171,6 +176,7 @@ class Log:
         Args:
             name: The table, such as ``states``, or one that takes arguments, as ``states_at``.
             arguments: These, such as the depth.
+            parameters: Whether to add the parameters.
 
         Raises:
             InputError: If there is no such table.
@@ -194,7 +200,7 @@ class Log:
             chosen[chosen.index(f't."{_SPREAD[name]}"')] = own
         elif name in _SPREAD:
             chosen.remove(f't."{_SPREAD[name]}"')
-        beside, joined = self._parameters(columns)
+        beside, joined = self._parameters(columns) if parameters else ([], "")
         listed = ", ".join([*chosen[: bool(joined)], *beside, *chosen[bool(joined) :]])
         listed = listed.replace('t."run"', "t.run::varchar as run")
         return self.connection.sql(f"select {listed} from {source} t {joined}")
@@ -248,7 +254,7 @@ class Log:
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects, damages = [], []
         for schema, label in parts:
-            present = set(self.connection.sql(f"from {schema}.lines").columns)
+            present = {"timestamp", *self.connection.sql(f"from {schema}.lines").columns}
             columns = ", ".join(
                 _column(name, kind, name in present) for name, kind in column_types().items()
             )

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from prism import examples
-from prism.analysis import Log
-from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.logs import read_log as read_lines
-from prism.analysis._reading.runs import Note, NoteKind, Run
+from prism.analysis import Log, Note, Run
 from prism.drawing import Arrow, Diagram
 from prism.errors import InputError, PrismError
 from prism.files._records import shown_path
@@ -27,7 +24,7 @@ from prism.runs._folder import read_summary
 from prism.statechart import Statechart, social_feed_chart, social_media_chart
 from prism.statechart.outline import to_outline
 
-_NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
+_NOTHING_TO_SHOW: tuple[str, ...] = ("empty", "unreadable")
 
 
 class Report:
@@ -108,8 +105,7 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Report:
     """
     library()  # takes a second or two, while the logs are read
     known = [to_outline(chart.definition) for chart in charts]
-    logs: RunLogs = read_lines(*log.paths)
-    runs, notes = facts_of(logs, known, familiar_charts(logs.runs))
+    runs, notes = facts_of(log, known, familiar_charts(log.runs))
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 

@@ -7,6 +7,7 @@ functions by names, for which whoever reads the data has the functions.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -20,7 +21,7 @@ from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
 from prism.files.declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._nesting import In, State
+from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, History, Transition
@@ -30,6 +31,8 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 
 MOST_LEVELS = 100
 """Levels of states inside states that a document may have."""
+
+_DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
 
 _REQUIRED = ("state", "trigger", "source", "target")
 
@@ -72,6 +75,8 @@ class _Writer:
         match value:
             case None | bool() | int() | float():
                 return value
+            case EventDescriptor():
+                return {"descriptor": str(value)}
             case str():
                 return state_text(value)
             case tuple() | list():
@@ -157,6 +162,16 @@ def _function(kind: str, name: Any, info: Any) -> Any:
         raise ValueError(f"unknown {kind[:-1]} {brief(name)}: pass it in {kind}=, {has}") from None
 
 
+def _descriptor(text: str) -> EventDescriptor:
+    for each in text.split():
+        if not _DESCRIPTOR.fullmatch(each):
+            raise ValueError(
+                f"{brief(each)} is not an event descriptor: write a name, a prefix of whole parts "
+                "such as 'error.*', or '*' for any event"
+            )
+    return EventDescriptor(" ".join(text.split()))
+
+
 def _making(kind: Callable[..., Any]) -> AfterValidator:
     """Return what makes a part of the chart of a document that has its fields."""
     return AfterValidator(lambda document: kind(**dict(document)))
@@ -170,6 +185,12 @@ StateName = Annotated[AnyText, AfterValidator(_state)]
 Guarding = AfterValidator(partial(_function, "guards"))
 
 # The document
+
+
+class DescriptorDocument(Declaration):
+    """A trigger of a chart from SCXML, which matches events by their beginnings."""
+
+    descriptor: Annotated[AnyText, AfterValidator(_descriptor)]
 
 
 class InDocument(Declaration):
@@ -186,6 +207,7 @@ class HistoryDocument(Declaration):
     default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
 
 
+Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
 InState = Annotated[InDocument, _making(In)]
 HistoryPart = Annotated[HistoryDocument, _making(History)]
 Targets = Annotated[
@@ -209,7 +231,7 @@ class StateDocument(Declaration):
 class TransitionDocument(Declaration):
     """One entry of ``transitions``."""
 
-    trigger: AnyText | None
+    trigger: AnyText | Descriptor | None
     source: Annotated[AnyText, AfterValidator(_source)]
     target: Targets
     guard: Annotated[AnyText | InState | None, Guarding] = None

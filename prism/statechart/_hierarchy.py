@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from prism.statechart._nesting import In, State, done
+from prism.statechart._nesting import EventDescriptor, In, State, done
 from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import Configuration, state_text
 from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
@@ -163,14 +163,30 @@ class Hierarchy:
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that the chart knows, in definition order."""
-        triggers = (item.trigger for item in self.transitions)
-        return dict.fromkeys(each for each in triggers if each is not None)
+        return {
+            name: None
+            for trigger in dict.fromkeys(item.trigger for item in self.transitions)
+            if trigger is not None
+            for name in (trigger.split() if isinstance(trigger, EventDescriptor) else [trigger])
+        }
+
+    @cached_property
+    def descriptors(self) -> tuple[EventDescriptor, ...]:
+        """The triggers that were read from SCXML, which match events by their beginnings."""
+        triggers = dict.fromkeys(item.trigger for item in self.transitions)
+        return tuple(each for each in triggers if isinstance(each, EventDescriptor))
+
+    def reacts_to(self, event: object) -> bool:
+        """Return whether a transition has an event as its trigger, or matches it."""
+        return event in self.triggers or (
+            isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
+        )
 
     @cached_property
     def answers_done(self) -> bool:
         """Whether some transition reacts to the end of a composite."""
         nodes = self.tree.nodes[1:]
-        return any(done(node.state) in self.triggers for node in nodes if node.children)
+        return any(self.reacts_to(done(node.state)) for node in nodes if node.children)
 
     # As a flat chart
 

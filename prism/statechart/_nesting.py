@@ -24,6 +24,20 @@ DONE = "done.state."
 """The beginning of the triggers that a chart raises when a composite is done (SCXML, 3.7)."""
 
 
+class EventDescriptor(str):
+    """What a transition of an SCXML document reacts to: ``"a b.*"`` (SCXML, 3.12.1).
+
+    It names events, or all that begin with the same parts between dots. ``*`` is any event.
+    """
+
+    __slots__ = ()
+
+    def matches(self, event: str) -> bool:
+        """Return whether an event is meant."""
+        prefixes = (each.removesuffix("*").removesuffix(".") for each in self.split())
+        return any(not each or f"{event}.".startswith(f"{each}.") for each in prefixes)
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class State(Generic[StateT_co]):
     """A state of a chart, with the states inside it.
@@ -128,7 +142,7 @@ def done(state: Enum) -> str:
 def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
     return any(isinstance(state, State) for state in states) or not all(
-        item.is_plain and not isinstance(item.guard, In)
+        item.is_plain and not isinstance(item.guard, In) and type(item.trigger) is str
         for item in transitions
         if isinstance(item, Transition)
     )

@@ -9,7 +9,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from prism.statechart._hierarchy import Hierarchy, member_of, with_insides
-from prism.statechart._nesting import DONE, In, State
+from prism.statechart._nesting import DONE, EventDescriptor, In, State
 from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, History, Transition, as_tuple, is_any_state
@@ -140,7 +140,8 @@ def _state_problems(tree: Tree, node: Node) -> Iterator[str]:
 
 def _arc_problems(tree: Tree, arc: Arc) -> Iterator[str]:
     source, text, trigger = tree.nodes[arc.source], tree.texts[arc.source], arc.written.trigger
-    if trigger is not None:
+    # what was read from SCXML describes events, whatever their names
+    if trigger is not None and not isinstance(trigger, EventDescriptor):
         done = tree.numbers.get(trigger.removeprefix(DONE), CHART)
         if trigger.startswith(DONE) and not (done and tree.nodes[done].children):
             yield "only a state with substates can be done: name a composite"

@@ -31,9 +31,8 @@ _OWN = f"{{{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
 _REFUSED = "is not supported: remove it, or correct it"
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|\.$|^d(?=one(\.state)?$)|_(?=x[0-9A-F]{4})")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
 _CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
-_NO_EVENTS = re.compile(r"\*|\.(\s|$)|^\s*$|(^|\s)done(\.state)?(\s|$)")
 _ACTIVE = re.compile(r"\s*In\(\s*(['\"])([^'\"]*)\1\s*\)\s*")
 
 
@@ -100,6 +99,7 @@ class _Writer:
     def _write_transition(self, data: dict[str, Any]) -> None:
         trigger, guard = data["trigger"], data.get("guard")
         source = self._states.get(data["source"])
+        data["exact"] = isinstance(trigger, str)
         if source is None:
             sources = [each for each in self.root if each.tag != "final"]
         else:
@@ -109,12 +109,12 @@ class _Writer:
             element = SubElement(each, "transition")
             _set(
                 element,
-                event=trigger and _encoded(trigger),
+                event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
                 cond=f"In('{_encoded(guard['in'])}')" if isinstance(guard, dict) else guard,
                 target=self._ids(data["target"]),
                 type="internal" if data.get("internal") else None,
             )
-            _set_own(element, data, "action", *TIMING, "source", "place")
+            _set_own(element, data, "exact", "action", *TIMING, "source", "place")
 
     def _ids(self, places: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -352,9 +352,11 @@ class _Reader:
     def _read_transition(self, element: Element, source: str) -> None:
         self._read.add(element)
         own, take = self._own(element), element.attrib.pop
-        cond, kind = take("cond", None), take("type", "external")
+        event, cond, kind = take("event", None), take("cond", None), take("type", "external")
+        is_exact = own.pop("exact", False)
         active = _ACTIVE.fullmatch(cond or "")
         data = {
+            "trigger": event and (_decoded(event) if is_exact else {"descriptor": event}),
             "source": source,
             "target": self._targets(element, "target"),
             "guard": {"in": _decoded(active[2])} if active else cond and cond.strip(),
@@ -362,13 +364,6 @@ class _Reader:
             **own,
         }
         place = data.pop("place") if type(own.get("place")) is int else len(self._transitions)
-        # what is no name of an event, such as "error.*", stays unread
-        events = "" if _NO_EVENTS.search(element.get("event", "")) else take("event", "")
-        triggers: list[str | None] = [*map(_decoded, events.split())]
-        for trigger in triggers or [None]:
-            # a transition from any state stands in each of them
-            is_any = data["source"] == ANY_STATE
-            key = (place, trigger, str(data) if is_any else element)
-            self._transitions.setdefault(
-                key, (place, self._lines[element], {**data, "trigger": trigger})
-            )
+        # a transition from any state stands in each of them
+        key = (place, str(data)) if data["source"] == ANY_STATE else element
+        self._transitions.setdefault(key, (place, self._lines[element], data))

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from prism.analysis._reading.logs import read_log
+from prism.analysis import read_log
 from prism.analysis._tables.decisions import SOURCES, SUMMED, UNANSWERED, if_known, with_shares
 from prism.analysis._tables.transitions import with_probabilities
 from prism.analysis._tables.worlds import by_measure

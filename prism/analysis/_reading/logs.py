@@ -15,7 +15,6 @@ from prism.analysis._reading.parsing import OBJECTS, OWN_KEYS, empty, objects_of
 from prism.analysis._reading.runs import (
     KNOWN_EVENTS,
     Note,
-    NoteKind,
     Run,
     is_known,
     parameters_apart,
@@ -108,7 +107,7 @@ class RunLogs:
         self._notes: tuple[Note, ...] | None = None
         self._foreign: set[str] = set()
         self._last_runs: dict[Path, LastRun] = {}
-        self._remarks: dict[tuple[NoteKind, str], Note] = {}
+        self._remarks: dict[tuple[str, str], Note] = {}
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
+from prism.analysis._log import Note as Note
+from prism.analysis._log import Run as Run
 from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
@@ -30,28 +30,6 @@ NoteKind = Literal[
     "unfinished",
     "unreadable",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A remark on a log that affects its tables.
-
-    Args:
-        kind: Its kind, for programs.
-        path: The log.
-        line: The line that it refers to, counted from 1, or None for the whole log.
-        message: Its text, for people.
-    """
-
-    kind: NoteKind
-    path: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        """Return the note as ``file, line 3: message``."""
-        where = self.path if self.line is None else f"{self.path}, line {self.line:,}"
-        return f"{where}: {self.message}"
 
 
 KNOWN_EVENTS = frozenset(
@@ -95,44 +73,3 @@ def _differing(told: Sequence[Mapping[str, Any]]) -> set[str]:
     # by their texts, since lists and tables of values cannot be members of a set
     values = {(name, repr(value)) for each in told for name, value in each.items()}
     return {name for name, count in Counter(name for name, _ in values).items() if count > 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a log, as described by the log.
-
-    Args:
-        label: Its name in the column ``run`` of tables: its folder or file.
-        path: The log.
-        started: Whether it begins with ``run.started``, as the runs of a simulation do.
-        ended: Whether the log contains its end.
-        schema: Version of its events.
-        chart: The name of the agents' chart, or several names separated by commas.
-        agents: Number of its agents.
-        logged_agents: How many of them the log covers; None for all.
-        rounds: Number of rounds planned.
-        ticks_per_round: Ticks of each round.
-        seconds_per_round: Seconds of the log in a round, if events happen at rates.
-        seed: Its seed.
-        world: The class of its world; None for a social feed, or if the log does not contain it.
-        parameters: The world's parameters at the beginning, by name.
-        charts: The states inside each composite state, by chart.
-        arrows: Source, target and trigger of the transitions of these charts.
-    """
-
-    label: str
-    path: Path
-    started: bool = False
-    ended: bool = False
-    schema: int | None = None
-    chart: str | None = None
-    agents: int | None = None
-    logged_agents: int | None = None
-    rounds: int | None = None
-    ticks_per_round: int | None = None
-    seconds_per_round: float | None = None
-    seed: int | None = None
-    world: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    arrows: Mapping[str, Any] = field(default_factory=dict, hash=False)

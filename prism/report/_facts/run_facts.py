@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
+from duckdb import DuckDBPyRelation
 from pydantic import TypeAdapter, ValidationError
 
-from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
-from prism.analysis._reading.runs import Note, Run
-from prism.analysis._reading.survey import SURVEYED
-from prism.analysis._tables.cascades import (
-    OF_TEXTS,
-    TreePost,
-    cascades,
-    grow,
-    posts_below,
-)
-from prism.analysis._tables.decisions import costs, decisions
-from prism.analysis._tables.dwelling import dwell_times
-from prism.analysis._tables.engagement import may_have_feed
-from prism.analysis._tables.faults import READ as OF_FAULTS
-from prism.analysis._tables.faults import faults
-from prism.analysis._tables.states import state_counts
-from prism.analysis._tables.transitions import transition_counts
-from prism.analysis._tables.worlds import measures, treatments, world_event_counts
+from prism.analysis import Log, Note, Run
+from prism.analysis._tables.cascades import TreePost, grow
 from prism.drawing import UNSHOWABLE, Arrow, Diagram
 from prism.errors import PrismError
-from prism.report._facts.counts import (
-    OF_CYCLES,
-    OF_STEPS,
-    agent_table,
-    cycle_counts,
-    latency_counts,
-    states_met,
-    stay_counts,
-    step_counts,
-    traffic_counts,
-)
 from prism.report._facts.pictures import Picture, last_picture
-from prism.report._facts.thinking import (
-    OF_THINKING,
-    action_counts,
-    cycle_sizes,
-    paging_sizes,
-)
-from prism.report._facts.turns import OF_TURNS, call_counts, refusal_counts
+from prism.report._facts.queries import QUERIES, TABLES, THREADS
 from prism.runlog._prompts import Asked, asked_in, prompts_of
 from prism.runs._folder import read_summary
 from prism.runs._journal import JOURNAL_NAME, find_answers
-from prism.telemetry.events import DECISION, TRANSITION
+from prism.telemetry.events import DECISION
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
 """Reads charts as they are drawn from plain data."""
@@ -159,35 +126,12 @@ _MOST_TREES = 6
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The tables of one run. Texts are shortened for display; numbers are exact.
+    """The tables of one run, by the names in `prism.report._facts.queries`.
+
+    Texts are shortened for display; numbers are exact.
 
     Args:
         run: The run as a whole.
-        states: From `state_counts`.
-        transitions: From `transition_counts`.
-        dwelling: From `dwell_times`.
-        decisions: From `decisions`, by state and model.
-        by_round: From `decisions`, by round.
-        chosen: From `decisions`, by round and chosen state.
-        reasons: From `decisions`, by reason, only fallbacks.
-        latencies: From `latency_counts`.
-        costs: From `costs`, by model.
-        cascades: From `cascades`.
-        agents: From `agent_table`.
-        met: From `states_met`.
-        traffic: From `traffic_counts`.
-        stays: From `stay_counts`.
-        faults: From `faults`.
-        steps: From `step_counts`.
-        refused: From `refusal_counts`.
-        calls: From `call_counts`.
-        cycles: From `cycle_counts`.
-        thinking: From `cycle_sizes`.
-        pagings: From `paging_sizes`.
-        actions: From `action_counts`.
-        measures: From `measures`.
-        treatments: From `treatments`.
-        own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
         charts: The known charts, as diagrams by name.
         recorded: Decisions worth a look, with their prompts, if those were recorded.
@@ -241,7 +185,7 @@ class RunFacts:
     @property
     def has_feed(self) -> bool:
         """Whether the run may have posts, even if there were none."""
-        is_of_feed = not self._is_of_others and may_have_feed(self.run)
+        is_of_feed = not self._is_of_others and _may_have_feed(self.run)
         return is_of_feed or bool(self.cascades.height)
 
     @property
@@ -338,25 +282,24 @@ class RunFacts:
 
 
 def facts_of(
-    logs: RunLogs, charts: Sequence[Diagram] = (), familiar: Sequence[Diagram] = ()
+    log: Log, charts: Sequence[Diagram] = (), familiar: Sequence[Diagram] = ()
 ) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
-    """Make every table of a report, with the logs parsed only once.
+    """Make every table of a report.
 
     Args:
-        logs: The logs, from `read_log`.
+        log: The logs, from `read_log`.
         charts: The charts that the runs are known to have, by name.
         familiar: Charts that a run has if they contain all of its transitions.
 
     Returns:
         The facts of each run, and the notes on the logs.
     """
-    with parsed_once(logs, MOST_BYTES_IN_MEMORY) as parsed:
-        tables = _tables(parsed)
-        # a page about worlds has no section on posts, so it needs no note on their absence
-        runs, notes = parsed.runs, [note for note in parsed.notes if note.kind != "no_feed"]
-        most = max(1, _MOST_TREES // max(1, len(runs)))
-        roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in runs}
-        posts = posts_below(parsed, [root for found in roots.values() for root in found])
+    tables = _tables(log)
+    most = max(1, _MOST_TREES // max(1, len(log.runs)))
+    roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in log.runs}
+    every = tuple(root for found in roots.values() for root in found)
+    listed = ", ".join("'" + root.replace("'", "''") + "'" for root in every) or "''"
+    posts = _frame(log.sql(THREADS.format(roots=f"({listed})")))
 
     def facts_of_run(run: Run) -> RunFacts:
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
@@ -371,7 +314,12 @@ def facts_of(
             picture=None if run.world is None else last_picture(run.path),
         )
 
-    return tuple(map(facts_of_run, runs)), tuple(notes)
+    return tuple(map(facts_of_run, log.runs)), log.notes
+
+
+def _may_have_feed(run: Run) -> bool:
+    """Return whether a run is of the feed, as far as its first line says: not of a loop's own."""
+    return run.world is None and run.chart is not None
 
 
 def with_tables(facts: RunFacts, tables: Mapping[str, pl.DataFrame]) -> RunFacts:
@@ -403,48 +351,37 @@ def _known_charts(
     return {chart.name: chart for chart in (*_followed(familiar, traffic), *given)}
 
 
-def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
+def _tables(log: Log) -> dict[str, pl.DataFrame]:
+    tables = {
+        name: _frame(log.table(table, *arguments, parameters=False))  # type: ignore[arg-type]
+        for name, (table, *arguments) in TABLES.items()
+    }
     return {
-        "states": state_counts(logs),
-        "transitions": transition_counts(logs),
-        "dwelling": dwell_times(logs),
-        "decisions": decisions(logs, by=["state", "model"]),
-        "by_round": decisions(logs, by=["round"]),
-        "chosen": decisions(logs, by=["round", "chosen"]),
-        "reasons": decisions(logs, by=["source", "reason"]).filter(pl.col("source") == "fallback"),
-        "latencies": latency_counts(logs),
-        "costs": costs(logs),
-        "cascades": cascades(logs),
-        "agents": agent_table(logs),
-        "met": states_met(logs),
-        "traffic": traffic_counts(logs),
-        "stays": stay_counts(logs),
-        "faults": faults(logs),
-        **_tables_of_turns(logs),
-        **_tables_of_thinking(logs),
-        "measures": measures(logs),
-        "treatments": treatments(logs),
-        "own_events": world_event_counts(logs),
+        **tables,
+        **{name: _frame(log.sql(query)) for name, query in QUERIES.items()},
+        "agents": _described(tables["agents"]),
     }
 
 
-def _tables_of_turns(logs: RunLogs) -> dict[str, pl.DataFrame]:
-    steps = step_counts(logs)
-    if steps.is_empty():
-        return {"steps": steps}
-    return {"steps": steps, "refused": refusal_counts(logs), "calls": call_counts(logs)}
+def _frame(rows: DuckDBPyRelation) -> pl.DataFrame:
+    """Return rows as a frame, with labels as texts and times in UTC."""
+    frame = pl.DataFrame(rows)
+    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
+    labels = [name for name, kind in frame.schema.items() if kind == pl.Categorical]
+    return frame.with_columns(
+        pl.col(times).dt.replace_time_zone("UTC"), pl.col(labels).cast(pl.String)
+    )
 
 
-def _tables_of_thinking(logs: RunLogs) -> dict[str, pl.DataFrame]:
-    cycles = cycle_counts(logs)
-    if cycles.is_empty():
-        return {"cycles": cycles}
-    return {
-        "cycles": cycles,
-        "thinking": cycle_sizes(logs),
-        "pagings": paging_sizes(logs),
-        "actions": action_counts(logs),
-    }
+def _described(agents: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of agents as a page shows it."""
+    hidden = ("interests", "following", "weighed", "fallbacks")
+    table = agents.drop(hidden, strict=False).rename({"display_name": "name"}, strict=False)
+    return table.drop("chart") if _is_lone(table) else table
+
+
+def _is_lone(table: pl.DataFrame) -> bool:
+    return "chart" in table.columns and table["chart"].n_unique() == 1
 
 
 def _followed(charts: Sequence[Diagram], traffic: pl.DataFrame) -> list[Diagram]:
@@ -507,88 +444,3 @@ def _showable_chart(chart: Diagram) -> Diagram:
         notes={names[state]: notes for state, notes in chart.notes.items()},
         marks={names[state]: mark for state, mark in chart.marks.items()},
     )
-
-
-MOST_BYTES_IN_MEMORY = 24 << 20
-"""Parsed events beyond these bytes, about 50,000 lines, are stored in files.
-
-In memory they take three times as much as polars reports, and in files a thirtieth of the log.
-"""
-
-_NOT_SHOWN = (
-    *("host", "traceback", "exception"),
-    *("prompt_hash", "unknown_variables", "timeouts", "fallbacks"),
-    *("measure", "values", "quantiles"),
-)
-_SHOWN = tuple(
-    dict.fromkeys(
-        name
-        for names in (
-            STAMP,
-            *COLUMNS.values(),
-            OF_FAULTS,
-            OF_STEPS,
-            OF_TURNS,
-            OF_CYCLES,
-            OF_THINKING,
-            OF_TEXTS,
-        )
-        for name in names
-        if name not in _NOT_SHOWN
-    )
-)
-
-
-@contextmanager
-def parsed_once(logs: RunLogs, most_bytes: int) -> Iterator[RunLogs]:
-    """Return the same logs, which only the first table parses.
-
-    Args:
-        logs: The logs, from `read_log`.
-        most_bytes: Most bytes to keep in memory. The rest goes to a temporary folder, which is
-            deleted at the end.
-    """
-    with TemporaryDirectory(prefix="prism-") as folder:
-        yield _ParsedLogs(logs, Path(folder), most_bytes)
-
-
-class _ParsedLogs(RunLogs):
-    """The events of logs as frames, with the keys that a report needs."""
-
-    # a report shows the parameters separately
-    _with_parameters = False
-
-    def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
-        super().__init__(logs._paths, logs._unreadable, logs._copies)
-        self._folder = folder
-        self._bytes_left = most_bytes
-        self._parts: list[pl.DataFrame | Path] | None = None
-
-    def blocks_where(
-        self,
-        condition: pl.Expr | None,
-        *,
-        columns: Iterable[str],
-        objects_where: pl.Expr | None = None,  # noqa: ARG002 - what is parsed once is all there
-    ) -> Iterator[pl.DataFrame]:
-        """Read all logs as `RunLogs.blocks_where` does, parsing them at the first call."""
-        if self._parts is None:
-            # a report needs no contexts of transitions
-            needed = pl.col("event") != TRANSITION
-            frames = super().blocks_where(None, columns=_SHOWN, objects_where=needed)
-            self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]
-
-        wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]
-        for part in self._parts:
-            frame = pl.read_ipc(part, columns=wanted) if isinstance(part, Path) else part
-            yield (frame if condition is None else frame.filter(condition)).select(wanted)
-
-    def _kept(self, frame: pl.DataFrame, number: int) -> pl.DataFrame | Path:
-        self._bytes_left -= int(frame.estimated_size())
-        if self._bytes_left >= 0:
-            return frame
-
-        path = self._folder / f"{number}.arrow"
-        frame.write_ipc(path, compression="lz4")
-
-        return path

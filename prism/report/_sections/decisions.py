@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from prism.errors import PrismError
 from prism.reasoner._order import place_effect
-from prism.report._facts.counts import BINS_A_DECADE
+from prism.report._facts.queries import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, HEIGHT, PAPER, PageFigures, tips

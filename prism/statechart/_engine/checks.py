@@ -47,7 +47,10 @@ class Checks(Generic[StateT]):
 
     def _require_trigger(self, trigger: Any) -> None:
         """Say if no transition has the trigger."""
-        if isinstance(trigger, str) and trigger in self._triggers:
+        tree = self._definition.tree
+        if isinstance(trigger, str) and (
+            trigger in self._triggers or (tree is not None and tree.reacts_to(trigger))
+        ):
             return
 
         problem = unknown_trigger_problem(trigger, self._triggers)

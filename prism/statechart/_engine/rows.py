@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._nesting import done
+from prism.statechart._nesting import EventDescriptor, done
 from prism.statechart._numbers import CHART, Arc, Memory
 from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
@@ -166,7 +166,7 @@ class NestedRows:
                 arc
                 for number in (leaf, *self.tree.ancestors(leaf))
                 for arc in arcs_of.get(number, ())
-                if (EVENTLESS if arc.written.trigger is None else arc.written.trigger) == event
+                if _reacts(arc.written.trigger, event)
             )
             for leaf in leaves
         )
@@ -291,7 +291,13 @@ class NestedRows:
                 is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
                 ends = [around, outer] if is_done else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from (event for event in events if event in self.hierarchy.triggers)
+                yield from filter(self.hierarchy.reacts_to, events)
+
+
+def _reacts(trigger: str | None, event: object) -> bool:
+    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
+        return trigger.matches(event)
+    return event is EVENTLESS if trigger is None else trigger == event
 
 
 class Reaction:

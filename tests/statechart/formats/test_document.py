@@ -158,7 +158,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
         [
             "transitions[0].gaurd: is unknown; did you mean 'guard'?",
             "transitions[0].guard: must be text or a mapping of keys, got 2",
-            "transitions[1].trigger: must be text, got 1",
+            "transitions[1].trigger: must be text or a mapping of keys, got 1",
             "transitions[1].target: is missing",
         ],
     ),
