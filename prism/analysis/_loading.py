@@ -38,7 +38,7 @@ _MOST_NAMED = 10
 _MOST_KEYS = 1_000
 _KEPT_FILES = 12
 _GZIP = b"\x1f\x8b"
-_LINES = "read_ndjson_objects('{}', ignore_errors = true, compression = 'none')"
+_LINES = "read_ndjson_objects('{}', ignore_errors = true)"
 
 
 class Damage(NamedTuple):

@@ -57,10 +57,6 @@ def thinker(
     return CognitiveAgent(config or Config(), known, writer, **settings)
 
 
-WINDOW = 2_000
-"""Tokens of a server's window that is too small for the usual limits."""
-
-
 def letters(prompt: str) -> int:
     """Count a token for every character."""
     return len(prompt)
@@ -85,6 +81,14 @@ def working(number: int, letters_each: int = 100) -> dict[str, Any]:
             "used": {name: place for place, name in enumerate(names)},
         },
     }
+
+
+class Windowed(ScriptedWriter):
+    """A writer of prepared texts whose model sees little."""
+
+    async def window(self) -> int:
+        """Return how many tokens it sees."""
+        return 2 * FIXED + 1_400
 
 
 async def all_that_happens(logger: Any) -> None:
@@ -116,6 +120,9 @@ async def all_that_happens(logger: Any) -> None:
         data = {**working(10), "state": "paging"}
         await thinker([page], data, by_model, count=letters, logger=logger).cycle()
 
+    seeing = Windowed([thought("on")])
+    await thinker(seeing, {}, count=letters, logger=logger).cycle()
+
     def wave(agent: CognitiveAgent, times: int) -> str:
         """Wave."""
         return f"{agent.agent_id} waves {times} times"
@@ -131,7 +138,7 @@ def interrupted_run(folder: Path) -> Path:
     written = iter([thought("on")])
     config, memory = folder / "config.json", folder / "memory.json"
     config.write_text(Config().to_json())
-    with FakeOllama(window=WINDOW, write=lambda *_: next(written, "nothing of use")) as server:
+    with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
         model = Model("llama3.2", hosts=(server.url,))
         options = Run(config, memory=memory, rounds=9, reasoner=model)
         with suppress(InterruptedError):

