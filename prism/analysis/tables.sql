@@ -41,11 +41,13 @@ create view steps as
 with chosen as (
     select run, line, event, agent_id, coalesce(e.chart, first_chart) as chart, "trigger",
            ticks_in_state, timestamp, unit, ticks, r.seconds_per_round,
-           case event when 'agent.left' then state when 'statechart.transition' then from_state end as begin,
+           event = 'agent.joined' and coalesce(round, 0) > 0 as comes, event = 'agent.left' as leaves,
+           case when comes then '' when leaves then state
+                when event = 'statechart.transition' then from_state end as begin,
            case event when 'agent.joined' then state when 'statechart.transition' then to_state
                 else '' end as "end",
-           event = 'agent.left' as leaves,
-           coalesce(round, 0) as round, coalesce(if(leaves, greatest(tick, 1), tick), 0) as tick,
+           coalesce(round, 0) as round,
+           coalesce(if(comes or leaves, greatest(tick, 1), tick), 0) as tick,
            case when unit = 'time' then 0 when "trigger" = 'round_ends' then 2
                 when "trigger" in ('compose_done', 'action_done') and ticks_in_state = 0 then 1
                 else 0 end as closing

@@ -21,7 +21,7 @@ from prism.worlds._guests import Guest, GuestChart, act
 from prism.worlds._world import MEASURE, PICTURE, RATE, STEP, TREATMENT, World, kinds_of, marked
 
 if TYPE_CHECKING:
-    from prism.statechart._tree.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]

@@ -57,6 +57,10 @@ def thinker(
     return CognitiveAgent(config or Config(), known, writer, **settings)
 
 
+WINDOW = 2_000
+"""Tokens of a server's window that is too small for the usual limits."""
+
+
 def letters(prompt: str) -> int:
     """Count a token for every character."""
     return len(prompt)
@@ -127,7 +131,7 @@ def interrupted_run(folder: Path) -> Path:
     written = iter([thought("on")])
     config, memory = folder / "config.json", folder / "memory.json"
     config.write_text(Config().to_json())
-    with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
+    with FakeOllama(window=WINDOW, write=lambda *_: next(written, "nothing of use")) as server:
         model = Model("llama3.2", hosts=(server.url,))
         options = Run(config, memory=memory, rounds=9, reasoner=model)
         with suppress(InterruptedError):

@@ -183,12 +183,14 @@ LOOSE = st.tuples(
 def test_every_agent_is_counted_in_any_log(
     moves: list[Any], is_dated: bool, ticks: int, make: SimpleNamespace, tmp_path_factory: Any
 ) -> None:
-    """Transitions from anywhere at any time, late joins and repeated rounds lose no agent."""
+    """Transitions from anywhere at any time, joins in between and repeated rounds lose no agent."""
     lines = [make.started(rounds=4, ticks_per_round=ticks)] if is_dated else []
     for agent, begin, end, number, tick, trigger, dwelt, stamp, joins in moves:
         when = {"round": number, "tick": tick} if is_dated else {"round": None, "tick": None}
         facts = {**when, "timestamp": stamp}
-        lines += [make.joined(agent, end, **facts)] if joins else []
+        # in a later round, an agent would be nowhere before
+        joined = {**facts, "round": 0} if is_dated else facts
+        lines += [make.joined(agent, end, **joined)] if joins else []
         lines.append(make.move(agent, begin, end, trigger, ticks_in_state=dwelt, **facts))
     path = tmp_path_factory.mktemp("loose") / "loose.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
