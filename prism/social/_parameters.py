@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import FieldValueError
+from prism.social._readers import Reader
 from prism.worlds import World, param
 
 DEFAULT_PRESET = "conversation"
@@ -59,7 +60,7 @@ PRESETS: Mapping[str, Preset] = _presets_in(Path(__file__).with_name("presets.to
 """All presets by their names."""
 
 
-class Parameters(World[Any]):
+class Parameters(World[Reader]):
     """The parameters of the feed; their defaults are the preset ``conversation``.
 
     Shares and probabilities lie between 0 and 1. Only a treatment changes parameters, as in

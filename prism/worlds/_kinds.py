@@ -295,11 +295,16 @@ def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
                 yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
             if mark != STEP and inspect.iscoroutinefunction(getattr(cls, name)):
                 yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
+    yield from _hook_problems(cls)
+
+
+def _hook_problems(cls: type[World[Any]]) -> Iterator[str]:
     for name in _HOOKS:
         if inspect.iscoroutinefunction(getattr(cls, name)):
             yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
-    if not inspect.iscoroutinefunction(cls.tick):
-        yield f"{cls.__name__}.tick must be async: async def tick(self)"
+    for name in ("tick", "close_round"):
+        if not inspect.iscoroutinefunction(getattr(cls, name)):
+            yield f"{cls.__name__}.{name} must be async: async def {name}(self)"
 
 
 def _argument_problems(cls: type, name: str, arguments: Sequence[str]) -> Iterator[str]:

@@ -343,6 +343,9 @@ class World(Declares, Generic[AgentT]):
     def tick_ends(self) -> None:
         """Do what is due after the agents' steps."""
 
+    async def close_round(self) -> None:
+        """Let agents act once more when a round has been measured, before `round_ends`."""
+
     def round_ends(self) -> None:
         """Do what is due at the end of a round, after it has been measured."""
 

@@ -196,7 +196,7 @@ def test_a_text_is_no_client() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"mode": "chat"}, {"max_calls": 3}, {"record_prompts": True}, {"assigned": {"kind A": "b"}}],
+    [{"mode": "chat"}, {"max_calls": 3}, {"assigned": {"kind A": "b"}}],
 )
 def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) -> None:
     """A setting that a bare reasoner would ignore is refused."""

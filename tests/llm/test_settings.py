@@ -15,7 +15,6 @@ from prism.llm import Model
 from prism.llm._addresses import full_address
 from prism.llm._assignments import ModelAssignment
 from prism.runs import WriterOptions
-from prism.worlds import SwitchModel
 
 SECRET = "http://ada:hidden@127.0.0.1:1/v1"
 
@@ -39,9 +38,7 @@ SECRET = "http://ada:hidden@127.0.0.1:1/v1"
         ({"key": "sk-123"}, "key.*must be the name of the environment variable"),
     ],
 )
-@pytest.mark.parametrize(
-    "make", [Model, partial(ModelAssignment, "kind", "Lamp"), partial(SwitchModel, 1)]
-)
+@pytest.mark.parametrize("make", [Model, partial(ModelAssignment, "kind", "Lamp")])
 def test_invalid_values_are_refused_alike(
     make: Callable[..., Any], given: dict[str, Any], message: str
 ) -> None:

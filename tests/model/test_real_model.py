@@ -173,7 +173,7 @@ async def test_the_doctor_says_what_the_order_decides(
 class ShortFeed(Feed):
     """A feed whose rounds are short."""
 
-    ticks_per_round = 4
+    ticks = 4
 
 
 @pytest.mark.parametrize(("world", "agents"), [("vaccination", 5), (ShortFeed, 2)])
