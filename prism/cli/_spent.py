@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.cli._screen import counted, pour_json, print_table, say, shown
-from prism.reasoner._order import place_effect
 
 if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
@@ -26,6 +25,8 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN
     yield f"spent: {counted(spent['calls'], 'call')}, {tokens}{_money(spent)}"
+    from prism.reasoner._order import place_effect
+
     if effect := place_effect(spent.get("places", {})):
         yield f"beware: {effect}"
     if len(by_model) < 2 and all(each["calls"] == spent["calls"] for each in by_model.values()):
