@@ -111,11 +111,6 @@ class SocialAgent(StatechartMixin):
         # relevance is rated for every post of a feed, so its terms are computed once
         self._terms = terms_of(self._interests)
 
-        # The guard's rating is kept for the log: a class may rate posts in its own way, and calling
-        # it again could change the run.
-        self._weighed: object = None
-        self._weight = 0.0
-
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
 
@@ -130,16 +125,7 @@ class SocialAgent(StatechartMixin):
         Args:
             context: A relevance number, a mapping, or a post.
         """
-        self._weighed, self._weight = context, self.relevance(context)
-        return self._weight >= self._prism_engagement
-
-    def weighed_relevance(self, context: Any) -> float | None:
-        """Return the relevance that `should_engage` last found, if it was for this context.
-
-        Args:
-            context: The object that was weighed, by identity.
-        """
-        return self._weight if context is not None and context is self._weighed else None
+        return self.relevance(context) >= self._prism_engagement
 
     async def decide(
         self,
@@ -186,10 +172,6 @@ class SocialAgent(StatechartMixin):
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the last rated post, so that a copy does not include its whole cascade."""
-        return {**self.__dict__, "_weighed": None}
 
     def __repr__(self) -> str:
         """Show id and state."""

@@ -200,6 +200,10 @@ class Feed(Parameters):
         else:
             hours = (turns.now - 1) // self.ticks_per_hour
             awake = self._hours.awake(self._first_hour + hours)
+            for reader in self.agents:
+                if reader not in awake and reader.state is not AgentState.IDLE:
+                    # time does not pass for those who sleep
+                    reader.ticks_in_state -= 1
             await self.activate(agent for *_, agent in turns.in_order(awake))
         if not self.carries_over and turns.tick_of_round == turns.ticks_per_round:
             await self._finish()

@@ -135,7 +135,7 @@ def fitting(
     reader: Reader, posts: Iterable[Post], is_followed: bool | None, chosen: set[int]
 ) -> Iterator[Post]:
     """Yield posts that a reader has not seen, by authors whom it follows, or by others."""
-    own, seen, follows = reader.agent_id, reader.seen, reader.follows
+    own, seen, follows = reader.agent_id, {*reader.looked_at}, reader.follows
     for post in posts:
         number, author = post.number, post.author_id
         if number in seen or number in chosen or author == own:

@@ -120,11 +120,6 @@ class Reader(Agent):
         return self.rated[1]
 
     @property
-    def seen(self) -> set[int]:
-        """Numbers of the posts that it has looked at."""
-        return {*self.looked_at}
-
-    @property
     def meanings(self) -> Mapping[Any, str]:
         """Meanings of the options, for a model."""
         return _MEANINGS_OF_ACTS if self.acts else self.world.meanings

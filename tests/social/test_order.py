@@ -18,7 +18,10 @@ def readers_of(agents: Sequence[SocialAgent], seed: int, rounds: int = 1) -> dic
     Run(feed, agents, rounds=rounds, seed=seed).run()
     authors = {post.number: post.author_id for post in feed.posts[: len(agents)]}
     looks = Counter(
-        authors[number] for reader in feed.agents for number in reader.seen if number in authors
+        authors[number]
+        for reader in feed.agents
+        for number in reader.looked_at
+        if number in authors
     )
     return {agent.agent_id: looks[agent.agent_id] for agent in agents}
 
