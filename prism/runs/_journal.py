@@ -192,9 +192,11 @@ class JournalAnswers(EarlierAnswers):
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        del prompt_hash, switched_to  # what is asked, and of whom, follows from the run
+        del switched_to  # of whom it is asked follows from the run
         answer_id = self.journal.next_id(_agent_of(asked))
         line = self._line(answer_id, digest_of(asked))
+        if line is not None and self._is_worded_otherwise(line, prompt_hash):
+            self._has_parted, line = True, None
         if line is not None:
             return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
         if not self._asks:
@@ -228,7 +230,19 @@ class JournalAnswers(EarlierAnswers):
         """Return the id of an answer that is being asked for."""
         return self._pending.pop(id(asked))
 
+    def _is_worded_otherwise(
+        self, line: Mapping[str, Any], prompt_hash: Callable[[], str | None]
+    ) -> bool:
+        """Return whether a run that may part from another asks in other words than that one."""
+        told = line.get("prompt_hash")
+        is_free = self._may_part and self.journal.until is None
+        return is_free and told is not None and prompt_hash() not in (None, told)
+
     def _line(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+        if answer_id in self.journal.own:
+            # asked by this run before it was stopped: it has parted from the one that it repeats
+            self._has_parted = self._may_part
+            return self.journal.find(answer_id, digest)
         if self._has_parted:
             return None
         try:

@@ -165,11 +165,7 @@ def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
             process.kill()
     assert (process.returncode, out) == (130, "")
     assert err == "prism: continue with: prism resume run\nprism: interrupted\n"
-    assert sorted(path.name for path in log.parent.iterdir()) == [
-        "answers.jsonl",
-        log.name,
-        "run.json",
-    ]
+    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 
 @pytest.mark.slow
