@@ -43,6 +43,7 @@ from prism.runs._config import (
 )
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
+    DeciderOptions,
     PolicyOptions,
     asks_a_model,
     deadline_of,
@@ -51,7 +52,7 @@ from prism.runs._options import (
 )
 from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
-from prism.statechart import BaseWriter, Wording
+from prism.statechart import BaseWriter, Decider, Wording
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._fields import parameter_values, plain_value, read_parameters
@@ -99,7 +100,7 @@ class Arguments(TypedDict, total=False):
     ticks: int | None
     seed: int
     model: Any
-    reasoner: Any
+    reasoner: Decider | DeciderOptions | ReplayOptions | None
     writer: Any
     treatments: Sequence[str | Treatment]
     parameters: Any

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
-from prism.social import Post
+from prism.social import Draft, Post
 from prism.statechart import (
     AgentState,
     Finding,
@@ -74,7 +74,7 @@ def takes_options(walker: Walker, force: int, loudly: bool = False) -> None: ...
 # A chart over the states of social agents.
 social = social_media_chart()
 ada = SocialAgent("ada")
-post = Post("p1", "ada", "hello")
+post = Post("p1", "ada", "post", Draft("hello", ()))
 assert_type(social, Statechart[AgentState])
 assert_type(social.fire(ada, "feed_ready"), AgentState | None)
 assert_type(social.fire(ada, "sees_post", post), AgentState | None)

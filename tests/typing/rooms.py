@@ -12,19 +12,17 @@ from prism.programs import Turn
 from prism.programs.thinking import (
     CognitiveAgent,
     Config,
-    ConfigProblem,
     Cycle,
     Match,
     Memory,
 )
-from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.programs.yaml import Problem, Workflow, WorkflowAgent
 from prism.report import Report, make_report
 from prism.runs import Outcome, RunFolder
 from prism.social import Feed, Results
-from prism.statechart import PolicyReasoner
+from prism.statechart import Decider, PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.watch import Watching, watch
-from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
 assert_type(draw_svg(diagram), str)
@@ -56,7 +54,7 @@ async def one_turn(client: object) -> None:
 
 
 config = Config(goal="to be brief")
-assert_type(Config.check("config.json"), list[ConfigProblem])
+assert_type(Config.check("config.json"), list[Problem])
 with Memory.open("memory.json") as memory:
     assert_type(memory, Memory)
     thinker = CognitiveAgent(config, memory, OllamaChatClient("http://127.0.0.1:11434", "llama3.2"))

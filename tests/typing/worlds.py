@@ -1,5 +1,6 @@
 """Types of a user's world; checked by test_typing.py, never run."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, assert_type
 
@@ -12,7 +13,6 @@ from prism.worlds import (
     Agent,
     AgentSet,
     Network,
-    Thing,
     World,
     WorldResults,
     draw,
@@ -35,7 +35,8 @@ class View(StrEnum):
     SURE = "sure"
 
 
-class Paper(Thing):
+@dataclass
+class Paper:
     """What people read."""
 
     title: str
