@@ -74,7 +74,9 @@ class Declaration(BaseModel):
         ignored_prefix: Prefix of keys that are neither read nor refused.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False
+    )
 
     ignored_prefix: ClassVar[str] = ""
 

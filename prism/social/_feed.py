@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import (
     SeedPost,
@@ -91,7 +91,7 @@ class Feed(Parameters):
 
     rounds = 10
     ticks = 12
-    input_files = ("first_posts",)
+    input_files: ClassVar[Sequence[str]] = ("first_posts",)
 
     if TYPE_CHECKING:
 
@@ -123,7 +123,7 @@ class Feed(Parameters):
         """Make readers of any file that `load_population` reads; other columns are attributes."""
         population = load_population(table.path, seed=self.seed, keep=None)
         if population.posts and self.first_posts is None:
-            self.first_posts = population.posts
+            self.first_posts: Any = population.posts
         return self.members(population.agents)
 
     def opening(self) -> Iterable[SeedPost]:
@@ -151,8 +151,9 @@ class Feed(Parameters):
 
     def setup(self) -> None:
         """Build the network of posts, and publish those from before the first round."""
-        self.network_of_posts = network = Network(self.agents, self.candidates)
-        self.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
+        network = Network(self.agents, self.candidates)
+        self.network_of_posts: Network = network
+        self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self.turns.clock.seconds_per_tick = self.seconds_per_tick
         self._counts: Counter[str] = Counter()
         self._settled = settled_values(self)

@@ -76,7 +76,7 @@ class Reader(Agent):
         reason: The reason that a model gave for its last choice.
     """
 
-    chart = chart_of(2, has_ideas=True, acts=False)
+    chart: ClassVar[Statechart[Any]] = chart_of(2, has_ideas=True, acts=False)
 
     interests: Sequence[str] = ()
     personality: str = ""

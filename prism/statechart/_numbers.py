@@ -96,12 +96,14 @@ class Tree:
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self.nodes = tuple(nodes)
-        self.texts = ("", *(state_text(node.state) for node in nodes[1:]))
-        self.numbers = {text: number for number, text in enumerate(self.texts) if number}
-        self.leaves = tuple(node.number for node in nodes[1:] if not node.children)
-        self.has_composites = len(self.leaves) < len(nodes) - 1
-        self.has_regions = any(node.kind == "parallel" for node in nodes)
+        self.nodes: tuple[Node, ...] = tuple(nodes)
+        self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in nodes[1:]))
+        self.numbers: dict[str, int] = {
+            text: number for number, text in enumerate(self.texts) if number
+        }
+        self.leaves: tuple[int, ...] = tuple(node.number for node in nodes[1:] if not node.children)
+        self.has_composites: bool = len(self.leaves) < len(nodes) - 1
+        self.has_regions: bool = any(node.kind == "parallel" for node in nodes)
 
     # Where states lie
 

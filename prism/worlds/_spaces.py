@@ -47,7 +47,10 @@ class Space(Generic[AgentT]):
         wraps: bool = False,
         capacity: int | None = 1,
     ) -> None:
-        self.width, self.height, self.wraps, self.capacity = width, height, wraps, capacity
+        self.width: int = width
+        self.height: int = height
+        self.wraps: bool = wraps
+        self.capacity: int | None = capacity
         self.cells: dict[AgentT, int] = {}
         self._inside: dict[int, dict[AgentT, None]] = {}
         self._near: dict[int, list[int]] = {}
@@ -167,7 +170,9 @@ class Layer:
     def __init__(
         self, width: int = 0, height: int = 0, value: float = 0.0, *, wraps: bool = False
     ) -> None:
-        self.width, self.height, self.wraps = width, height, wraps
+        self.width: int = width
+        self.height: int = height
+        self.wraps: bool = wraps
         self.values: list[float] = [value] * (width * height)
 
     def __getitem__(self, cell: int) -> float:
@@ -247,7 +252,10 @@ class Plane(Generic[AgentT]):
         for name, value in (("width", width), ("height", height), ("reach", reach)):
             if not (value > 0 and (name == "reach" or value < inf)):
                 raise FieldValueError(f"the {name} of a plane must be above 0, got {value!r}")
-        self.width, self.height, self.reach, self.wraps = width, height, reach, wraps
+        self.width: float = width
+        self.height: float = height
+        self.reach: float = reach
+        self.wraps: bool = wraps
         self.positions: dict[AgentT, tuple[float, float]] = {}
         self._inside: dict[Cell, dict[AgentT, None]] = {}
 

@@ -289,7 +289,7 @@ class CognitiveAgent(ProgramAgent):
     def _take_state(self) -> None:
         """Take the state from the memory, where somebody may have changed it."""
         state = _state_of(self.memory)
-        self.state = state or CognitiveState.THINKING
+        self.state: StrEnum = state or CognitiveState.THINKING
         if state is None:
             self.ticks_in_state = 0
             states = {"from_state": self.memory.state, "to_state": self.state.value}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from time import time
 from typing import Any, Self
@@ -181,7 +182,8 @@ class WorkflowAgent(ProgramAgent):
         states, saved = self.workflow.states, read_saved(SavedMachine, machine)
         self.state_history.extend(saved.transitions(states))
         if saved.current_state in [state.value for state in states]:
-            self.state, self._last_asked = states(saved.current_state), saved.last_asked
+            self.state: StrEnum = states(saved.current_state)
+            self._last_asked = saved.last_asked
             return
         self.ticks_in_state = 0
         about = {"from_state": saved.current_state, "to_state": self.state.value}

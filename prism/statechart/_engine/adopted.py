@@ -301,7 +301,10 @@ class AdoptedEngine(Deciding[Any]):
             "fire_to are for charts that are written as a Statechart"
         )
 
-    begin = bound = extended = fire_to = _is_not_for_it
+    begin: Any = _is_not_for_it
+    bound: Any = _is_not_for_it
+    extended: Any = _is_not_for_it
+    fire_to: Any = _is_not_for_it
 
     def _has_no(self, what: str) -> DefinitionError:
         kind = type(self._machine).__name__
