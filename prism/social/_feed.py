@@ -205,11 +205,14 @@ class Feed(Parameters):
                     # time does not pass for those who sleep
                     reader.ticks_in_state -= 1
             await self.activate(agent for *_, agent in turns.in_order(awake))
-        if not self.carries_over and turns.tick_of_round == turns.ticks_per_round:
-            await self._finish()
 
-    async def _finish(self) -> None:
-        """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
+    async def close_round(self) -> None:
+        """Publish what agents are composing, so that no decision is lost, and send them to IDLE.
+
+        Unless they carry over.
+        """
+        if self.carries_over:
+            return
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
             await self.activate(agent for *_, agent in self.turns.in_order(busy))

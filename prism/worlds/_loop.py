@@ -324,6 +324,7 @@ class Loop:
             measures, of_agents = self._measures()
             turns.refusing = None
             picture = self._picture()
+            await world.close_round()
             world.round_ends()
             turns.log_assigned()
         for keys in of_agents:

@@ -343,6 +343,9 @@ class World(Declares, Generic[AgentT]):
     def tick_ends(self) -> None:
         """Do what is due after the agents' steps."""
 
+    async def close_round(self) -> None:
+        """Give agents turns after a round has been measured; by default none."""
+
     def round_ends(self) -> None:
         """Do what is due at the end of a round, after it has been measured."""
 
