@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from prism.cli._screen import counted, pour_json, print_table, say, shown
-from prism.reasoner._order import place_effect
 
 if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
@@ -22,6 +21,8 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
+    from prism.reasoner._order import place_effect
+
     by_model = spent.get("by_model", {})
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN

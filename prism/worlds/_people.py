@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,11 @@ class AgentTable:
             self._records = read_table(self.path, ())
 
         self._columns = columns_of(self._records)
+
+    @cached_property
+    def _ids(self) -> list[str]:
         has_ids = any(name in self._columns for name in _IDS)
-        self._ids = ids_of(self._records) if has_ids else [""] * len(self._records)
+        return ids_of(self._records) if has_ids else [""] * len(self._records)
 
     def __len__(self) -> int:
         """Return the number of agents."""
