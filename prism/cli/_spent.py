@@ -21,6 +21,8 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
+    from prism.reasoner._order import place_effect
+
     by_model = spent.get("by_model", {})
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN

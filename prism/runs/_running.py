@@ -272,7 +272,7 @@ def carry_out(
                 held.keep_before()
         elif recorded is not None:
             _take_from(run, Journal(None, recorded.journal, until=recorded.until), recorded)
-        _close_caches(run, stack, observer)
+        _close_caches(run, options, stack, observer)
         if models:
             _load_models(run, options, observer)
         observer.started(run)
@@ -408,9 +408,15 @@ def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
     return run.reasoner, getattr(run, "writer", None)
 
 
-def _close_caches(run: Runnable[Any], stack: ExitStack, observer: Observer) -> None:
+def _close_caches(
+    run: Runnable[Any], options: RunOptions[Any], stack: ExitStack, observer: Observer
+) -> None:
+    # who gives a reasoner of one's own also closes its cache
+    given = [getattr(options, "reasoner", None), getattr(options, "writer", None)]
     for asker in _askers(run):
-        stack.enter_context(closing_cache(asker, observer.warn))
+        part = asker.part if isinstance(asker, JournalledPart) else asker
+        if not any(part is each for each in given):
+            stack.enter_context(closing_cache(asker, observer.warn))
 
 
 def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:

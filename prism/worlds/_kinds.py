@@ -248,7 +248,8 @@ def check_classes(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> None:
     """
     problems = [each for kind in kinds for each in _kind_problems(kind)]
     _refuse(problems)
-    _refuse([*_world_problems(cls), *_step_problems(cls, kinds), *_meaning_problems(cls, kinds)])
+    steps = _step_problems(cls, kinds) if kinds or kinds_of(cls) else ()
+    _refuse([*_world_problems(cls), *steps, *_meaning_problems(cls, kinds)])
 
 
 def _refuse(problems: Iterable[str]) -> None:
