@@ -66,9 +66,9 @@ def test_an_action_of_a_workflow_is_carried_out_once(tmp_path: Path, instant: st
     with FakeOllama(write=lambda *_: ACT) as server:
         model = Model("llama3.2", hosts=(server.url,))
         run = Run(file, rounds=4, reasoner=model, application={"on_action": act})
-        last = {"before": 1, "between": 2, "within": 9}[instant]
+        kill = killed_in({"before": 1, "between": 2, "within": 9}[instant])
         with pytest.raises(Killed):
-            run.keep(tmp_path / "run", on_round=killed_in(last))
+            run.keep(tmp_path / "run", on_round=kill)
         resume(tmp_path / "run", application={"on_action": act})
         prompt = server.questions[-1].body["messages"][-1]["content"]
     assert done == [1, 2, 3, 4]

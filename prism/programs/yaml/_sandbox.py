@@ -346,9 +346,11 @@ _process_sandboxes: dict[int, _Sandbox] = {}
 
 
 def _sandbox() -> _Sandbox:
-    # a fork must not talk to its parent's interpreters
     if os.getpid() not in _process_sandboxes:
-        _process_sandboxes.clear()
+        if _process_sandboxes:
+            # monty's threads are not in the fork, which would wait for them without end
+            problem = "this process was forked from one that has run code: start it by spawn"
+            raise CodeError(problem, is_final=True)
         _process_sandboxes[os.getpid()] = _Sandbox()
     return _process_sandboxes[os.getpid()]
 
