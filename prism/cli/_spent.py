@@ -27,7 +27,6 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN
     yield f"spent: {counted(spent['calls'], 'call')}, {tokens}{_money(spent)}"
-    from prism.reasoner._order import place_effect
 
     if effect := place_effect(spent.get("places", {})):
         yield f"beware: {effect}"
