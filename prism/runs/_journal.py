@@ -73,7 +73,7 @@ class Journal:
         earlier: The answers that need not be asked for, by id.
         until: The round from which on none of the earlier run are taken, if any.
         own: The ids of those that this run asked for before it was stopped.
-        unread: How many of the earlier answers have not been taken yet.
+        unread: The ids of the earlier answers that have not been taken yet.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -103,7 +103,7 @@ class Journal:
                 }
                 self.earlier |= lines
                 self.own = {*lines} if source == path else set()
-        self.unread: int = len(self.earlier)
+        self.unread: set[str] = {*self.earlier}
         if path is not None and path.exists():
             self._file = _opened(path)
 
@@ -119,7 +119,8 @@ class Journal:
             ReplayError: If it answers another question.
         """
         line = self.earlier.get(answer_id)
-        self.unread -= line is not None
+        # an effect is looked up more than once
+        self.unread.discard(answer_id)
         if line is not None and line["digest"] != asked:
             raise ReplayError(
                 f"answer {answer_id} in {self.path or 'the journal'} is to another question "
@@ -293,7 +294,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
     @property
     def is_repeating(self) -> bool:
         """Whether answers of an earlier process are left."""
-        return self._answers.journal.unread > 0
+        return bool(self._answers.journal.unread)
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers, as it was when the run began."""

@@ -62,12 +62,12 @@ class Sync:
 # Guards and actions.
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=one_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=only_by_name)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker: True)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Transition("bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker: True)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=True)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard="is_bumped")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=Silent())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, action=one_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Transition("bumped", Mood.CALM, Mood.ANGRY, action=lambda: None)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
 
 # Transitions and charts.
 Transition("bumped", "calm", Mood.ANGRY)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]

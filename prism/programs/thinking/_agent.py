@@ -130,7 +130,7 @@ class CognitiveAgent(ProgramAgent):
         self._prompt: Prompt | None = None
         self._reply = AgentReply()
         self._window_is_known = False
-        self._file_revision, self._met_file = "", False
+        self._file_revision, self._file_cycle, self._met_file = "", 0, False
         self.memory: Memory = memory
         writer = writer_of(with_window(client, self.config))
         services = Services(writer, logger, clock or time)
@@ -162,7 +162,7 @@ class CognitiveAgent(ProgramAgent):
             data: What the memory was, as `Memory.to_dict` returns it.
         """
         self._met_file = False
-        self._file_revision = self.memory.revision
+        self._file_revision, self._file_cycle = self.memory.revision, self.memory.cycle
         self.memory.replace(data)
         self.state = _state_of(self.memory) or CognitiveState.THINKING
         self._look_at_file()
@@ -181,6 +181,9 @@ class CognitiveAgent(ProgramAgent):
             if self.services.writer.is_repeating:
                 return
             if not self._met_file:
+                # cycles after the last answer may have asked nothing
+                if self.memory.cycle <= self._file_cycle:
+                    return
                 problem = "has changed since the run stopped: begin another run with it, or restore"
                 raise InputError(f"{problem} what it was", path=self.memory.path)
             self._file_revision = ""
