@@ -66,7 +66,12 @@ with chosen as (
     window agent as (partition by run, chart, agent_id order by line),
            past as (partition by run, chart, agent_id order by line rows unbounded preceding)
 )
-select run, line, event, agent_id, chart, "trigger", ticks_in_state, begin, "end", before, unit,
+select run, line, event, agent_id, chart, "trigger",
+       -- agents leave before a tick, and their line does not say how long they stayed
+       if(leaves and unit = 'tick', greatest(coalesce(ticks_of(late, ticks) - 1 - ticks_of(
+           lag(late) over (partition by run, chart, agent_id order by line), ticks), 0), 0)::bigint,
+          ticks_in_state) as ticks_in_state,
+       begin, "end", before, unit,
        if(unit = 'time', late, late >> 24) as round,
        if(unit = 'time', 0, (late & ((1 << 24) - 1)) >> 2) as tick,
        unit <> 'time' and (late & 3 = 2 or late & 3 = 1 and tick = ticks and unit = 'tick') as closes,
