@@ -26,7 +26,17 @@ _FEW_PARAMETERS = 12
 _KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
 """Views whose rows are computed once, since several others read them."""
 
-_INNER = ("moments", "visits", "everyone", "assigned", "wrong", "inside", "notes", "path_notes")
+_INNER = (
+    "moments",
+    "visits",
+    "everyone",
+    "assigned",
+    "wrong",
+    "inside",
+    "notes",
+    "path_notes",
+    "feed_notes",
+)
 _SPREAD = {
     **{"agents": "attributes", "run_measures": "measures", "measured_in": "measures"},
     "events_of": "keys",
@@ -155,12 +165,15 @@ class Log:
         """Notes on problems of the logs. Tables use everything else.
 
         Notes on agents whose steps do not follow from one another are there once a table has
-        followed them, such as ``states``.
+        followed them, such as ``states``; those on worlds without posts, once a table has asked
+        for posts.
         """
         found = self._rows("select run, kind, line, message from notes", "notes")
         if "steps" in self._made:
             query = "select run, kind, null, message from path_notes"
             found += self._rows(query, "path_notes")
+        if self._made & {"participation", "cascades"}:
+            found += self._rows("select run, kind, null, message from feed_notes", "feed_notes")
         noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in found]
         return (*self._unreadable, *noted)
 

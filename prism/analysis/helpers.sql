@@ -18,3 +18,8 @@ create macro natural_order(name) as regexp_replace(regexp_replace(name, '(\d+)',
     repeat('0', 20) || '\1', 'g'), '0+(\d{20})', '\1', 'g');
 create macro is_list_of_texts(any_value) as json_type(any_value) = 'ARRAY' and coalesce(list_bool_and(
     list_transform(try_cast(any_value as json[]), lambda each: json_type(each) = 'VARCHAR')), true);
+-- The order of rounds and ticks; a log may claim numbers of any size.
+create macro in_order(round, tick) as round::hugeint * (1 << 24) + tick;
+-- The ticks up to the place of a step.
+create macro ticks_of(place, ticks) as if(place >> 24 > 0,
+    ((place >> 24) - 1)::hugeint * ticks + ((place & ((1 << 24) - 1)) >> 2), 0);

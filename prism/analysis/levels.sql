@@ -135,13 +135,13 @@ numbered as (
            arg_min_null(if(came, begun, null), number) as begun
     from stays group by run, chart, agent_id, path, stay
 ), clocks as (
-    select run, arg_max((round - 1) * ticks + tick, round * (1 << 24) + tick) as clock
+    select run, arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
 ), level_visits as (
     select e.run, e.chart, e.state, ending, "trigger" = 'timeout' as timed_out,
            case when ending <> 'open' then if(r.seconds_per_round is null, e.ticks::double, e.rounds)
                 when r.seconds_per_round is null then
-                     coalesce(clock, 0) - if(e.round > 0, (e.round - 1) * r.ticks + e.tick, 0)
+                     coalesce(clock, 0) - if(e.round > 0, (e.round::double - 1) * r.ticks + e.tick, 0)
                 else clock / r.ticks - (epoch_us(e.begun) - epoch_us((select min(timestamp)
                      from events s where s.run = e.run and s.event = 'run.started'))) / 1e6 / r.seconds_per_round end
            as length

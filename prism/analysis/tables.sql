@@ -66,7 +66,12 @@ with chosen as (
     window agent as (partition by run, chart, agent_id order by line),
            past as (partition by run, chart, agent_id order by line rows unbounded preceding)
 )
-select run, line, event, agent_id, chart, "trigger", ticks_in_state, begin, "end", before, unit,
+select run, line, event, agent_id, chart, "trigger",
+       -- agents leave before a tick, and their line does not say how long they stayed
+       if(leaves and unit = 'tick', greatest(coalesce(ticks_of(late, ticks) - 1 - ticks_of(
+           lag(late) over (partition by run, chart, agent_id order by line), ticks), 0), 0)::bigint,
+          ticks_in_state) as ticks_in_state,
+       begin, "end", before, unit,
        if(unit = 'time', late, late >> 24) as round,
        if(unit = 'time', 0, (late & ((1 << 24) - 1)) >> 2) as tick,
        unit <> 'time' and (late & 3 = 2 or late & 3 = 1 and tick = ticks and unit = 'tick') as closes,
@@ -84,18 +89,18 @@ with seen as (
     where unit <> 'time' and round is not null and (unit = 'round' or tick is not null)
 ), ends as (
     select run, greatest(100_000, 100 * count(*)) as most, max(round) as last_round,
-           arg_max(tick, round * (1 << 24) + tick) as last_tick from seen group by run
+           arg_max(tick, in_order(round, tick)) as last_tick from seen group by run
 ), planned as (
     select run, least(rounds, last_round) as until, ticks_per_round as ticks, last_round, last_tick
     from ends join runs using (run)
-    where unit = 'tick' and least(rounds, last_round) * ticks_per_round <= most
+    where unit = 'tick' and least(rounds, last_round)::hugeint * ticks_per_round <= most
 ), between_ends as (
     select run, round, min(tick) as first, max(tick) as last
     from seen join runs using (run)
     where unit = 'tick' and run not in (select run from planned)
       and (ticks_per_round is null or rounds is null or round > 0)
     group by run, round
-    qualify sum(last - first + 1) over (partition by run) <=
+    qualify sum(last::hugeint - first + 1) over (partition by run) <=
             (select most from ends where ends.run = seen.run)
 ), times as (
     select run, "end", width, min(round) filter (round > 0) over (partition by run) as first, round
@@ -130,13 +135,13 @@ with places as (
 ), placed as (
     select s.run, chart, source, "end", before, place + closes::int as place
     from steps s asof join places p
-      on s.run = p.run and s.round * (1 << 24) + if(unit = 'tick', s.tick, 0)
-                          >= p.round * (1 << 24) + p.tick
+      on s.run = p.run and in_order(s.round, if(unit = 'tick', s.tick, 0))
+                          >= in_order(p.round, p.tick)
     where source is not null
     union all
     select run, chart, source, "end", before, 1 from steps s
-    where source is not null and s.round * (1 << 24) + if(unit = 'tick', s.tick, 0)
-          < (select min(p.round * (1 << 24) + p.tick) from places p where p.run = s.run)
+    where source is not null and in_order(s.round, if(unit = 'tick', s.tick, 0))
+          < (select min(in_order(p.round, p.tick)) from places p where p.run = s.run)
 ), changes as (
     select run, chart, "end" as state, place, count(*) as change from placed
     where "end" <> '' group by all
@@ -196,7 +201,7 @@ order by run, chart nulls first, from_state nulls first, count desc, to_state, "
 -- rounds.
 create view visits as
 with ended as (
-    select run, arg_max((round - 1) * ticks + tick, round * (1 << 24) + tick) as clock
+    select run, arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
 )
 select s.run, s.chart, begin as state, s.round,
@@ -207,7 +212,7 @@ select s.run, s.chart, begin as state, s.round,
 from steps s join runs r using (run) where begin is not null
 union all
 select s.run, s.chart, "end", rounds_seen,
-       if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round - 1) * ticks + s.tick, 0),
+       if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),
           clock / ticks - (epoch_us(timestamp) - epoch_us(begun)) / 1e6 / r.seconds_per_round),
        false, 'open'
 from (select * from steps qualify line = max(line) over (partition by run, chart, agent_id)) s
@@ -576,7 +581,7 @@ select * from sized;
 create view cascades as
 with placed as (
     select t.run, t.root_id, t.depth, below, agent_id, kind, timestamp, text, line, t.post_id,
-           greatest(p.round - 1, 0) * r.ticks_per_round + p.tick as clock,
+           greatest(p.round::double - 1, 0) * r.ticks_per_round + p.tick as clock,
            max(below) over (partition by t.run, t.root_id) as all_below,
            count(*) over (partition by t.run, t.root_id, t.depth) as at_depth
     from trees_of(false) t join posts p using (run, post_id) join runs r using (run)
@@ -682,8 +687,8 @@ with keys as (
                  quantile_cont(after, .5) / nullif(max(after), 0) as place
           from (select *, max(below) over (partition by run, root_id) as all_below
                 from trees_of(false)) t
-          join (select p.*, greatest(p.round - 1, 0) * ticks + p.tick
-                       - max(greatest(p.round - 1, 0) * ticks + p.tick) filter (
+          join (select p.*, greatest(p.round::double - 1, 0) * ticks + p.tick
+                       - max(greatest(p.round::double - 1, 0) * ticks + p.tick) filter (
                            p.post_id = p.root_id) over (partition by run, p.root_id) as clock,
                        if(p.parent_id is null, null, clock) as after
                 from posts p join runs using (run)) p using (run, post_id)

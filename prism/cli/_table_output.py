@@ -132,11 +132,12 @@ def _copy(table: DuckDBPyRelation, as_format: TableFormat, file: IO[bytes]) -> N
     # by way of a temporary file, since DuckDB writes only to names
     with NamedTemporaryFile() as whole:
         options = {"csv": "format csv, header true", "json": "format json, array true"}
-        table.query(
-            "rows",
+        query = (
             f"copy (select {columns} from rows) to '{whole.name}' "
-            f"({options.get(as_format, 'format parquet')})",
+            f"({options.get(as_format, 'format parquet')})"
         )
+        with _as_os_errors():
+            table.query("rows", query)
         with Path(whole.name).open("rb") as made:
             if as_format is TableFormat.JSON:
                 rows = made.read().decode().replace("\n\t", "\n")
@@ -144,6 +145,20 @@ def _copy(table: DuckDBPyRelation, as_format: TableFormat, file: IO[bytes]) -> N
                 file.write(text.encode())
             else:
                 copyfileobj(made, file)
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Raise what the system says where DuckDB cannot write, such as that the disk is full."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        number = re.search(r'"errno":"(\d+)"', str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _write_csv(table: pl.DataFrame, file: IO[bytes]) -> None:

@@ -30,7 +30,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a run, and a chart in a file."""
     prism = Prism(tmp_path_factory.mktemp("ready"))
     assert prism("simulate", "--agents", 20, "--rounds", 2, "--out", "run").status == 0
-    chart = ("chart", "export", "social_media", "--format", "json", "-o", "c.json")
+    chart = ("chart", "export", "social_feed", "--format", "json", "-o", "c.json")
     assert prism(*chart).status == 0
     return prism.folder
 

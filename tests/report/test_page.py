@@ -215,7 +215,10 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
             lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]],
             "events of version 9",
         ),
-        (lambda lines: lines * 2, "a second run begins here"),
+        (
+            lambda lines: lines * 2,
+            "an earlier run before it in this file, left out",
+        ),
         (lambda lines: lines[:-1], "has not ended: it is still running, or was stopped"),
         (lambda lines: [*lines, b'{"event": "<b>mine</b>"}'], "<b>mine</b> 1"),
     ],

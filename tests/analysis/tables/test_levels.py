@@ -112,8 +112,7 @@ def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
 @pytest.mark.slow
 def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None:
     """Agents visit a state in each region, and are at work while they look at the phone."""
-    found = dwell_times(read_log(log[0]), depth=3, by_round=True)
-    whole = found.filter(pl.col("round").is_null())
+    whole = dwell_times(read_log(log[0]), depth=3)
     visits = dict(whole.select("state", "visits").iter_rows())
     assert {*visits} >= {"work", "home", "pocket", "feed", "asleep"}
     begun = Counter({"work": 20, "pocket": 20})

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from prism.analysis import read_log
-from prism.errors import FieldValueError
 from tests.kit.occupancy import read_events
 from tests.kit.tables import cascades, participation, run_measures
 
@@ -105,8 +104,6 @@ def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> No
     }
     every = run_measures(logs, by_round=True)
     assert every.filter(round=3).row(0, named=True)["views"] == later["views"][0]
-    with pytest.raises(FieldValueError, match="got 0"):
-        run_measures(logs, from_round=0)
 
 
 def test_agents_who_left_take_no_steps(carried: Path) -> None:

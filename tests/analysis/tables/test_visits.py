@@ -38,17 +38,3 @@ def assert_exact(logs: list[Path]) -> None:
         if path.parent.name != "market":  # where buyers move sellers
             at_risk = dict(dwell_times(read).select("state", "at_risk").rows())
             assert at_risk == {state: begins[state] for state in at_risk}
-
-
-@pytest.mark.slow
-def test_rounds_add_up_to_the_whole(folder: Path) -> None:
-    """A visit counts in the round in which it ended; open ones in the last."""
-    logs = read_log(folder)
-    table = dwell_times(logs, by_round=True)
-    counts = ["visits", "complete", "cut", "open", "zero", "at_risk"]
-    rounds = table.drop_nulls("round")
-    assert rounds["round"].unique().sort().to_list() == [1, 2, 3, 4]
-    whole = table.filter(pl.col("round").is_null()).drop("round")
-    assert whole.equals(dwell_times(logs))
-    summed = rounds.group_by("state").agg(pl.col(counts).sum()).sort("state")
-    assert summed.rows() == whole.select("state", *counts).rows()
