@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from math import nan
 from typing import Any
 
 import pytest
@@ -136,25 +135,13 @@ IN_THE_REPLY = [
         "1 MB of braces",
         "chat",
         Fault.says("{" * 1_000_000),
-        "ReasonerError: the reply .* is longer than 10000 characters",
+        r"ReasonerError: the reply '\{+\.\.\. does not name one of composing, .* alone",
     ),
     (
         "no option",
         "chat",
         Fault.says('{"next_state": "resting"}'),
-        "ReasonerError: the reply names 'resting'",
-    ),
-    (
-        "NaN",
-        "decision",
-        Fault.weighs({"composing": nan, "engaging_like": 0.5, "scrolling": 0.5}),
-        "probability nan",
-    ),
-    (
-        "one missing",
-        "decision",
-        Fault.weighs({"composing": 0.5, "scrolling": 0.5}),
-        "'engaging_like' .* None",
+        "ReasonerError: the reply .*resting.* does not name one of composing, .* alone",
     ),
 ]
 FAULTS = [

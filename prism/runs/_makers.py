@@ -293,11 +293,44 @@ def _repeated(
     else:
         asked, recorded_writer = _recorded(replayed.run)
         writer = recorded_writer if writer is None or writer.model is None else writer
+    if replayed.then is None:
+        asked, writer = _unasked(asked), _unasked_writer(writer)
     if replayed.then == "policy":
         _, writes = make_askers(asked, writer, seed, fallback, chart=chart, later=later)
         return Router({ALL_OTHERS: _PolicyAfterwards(seed)}), writes
 
     return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+
+
+def _unasked(asked: Any) -> Any:
+    """Return what decided, with a stand-in for a client that no folder can hold."""
+    if not isinstance(asked, Model) or not isinstance(asked.client, LostClient):
+        return asked
+    return replace(asked, client=_Unasked(asked.client))
+
+
+def _unasked_writer(writer: WriterOptions | None) -> WriterOptions | None:
+    return None if writer is None else replace(writer, model=_unasked(writer.model))
+
+
+class _Unasked:
+    """Stands for a client where the journal has every answer.
+
+    Args:
+        client: The client for which it stands.
+    """
+
+    def __init__(self, client: LostClient) -> None:
+        self._client = client
+
+    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
+        """Refuse to be asked.
+
+        Raises:
+            InputError: Always.
+        """
+        del messages, logprobs, options
+        raise lost(self._client)
 
 
 class _PolicyAfterwards(PolicyReasoner):
@@ -314,6 +347,7 @@ def make_repeated_writer(
 ) -> BaseWriter | None:
     """Make the writer of an earlier run of a single agent, whose answers are in its journal."""
     asked, _ = _recorded(replayed.run)
+    asked = _unasked(asked) if replayed.then is None else asked
     return make_writer(asked, seed, chart=chart) if isinstance(asked, Model) else None
 
 

@@ -27,6 +27,7 @@ from prism.errors import (
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
 from prism.reasoner._recollection import stay_in_words
+from prism.reasoner._words import in_words
 from prism.runlog import SimulatedClock
 from prism.statechart import Configuration, Definition, Question, Written
 from prism.statechart.names import identify, unknown_trigger_problem
@@ -472,6 +473,10 @@ class Turns:
         if to.has_left:
             return
         to.inbox.append(message)
+        if self.answers.memory is not None:
+            content = in_words(message.content)
+            self._note(message.sender, f"You told {to.name}: {content}")
+            self._note(to, f"{message.sender.name} told you: {content}")
         if active_logger(self.logger) is not None:
             (content,) = (identify({"content": message.content}) or {}).values()
             if isinstance(content, str):
@@ -520,6 +525,9 @@ class Turns:
                 f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: an agent may note only for itself"
             )
+        self._note(agent, text)
+
+    def _note(self, agent: Agent, text: str) -> None:
         notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
         # the number of earlier transitions at the same instant puts both in one order
         time = self.seconds()

@@ -99,9 +99,7 @@ def test_each_agent_has_its_model(
     said = prism("status", "run").out.splitlines()
     costs = last["costs"]["large"]
     read, written = costs["input_tokens"], costs["output_tokens"]
-    assert said[2] == (
-        f"  large: {costs['calls']} calls, {read:,} tokens read, {written:,} written"
-    )
+    assert f"  large: {costs['calls']} calls, {read:,} tokens read, {written:,} written" in said
 
     summary = json.loads((prism.folder / "run" / "run.json").read_text())
     assert summary["spent"]["by_model"] == last["costs"]

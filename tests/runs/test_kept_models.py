@@ -20,6 +20,7 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import PolicyOptions, WriterOptions
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI
+from tests.kit.cognition import thought
 from tests.kit.kept import begin
 
 AGENT = """
@@ -37,6 +38,12 @@ def client_of(host: str) -> ollama.AsyncClient:
     return ollama.AsyncClient(host, headers={"Connection": "close"})
 
 
+def say(prompt: str, *_more: object) -> str:
+    """Write what a thinking agent can use, and to all others a greeting."""
+    is_thinking = "You are in the state thinking" in prompt
+    return thought(next_state="executing") if is_thinking else "Hello."
+
+
 class StoppedError(Exception):
     """Raised in place of a kill."""
 
@@ -45,11 +52,11 @@ class StoppedError(Exception):
 def model(request: pytest.FixtureRequest) -> Iterator[Any]:
     """What stands for a model: a text, a `Model`, a client of another library."""
     if request.param == "openai":
-        with FakeOpenAI() as server:
+        with FakeOpenAI(write=say) as server:
             yield Model("llama3.2", server.host, server="openai", price_in=1)
         return
 
-    with FakeOllama() as server:
+    with FakeOllama(write=say) as server:
         if request.param == "ollama":
             yield f"ollama:llama3.2@{server.host}"
         else:
@@ -154,7 +161,7 @@ def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text(AGENT)
     agent = WorkflowAgent(Workflow.load(file), model)
-    memory = Memory.create(tmp_path / "memory.json", {})
+    memory = Memory.in_memory()
     thinker = CognitiveAgent(Config(), memory, model)
     assert agent is not None
     assert thinker is not None
@@ -169,8 +176,8 @@ def test_a_client_serves_one_run_after_the_other() -> None:
         with FakeOllama() as server:
             model = Model("llama3.2", client=ollama.AsyncClient(server.host))
             for _ in range(3):
-                totals = Run(Feed, 8, rounds=1, model=model).run().totals
-                assert totals.decisions_answered == totals.decisions_asked > 0
+                totals = Run(Feed, 8, rounds=1, model=model).run().totals()
+                assert totals["decisions_answered"] == totals["decisions_asked"] > 0
 
         del model
         gc.collect()

@@ -349,12 +349,12 @@ class Table(World[Guest[WorkflowAgent]]):
 
 def say(prompt: str, *_more: Any) -> Any:
     """Answer by the prompt alone."""
-    if "Respond with" in prompt:
-        return {"decision": ("stay", "go")[sum(map(ord, prompt)) % 2], "reasoning": "so be it"}
     if "You are in the state thinking" in prompt:
         return thought("I should say so.", "executing")
-    if "<agent>" in prompt:
+    if "You are in the state executing" in prompt:
         return add("note", f"no. {sum(map(ord, prompt)) % 97}")
+    if "Respond with" in prompt:
+        return {"decision": ("stay", "go")[sum(map(ord, prompt)) % 2], "reasoning": "so be it"}
 
     return "Good evening."
 
