@@ -145,7 +145,7 @@ def test_a_run_without_one_reply_of_use_ends_with_status_1(
         (("replay", "nowhere"), "nowhere: "),
         (("resume", "nowhere"), "nowhere: there is no such folder"),
         (("resume", "."), "RUN must name a folder of its own"),
-        (("run", *FILES, "--goal", "word " * 3000, "--model", "x"), "430 of the limits: raise"),
+        (("run", *FILES, "--goal", "word " * 3000, "--model", "x"), "config.json, field 'hard_lim"),
         (("think", "dance"), "No such command 'dance'"),
         (("think", "init"), "config.json: already exists and would be overwritten"),
     ],
