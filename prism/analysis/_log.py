@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -253,10 +254,12 @@ class Log:
         execute(f"create type label as enum ({labels})")
         execute("create table logs (run label, path varchar)")
         if parts:
-            execute_many = self.connection.executemany
-            execute_many(
-                "insert into logs values (?, ?)", [[a, str(b)] for a, b in self._paths.items()]
-            )
+            # a name of a file need not be UTF-8, a text of DuckDB must
+            named = [
+                [label, os.fsencode(path).decode("utf-8", "replace")]
+                for label, path in self._paths.items()
+            ]
+            self.connection.executemany("insert into logs values (?, ?)", named)
         known = [
             [value]
             for name, value in vars(events).items()

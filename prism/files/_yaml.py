@@ -90,7 +90,7 @@ def _yaml() -> ModuleType:
     try:
         return import_module("yaml")
     except ImportError as error:
-        raise MissingExtraError("workflow", "PyYAML") from error
+        raise MissingExtraError("programs.yaml", "PyYAML", extra="workflow") from error
 
 
 def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:

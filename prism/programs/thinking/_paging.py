@@ -96,7 +96,7 @@ class Pager:
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
         self.reply: int = -(-(self.hard or 8192) // 3)
-        self._require_room("the limits: raise them, or shorten the texts or the goal")
+        self._require_room("the limit: raise it, or shorten the texts or the goal", is_named=True)
         if window is not None:
             self._lower_to(window)
 
@@ -114,12 +114,14 @@ class Pager:
             "(llama.cpp --ctx-size, Ollama Model(window=...), LM Studio's context length)"
         )
 
-    def _require_room(self, cause: str) -> None:
-        for state in STATE_DESCRIPTION:
-            limit = min(self.hard or inf, (self.soft or inf) if state == "thinking" else inf)
-            if (tokens := self._fixed(state)) > limit:
+    def _require_room(self, cause: str, *, is_named: bool = False) -> None:
+        """Refuse a limit that a prompt exceeds without memories; name it if it is set."""
+        limits = [(state, self.hard, "hard_limit") for state in STATE_DESCRIPTION]
+        for state, limit, name in [*limits, ("thinking", self.soft, "paging_limit")]:
+            if limit is not None and (tokens := self._fixed(state)) > limit:
                 problem = f"the prompt in state {state} has {tokens:,} tokens even without memories"
-                raise InputError(f"{problem}, more than the {limit:,} of {cause}", field="limits")
+                field = f"{name}.max_tokens" if is_named else None
+                raise InputError(f"{problem}, more than the {limit:,} of {cause}", field=field)
 
     def _fixed(self, state: str) -> int:
         return self._made(state, _LEAST).tokens

@@ -10,6 +10,7 @@ from functools import partial
 from time import time
 from typing import Any, Self
 
+from prism.errors import InputError
 from prism.programs import _layer as layer
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
 from prism.programs.yaml._actions import (
@@ -179,6 +180,8 @@ class WorkflowAgent(ProgramAgent):
         if machine is None:
             return
 
+        if not isinstance(machine, Mapping):
+            raise InputError("must be a mapping of keys", field=STATE_KEY)
         states, saved = self.workflow.states, read_saved(SavedMachine, machine)
         self.state_history.extend(saved.transitions(states))
         if saved.current_state in [state.value for state in states]:

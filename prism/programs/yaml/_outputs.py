@@ -31,7 +31,7 @@ class Validator:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        jsonschema: Any = import_extra("jsonschema", "workflow")
+        jsonschema: Any = import_extra("jsonschema", "programs.yaml", extra="workflow")
         for key, value in _entries(schema):
             # a property may have one of these names, too: its value is then an object
             if key in _REFUSED and (key == "patternProperties" or not isinstance(value, dict)):

@@ -384,4 +384,4 @@ def require_monty() -> Any:
     Raises:
         MissingExtraError: If it is not installed: nothing runs outside a sandbox.
     """
-    return import_extra("pydantic_monty", "workflow")
+    return import_extra("pydantic_monty", "programs.yaml", extra="workflow")
