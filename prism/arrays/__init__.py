@@ -1,7 +1,7 @@
 """Worlds of a million agents: charts, guards and steps as expressions over arrays of numpy.
 
 Agents act simultaneously: each line of a step is carried out for all of them before the next one.
-Needs the extra `arrays`.
+Needs the extra ``arrays``.
 """
 
 from typing import TYPE_CHECKING

@@ -271,7 +271,7 @@ def _refuse_set(items: Iterable[Any]) -> None:
 
 
 def total_of(weights: Iterable[float]) -> float:
-    """Return a sum that is the same on every Python; since 3.12, `sum` makes up for rounding."""
+    """Return a sum that is the same on every Python; since 3.12, ``sum`` makes up for rounding."""
     total = 0.0
     for weight in weights:
         total += weight

@@ -190,7 +190,7 @@ def own_name(function: object) -> str | None:
     """Return the name that a guard or an action has by itself.
 
     That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
-    callable objects may set. A lambda and a `functools.partial` have none.
+    callable objects may set. A lambda and a ``functools.partial`` have none.
     """
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     inner = name.rpartition("<locals>.")[2] if isinstance(name, str) else ""

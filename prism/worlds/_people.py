@@ -31,7 +31,7 @@ class AgentTable:
     The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
     names. If the world has several kinds of agents, ``kind`` names the class of each. ``state`` is
     the state in which the agent begins. A column with the name of a field sets the field, converted
-    to its type, and an empty cell leaves the default. All others become `Agent.attributes`, and
+    to its type, and an empty cell leaves the default. All others become ``Agent.attributes``, and
     ``persona`` is what `Agent.persona` says.
 
     Args:

@@ -136,9 +136,10 @@ class Run(Generic[WorldT_co]):
         world: The world: its class, an instance with parameters of its own, or where it is found:
             ``package.module:Name``, ``file.py:Name``, the short name of one that comes with prism,
             or a file of an agent (``.yaml``) or of a thinking agent (``.json``), or a subclass of
-            `CognitiveAgent`, with its attribute ``config``. These are run alone, as a world with
-            one agent whose rounds are turns or cycles. They take further arguments by name, such as
-            ``memory``; ``parameters`` are the variables of an agent in YAML.
+            `prism.programs.thinking.CognitiveAgent`, with its attribute ``config``. These are run
+            alone, as a world with one agent whose rounds are turns or cycles. They take further
+            arguments by name, such as ``memory``; ``parameters`` are the variables of an agent in
+            YAML.
         agents: The number of agents for `World.populate` to make, a file of agents or an
             `AgentTable`, or the agents themselves. By default 100.
         rounds: Number of rounds. Defaults to that of the world's class.

@@ -58,7 +58,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     """Rounds come by themselves; a kill and a resume are told and nothing is lost."""
     folder = tmp_path / "run"
     options = ("--agents", 300, "--rounds", 8, "--seed", 3)
-    first = simulate(folder, *options, pauses_at="round_00000002")
+    first = simulate(folder, *options, pauses_at=2)
     wait_until(lambda: (folder / "events.jsonl").exists() or has_ended(first))
     see(browser, shown(folder))
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
@@ -67,7 +67,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     browser.wait("document.getElementById('state').dataset.state === 'stopped'")
 
     # the log was cut back by then, and has not grown again
-    second = simulate(folder, pauses_at="heartbeat.json")
+    second = simulate(folder, pauses_at=4)
     browser.wait("document.getElementById('state').dataset.state === 'running'")
     browser.wait("/as when a run is resumed/.test(document.getElementById('notes').textContent)")
     wait_until(lambda: has_stopped(second))

@@ -1,8 +1,8 @@
 """An agent that thinks, executes and pages: a finite working memory, and an unbounded storage.
 
 `CognitiveAgent` runs a cycle at a time inside an application, with a `Config` and a `Memory`.
-`prism.Run` takes the file of a configuration for a run of its own, which is kept, resumed and
-repeated.
+`prism.worlds.Run` takes the file of a configuration for a run of its own, which is kept, resumed
+and repeated.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Agents written in YAML: a state machine, and steps that ask a model, run code, or choose.
 
 `Workflow` reads a file, and `WorkflowAgent` carries it out a turn at a time inside an application.
-`prism.Run` runs such a file on its own, and such a run can be kept, resumed and repeated.
+`prism.worlds.Run` runs such a file on its own, and such a run can be kept, resumed and repeated.
 
 Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
 """
