@@ -58,7 +58,10 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 nitpicky = True
 # types may be foreign or private; names in prose may not
-nitpick_ignore_regex = [(r"py:(class|data|exc)", r".*")]
+nitpick_ignore_regex = [
+    (r"py:(class|data|exc)", r".*"),
+    (r"py:obj", r"ConfigDict|prism\.files\.declarations\.ItemT"),
+]
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
