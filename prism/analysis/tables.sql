@@ -679,7 +679,9 @@ with keys as (
     select run, round, count(*) as cascades, avg((size = 1)::int) as singletons,
            avg((depth > 1)::int) as beyond_one_degree, avg(size) as cascade_size,
            avg(depth) as cascade_depth, max(size) as largest_cascade, max(depth) as deepest_cascade,
-           avg(virality) as virality, avg(place) as median_place, grouping(round) as whole
+           -- sums of fractions depend on their order
+           avg(virality order by virality) as virality,
+           avg(place order by place) as median_place, grouping(round) as whole
     from (select run, t.root_id, any_value(p.round) filter (t.depth = 0) as round, count(*) as size,
                  max(t.depth) as depth,
                  if(size > 1, sum(below::double * (all_below - below)) / (size * (size - 1) / 2),
