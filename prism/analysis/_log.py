@@ -224,8 +224,12 @@ class Log:
         table = self.table(name, *arguments)
         return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
 
-    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+    def sql(self, query: str, **values: object) -> duckdb.DuckDBPyRelation:
         """Return the rows of a query on the tables and on ``events``.
+
+        Args:
+            query: A query in DuckDB's SQL.
+            values: What ``$name`` stands for in it, by name.
 
         Raises:
             InputError: If DuckDB cannot read it; the message names what there is.
@@ -236,7 +240,7 @@ class Log:
             (statement,) = duckdb.extract_statements(query)
             if statement.type != duckdb.StatementType.SELECT:
                 raise InputError("is no query: begin with select, from or with", field="query")
-            rows = self.connection.sql(query)
+            rows = self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
             raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None

@@ -144,7 +144,7 @@ select p.run, p.post_id, p.parent_id, p.root_id, p.kind, p.agent_id, p.text, p.r
        exists (from events w where w.event = 'text.written' and w.cut and w.run = p.run
             and w.agent_id = p.agent_id and w.round is not distinct from p.round
             and w.tick is not distinct from p.tick and w."key" = p.kind) as cut
-from posts p where p.kind is not null and (p.root_id in {roots} or p.post_id in {roots})
+from posts p where p.kind is not null and (p.root_id = any($roots) or p.post_id = any($roots))
 order by p.run, p.line
 """
-"""The posts of some cascades; fill in their roots."""
+"""The posts of some cascades, whose roots are ``$roots``."""

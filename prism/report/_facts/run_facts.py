@@ -297,9 +297,8 @@ def facts_of(
     tables = _tables(log)
     most = max(1, _MOST_TREES // max(1, len(log.runs)))
     roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in log.runs}
-    every = tuple(root for found in roots.values() for root in found)
-    listed = ", ".join("'" + root.replace("'", "''") + "'" for root in every) or "''"
-    posts = _frame(log.sql(THREADS.format(roots=f"({listed})")))
+    every = [root for found in roots.values() for root in found]
+    posts = _frame(log.sql(THREADS, roots=every))
 
     def facts_of_run(run: Run) -> RunFacts:
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
