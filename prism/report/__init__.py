@@ -19,6 +19,6 @@ except ModuleNotFoundError as _error:
 
 from prism.report._drawing import FigureFormat
 from prism.report._html import Page, Section, page
-from prism.report._page import Report, make_report
+from prism.report._report import make_report
 
-__all__ = ["FigureFormat", "Page", "Report", "Section", "make_report", "page"]
+__all__ = ["FigureFormat", "Page", "Section", "make_report", "page"]
