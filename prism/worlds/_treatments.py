@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.files import parse_json
-from prism.llm._assignments import ModelAssignment
 from prism.llm._model_text import model_in_text
 from prism.reasoner._router import Router
-from prism.runs._assigned import ALL_OTHERS
+from prism.runs._options import ALL_OTHERS, Later
 from prism.statechart import BaseReasoner
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
@@ -130,16 +129,12 @@ class SwitchModel(Treatment):
         if self.reasoner is None:
             if not self.model:
                 raise InputError("must change something: name a model", field="model")
-            self.assignment()
+            model_in_text(self.model)
 
     @property
     def title(self) -> str:
         """The name in the log of the agents that have this model."""
         return f"treatment {self.name}"
-
-    def assignment(self) -> ModelAssignment:
-        """Return the settings of the model."""
-        return ModelAssignment("agent", self.name, **model_in_text(self.model or ""))
 
     def apply(self, world: World[Any]) -> None:
         """Switch to the model."""
@@ -276,10 +271,10 @@ def _settings(treatment: Treatment) -> dict[str, Any]:
     return {name: value for name, value in table.items() if name not in ("round", "name")}
 
 
-def later_models(treatments: Iterable[Any]) -> Mapping[str, ModelAssignment]:
+def later_models(treatments: Iterable[Any]) -> Later:
     """Return the models that a run switches to, by their names in the log."""
     return {
-        each.title: each.assignment()
+        each.title: each.model or ""
         for each in treatments
         if isinstance(each, SwitchModel) and each.reasoner is None
     }

@@ -47,7 +47,7 @@ def test_warnings_of_a_reasoner_are_no_run(
     opened: bool, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
     """A reasoner's warnings before and after a run belong to it, in any log."""
-    warning = make.event("reasoner.cache_failed", error="disk full")
+    warning = make.event("text.written", key="k", text=None, source="failed", reason="x")
     start = [make.event("run.started", schema=1)] if opened else []
     end = [make.event("run.ended")] if opened else []
     run = [make.started(), warning, make.move("x", "a", "b"), make.event("run.ended", posts=0)]
