@@ -45,7 +45,7 @@ from prism.statechart import (
 )
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
-from prism.worlds import SetParameters, Treatment, treatment
+from prism.worlds import treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
@@ -143,7 +143,7 @@ def simulate(
     reasoner: Any = None,
     agents: int = 12,
     writer: Any = None,
-    treatments: Sequence[str | Treatment] = (),
+    treatments: Sequence[str] = (),
     parameters: dict[str, Any] | None = None,
     world: Feed | None = None,
     **options: Any,
@@ -179,27 +179,23 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
     with FakeOllama(
         choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
     ) as server:
-        for run in ("asked", "cached"):
+        reasoner = Reasoner(
+            OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8),
+            mode=mode,
+            asks_once=True,
+            fallback=S.SCROLLING,
+            seed=5,
+            reasons=True,
+            rotations="drawn",
+        )
+        for run in ("asked", "known"):
             server.fail(
                 Fault.status(400, "no"),
                 Fault.drop(),
                 Fault.says("nonsense"),
                 Fault.weighs({"idle": 1.0}),
             )
-            client = OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8)
-            log = folder / f"{mode}-{run}.jsonl"
-            yield simulate(
-                log,
-                Reasoner(
-                    client,
-                    mode=mode,
-                    asks_once=True,
-                    fallback=S.SCROLLING,
-                    seed=5,
-                    reasons=True,
-                    rotations="drawn",
-                ),
-            )
+            yield simulate(folder / f"{mode}-{run}.jsonl", reasoner)
 
 
 def broken(agent: Any, context: Any) -> bool:
@@ -315,7 +311,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
-        simulate(folder / "set.jsonl", treatments=[SetParameters(1, {"dislike_chance": 0.4})]),
+        simulate(folder / "set.jsonl", treatments=["dislike_chance=0.4@1"]),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl", details=True):

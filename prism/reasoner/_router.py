@@ -126,7 +126,7 @@ class Router(BaseReasoner, BaseWriter):
         self.stop_at: float | None = stop_at
         self.journal: Journal | None = None
         self._choose = choose
-        self._switched: dict[str, str] = {}
+        self._switched: str | None = None
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
     # Parts
@@ -137,8 +137,8 @@ class Router(BaseReasoner, BaseWriter):
         Raises:
             ReasonerError: If the agent is assigned to an unknown reasoner.
         """
-        if self._switched and (name := self._switched.get(_id_of(agent))) is not None:
-            return name
+        if self._switched is not None:
+            return self._switched
         if self._choose is None:
             return next(iter(self.parts))
 
@@ -151,18 +151,9 @@ class Router(BaseReasoner, BaseWriter):
             f"{', '.join(self.parts)}"
         )
 
-    def can_switch_to(self, name: str) -> bool:
-        """Return whether a part with this name can take over during a run."""
-        return name in self.parts
-
-    def switch(self, name: str, agent_ids: Iterable[str]) -> None:
-        """Let another part answer for some agents from now on.
-
-        Args:
-            name: The part.
-            agent_ids: The agents for which it answers.
-        """
-        self._switched.update(dict.fromkeys(agent_ids, name))
+    def switch(self, name: str) -> None:
+        """Let one part answer for all agents from now on."""
+        self._switched = name
 
     def _part_for(self, agent: Any) -> Any:
         return self.parts[self.name_for(agent)]

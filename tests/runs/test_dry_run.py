@@ -13,7 +13,6 @@ from prism.runs import WriterOptions
 from prism.runs._dry_run import estimate
 from prism.social import Feed
 from prism.testing import FakeOllama
-from prism.worlds import SwitchModel
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}
 
@@ -83,9 +82,9 @@ def test_texts_are_counted_apart() -> None:
 
 @pytest.mark.slow
 def test_each_model_is_told_for_itself() -> None:
-    """Groups of agents, and those who are switched, have the prices of their own model."""
+    """Agents that are switched have the prices of their new model."""
     model = Model("small", price_in=1)
-    run = Run(Feed, 30, rounds=4, model=model, treatments=(SwitchModel(2, "late", share=0.5),))
+    run = Run(Feed, 30, rounds=4, model=model, treatments=["model=late@2"])
     found = {each.model: each for each in estimate(run).models}
     assert found.keys() == {"small", "late"}
     assert (found["small"].money or 0) > 0
