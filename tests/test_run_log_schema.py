@@ -28,9 +28,7 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
-from prism.runlog._events import COMMON, EVENTS
-from prism.runlog._keys import Key
-from prism.runlog._schema import json_schema
+from prism.runlog._events import COMMON, EVENTS, Key, json_schema
 from prism.social import Feed
 from prism.statechart import (
     AgentState,
@@ -232,7 +230,7 @@ async def own_loop(folder: Path) -> None:
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])
-    with PromptLog(folder / "prompts.jsonl.gz") as record:
+    with PromptLog(folder / "answers.jsonl") as record:
         await Reasoner(Answers(), record=record).decide_many([question])
         await Writer(Answers(), record=record).write(TextCall("bo", "k", "Hi?"))
 
