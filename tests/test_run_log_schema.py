@@ -28,9 +28,7 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
-from prism.runlog._events import COMMON, EVENTS
-from prism.runlog._keys import Key
-from prism.runlog._schema import json_schema
+from prism.runlog._events import COMMON, EVENTS, Key, json_schema
 from prism.social import Feed
 from prism.statechart import (
     AgentState,
@@ -45,7 +43,7 @@ from prism.statechart import (
 )
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
-from prism.worlds import SetParameters, Treatment, treatment
+from prism.worlds import treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
@@ -143,7 +141,7 @@ def simulate(
     reasoner: Any = None,
     agents: int = 12,
     writer: Any = None,
-    treatments: Sequence[str | Treatment] = (),
+    treatments: Sequence[str] = (),
     parameters: dict[str, Any] | None = None,
     world: Feed | None = None,
     **options: Any,
@@ -241,7 +239,7 @@ async def own_loop(folder: Path) -> None:
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])
-    with PromptLog(folder / "prompts.jsonl.gz") as record:
+    with PromptLog(folder / "answers.jsonl") as record:
         await Reasoner(Answers(), record=record).decide_many([question])
         await Writer(Answers(), record=record).write(TextCall("bo", "k", "Hi?"))
 
@@ -322,7 +320,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
-        simulate(folder / "set.jsonl", treatments=[SetParameters(1, {"dislike_chance": 0.4})]),
+        simulate(folder / "set.jsonl", treatments=["dislike_chance=0.4@1"]),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl", details=True):

@@ -21,12 +21,12 @@ from prism.llm._addresses import with_credentials
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runlog._reader import LOG_NAME, locate_log
 from prism.runs._assigned import NO_LATER, Later
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._journal import (
-    JOURNAL_NAME,
     Journal,
     JournalledPart,
     journalled,
@@ -322,7 +322,7 @@ def _recorded_of(options: Any) -> _Recorded | None:
     log = locate_log(decides.run)
     may_part = decides.then is not None
     is_same = not may_part and log.name == LOG_NAME and decides.is_whole
-    return _Recorded(log.parent / JOURNAL_NAME, log if is_same else None, may_part, decides.until)
+    return _Recorded(log.parent / ANSWERS_NAME, log if is_same else None, may_part, decides.until)
 
 
 def _begin_keeping(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from prism.analysis._log import Note as Note
 from prism.analysis._log import Run as Run
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
 

@@ -11,7 +11,7 @@ from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.parsing import OWN_KEYS
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.runlog._words import in_words, words_of
 from prism.telemetry import events
 
