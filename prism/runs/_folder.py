@@ -15,9 +15,10 @@ from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._journal import JOURNAL_NAME, Journal
+from prism.runs._journal import Journal
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
@@ -130,7 +131,7 @@ class RunFolder:
         self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
-                self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock, until)
+                self.journal = Journal(self.path / ANSWERS_NAME, recorded, clock, until)
                 try:
                     yield self._log.logger
                 except TooManyFallbacksError:
@@ -140,7 +141,7 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            answers = self.path / JOURNAL_NAME
+            answers = self.path / ANSWERS_NAME
             has_answers = answers.exists() and answers.stat().st_size
             if self.is_new and not (self._has_rounds or has_answers):
                 _forget(self.path)
@@ -234,7 +235,7 @@ def is_begun(folder: Path) -> bool:
 
 
 def _forget(folder: Path) -> None:
-    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, *_MEMORIES):
+    for name in (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME, *_MEMORIES):
         (folder / name).unlink(missing_ok=True)
     rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
     # if the folder holds anything else, it stays
@@ -349,7 +350,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, *_MEMORIES)
+_OWN = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME, DOCUMENTS_NAME, *_MEMORIES)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
