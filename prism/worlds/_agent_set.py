@@ -142,7 +142,7 @@ class AgentSet(tuple[AgentT, ...]):
         chosen = super().__getitem__(place)
         return AgentSet(chosen) if isinstance(place, slice) else chosen
 
-    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:  # type: ignore[override]
+    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
         """Return the set of these agents and of others."""
         return AgentSet(super().__add__(others))
 
