@@ -202,7 +202,7 @@ def _facts(
 
 def _source(event: Mapping[str, Any]) -> str:
     words = {
-        "cache": "cache: an earlier run asked the same question",
+        "cache": "cache: the run has asked the same question before",
         "replay": "replay: the log of an earlier run",
         "fallback": f"fallback: nobody {'chose' if _is_decision(event) else 'wrote'}",
     }

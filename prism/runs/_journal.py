@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import ReplayError
-from prism.reasoner._router import EarlierAnswers, Router, all_of
+from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
@@ -177,7 +177,7 @@ class Journal:
         return self._spent["calls"], self._spent["tokens"]
 
 
-class JournalAnswers(EarlierAnswers):
+class JournalAnswers:
     """The answers of a journal, for a `Router`, which need not be asked for again.
 
     Args:
@@ -193,17 +193,13 @@ class JournalAnswers(EarlierAnswers):
         self._pending: dict[int, str] = {}
 
     def answer_to(
-        self,
-        asked: Question | TextCall,
-        prompt_hash: Callable[[], str | None],
-        switched_to: str | None,
+        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
     ) -> Decision | Written | None:
         """Return the answer of the journal, if it has one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        del switched_to  # of whom it is asked follows from the run
         answer_id = self.journal.next_id(_agent_of(asked))
         line = self._line(answer_id, digest_of(asked))
         if line is not None and self._is_worded_otherwise(line, prompt_hash):
@@ -327,9 +323,9 @@ class JournalledPart(BaseReasoner, BaseWriter):
         found: str | None = self._part.prompt_hash(question)
         return found
 
-    def skip(self, question: Question, *answered: Any) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._part.skip(question, *answered)
+    def skip(self, asked: Any, answer: Any = None) -> None:
+        """Let the part know of a question or text call that was answered elsewhere."""
+        self._part.skip(asked, answer)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         _ASKING.set(answer_id)
@@ -447,7 +443,7 @@ def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: boo
     """
     if isinstance(asker, Router):
         answers = JournalAnswers(journal, asks=asks, may_part=may_part)
-        asker.earlier.append(answers)
+        asker.journal = answers
         for name, part in asker.parts.items():
             asker.parts[name] = JournalledPart(part, answers)
 

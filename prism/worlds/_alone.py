@@ -13,7 +13,6 @@ import orjson
 
 from prism._faults import note_place, shortened
 from prism.errors import InputError
-from prism.reasoner._router import costs_told, models_told
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log, read_blocks
@@ -130,7 +129,6 @@ class AloneLoop:
                 rounds=self.rounds,
                 ticks_per_round=1,
                 seed=self._seed,
-                **models_told([agent], self.writer),
             )
             self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
             for number in range(1, self.rounds + 1):
@@ -143,7 +141,7 @@ class AloneLoop:
             results = self.results()
             totals = results.totals
             counts = totals() if callable(totals) else totals.to_dict()
-            self._emit(RUN_ENDED, **counts, **costs_told(self.writer))
+            self._emit(RUN_ENDED, **counts)
         return results
 
     @property

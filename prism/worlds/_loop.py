@@ -14,7 +14,6 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
-from prism.reasoner._router import costs_told, models_told
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
@@ -208,8 +207,7 @@ class Loop:
             results: WorldResults = self.world.results(
                 WorldResults(len(self.agents), tuple(self.finished))
             )
-            costs = costs_told(self.reasoner, self.writer)
-            self.turns.emit(RUN_ENDED, **results.totals(), **costs)
+            self.turns.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -262,7 +260,6 @@ class Loop:
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
             **_charts_told([*turns.kinds.values()]),
-            **models_told(self.agents, self.reasoner, self.writer),
         )
         turns.announce()
         self._emit_picture(self._picture())

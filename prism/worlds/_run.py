@@ -27,7 +27,6 @@ import orjson
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
@@ -44,6 +43,7 @@ from prism.runs._config import (
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
     DeciderOptions,
+    Later,
     PolicyOptions,
     asks_a_model,
     deadline_of,
@@ -565,13 +565,11 @@ class Run(Generic[WorldT_co]):
         # the code that asks a model is loaded only by runs that have one
         from prism.runs._makers import make_askers
 
-        decides, writes = make_askers(
-            options, writer, self.seed, world.fallback, chart=world.chart_name, later=later
-        )
+        decides, writes = make_askers(options, writer, self.seed, world.fallback, later=later)
 
         return own_reasoner or decides, own_writer or writes
 
-    def _later(self) -> Mapping[str, ModelAssignment]:
+    def _later(self) -> Later:
         """Return the models to which the run switches later."""
         return later_models(self._class, self.treatments) if self.treatments else {}
 

@@ -1,19 +1,16 @@
 """The model of a run: what happens before its first round, and after its last."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from prism.errors import InputError, ModelMissingError, UnreachableError
-from prism.llm import AnswerCache, Model
-from prism.llm._assignments import ModelAssignment
+from prism.errors import ModelMissingError, UnreachableError
+from prism.llm import Model
 from prism.runs._loading import load_model
 from prism.runs._makers import make_reasoner, make_writer
-from prism.runs._running import askers_in, closing_cache, run_to_end, spent_by
+from prism.runs._running import askers_in, run_to_end, spent_by
 from prism.statechart import AgentState
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 
@@ -59,23 +56,6 @@ def test_a_loaded_model_is_no_news(servers: list[FakeOllama]) -> None:
     assert servers[0].questions == []
 
 
-def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
-    """Models of several groups are loaded at once, each once; what is missing is told by model."""
-    servers[1].recover()
-    servers[1].fail_always(Fault.drop(), path=LOAD)
-    hosts = [(server.host,) for server in servers]
-    assigned = (
-        ModelAssignment("kind", "A", temperature=0.5),
-        ModelAssignment("kind", "B", model="gone", hosts=hosts[0]),
-        ModelAssignment("kind", "C", model="llama3.2", hosts=hosts[1]),
-    )
-    going_on = {"patience": 0, "stop_at_fallbacks": "never"}
-    asked = Model("llama3.2", hosts=hosts[0], mode="chat", assigned=assigned, **going_on)
-    _, warnings = load(make_reasoner(asked, 0, None))
-    assert [warning.split("; ")[-1] for warning in warnings] == [LASTS.strip("; ")] * 2
-    assert "gone" in warnings[0]
-
-
 def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) -> None:
     """A run waits for its only server no longer than its deadline, and says what it waits for."""
     _, silent = servers
@@ -105,36 +85,6 @@ def test_loading_counts_in_the_budget(servers: list[FakeOllama]) -> None:
     free = reasoner_at(servers[0])
     load(free)
     assert (free.budget.calls, free.budget.tokens) == (0, 0)
-
-
-def test_a_cache_that_cannot_be_written_is_a_warning(
-    tmp_path: Path, servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Answers that cannot be written at the end of a run are a warning."""
-
-    def fail(cache: AnswerCache) -> None:
-        raise InputError("is locked", path=tmp_path / "answers.db")
-
-    warnings: list[str] = []
-    reasoner = reasoner_at(servers[0], cache=tmp_path / "answers.db")
-    (asking,) = askers_in(reasoner)
-    with closing(asking.cache), monkeypatch.context() as patch:
-        patch.setattr(AnswerCache, "close", fail)
-        with closing_cache(reasoner, warnings.append):
-            pass
-
-        patch.undo()
-    assert warnings == [f"{tmp_path / 'answers.db'}: is locked; the last answers are not in it"]
-
-
-def test_a_cache_is_closed_when_a_run_ends(tmp_path: Path, servers: list[FakeOllama]) -> None:
-    """The file of answers is closed at the end of a run, so that others can write it."""
-    path = tmp_path / "answers.db"
-    with closing_cache(reasoner_at(servers[0], cache=path), pytest.fail):
-        pass
-    with sqlite3.connect(path) as other:
-        other.execute("BEGIN EXCLUSIVE")
-    other.close()
 
 
 EVERYTHING = (None, LOAD, "/api/version", "/api/show", "/api/tags")
