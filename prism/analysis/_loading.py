@@ -198,7 +198,7 @@ def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) 
         with suppress(duckdb.Error):
             connection.execute(
                 f"{make} (select row_number() over () as line, *, null::json as keys "
-                f"from read_json('{_quoted(path)}', format = 'newline_delimited', columns = {typed}))"
+                f"from read_json('{_quoted(path)}', format = 'nd', columns = {typed}))"
             )
             return
     structure = {name: [kind[:-2]] if kind.endswith("[]") else kind for name, kind in typed.items()}

@@ -19,7 +19,7 @@ from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.report import FigureFormat, Report
+    from prism.report import FigureFormat, Page
     from prism.science import Comparison
 
 _STDOUT = Path("-")
@@ -85,7 +85,7 @@ def report(
         page = made.html().encode()
 
     for found in made.notes:
-        note(str(found))
+        note(found)
 
     write_page(page, output)
     save_figures(made, figures, figure_format, err=output == _STDOUT)
@@ -149,7 +149,7 @@ def write_page(page: bytes, output: Path, *, err: bool = False) -> None:
 
 
 def save_figures(
-    made: Report | Comparison, folder: Path | None, kind: FigureFormat, *, err: bool
+    made: Page | Comparison, folder: Path | None, kind: FigureFormat, *, err: bool
 ) -> None:
     """Save the figures, if there is a folder for them, and say which could not be drawn.
 

@@ -15,8 +15,7 @@ from prism.analysis import Log
 from prism.drawing import showable
 from prism.files._records import shown_path
 from prism.report._table import Rows, rows_of, short
-from prism.runlog._prompts import choice_text, prompts_of
-from prism.runs._journal import JOURNAL_NAME, find_answers
+from prism.runlog._prompts import ANSWERS_NAME, asked_in, find_answers
 
 _MOST_THREADS, _MOST_POSTS, _MOST_STEPS = 6, 100, 8
 _MOST_OF_A_KIND = 6
@@ -54,12 +53,12 @@ with asked as (
     select *, rank() over (partition by run, source = 'fallback' order by line) as place,
            try_cast(probabilities ->> chosen as double) as chance,
            list_max(try_cast(json_extract(probabilities, '$.*') as double[])) as best
-    from events where event = 'reasoner.decision' and decision_id is not null
+    from events where event = 'reasoner.decision'
 )
-select run, line, decision_id, state, "trigger", chosen, reason, 'it fell back' as why
+select run, line, state, "trigger", chosen, reason, 'it fell back' as why
 from asked where source = 'fallback' and place <= $most
 union all (
-    select run, line, decision_id, state, "trigger", chosen, reason,
+    select run, line, state, "trigger", chosen, reason,
            format('its probability was {:.3f}', chance)
     from asked where source <> 'fallback' and chance < best
     qualify row_number() over (partition by run order by chance, line) <= $most
@@ -118,34 +117,37 @@ def _remarks(post: Mapping[str, Any]) -> str:
 
 def prompts(log: Log) -> Markup:
     """Return decisions worth a look with their prompts; nothing if none was recorded."""
-    folders = {run.label: run.path.parent for run in log.runs}
-    kept = [
-        label
-        for label, folder in folders.items()
-        if prompts_of(folder).is_file() or (folder / JOURNAL_NAME).is_file()
-    ]
+    kept = [run for run in log.runs if (run.path.parent / ANSWERS_NAME).is_file()]
     rows = rows_of(log.sql(_NOTABLE, most=_MOST_OF_A_KIND)) if kept else []
     parts = []
-    for label in kept:
-        own = {row["decision_id"]: row for row in rows if row["run"] == label}
-        records = find_answers(folders[label], own, lambda _fault: None)
+    for run in kept:
+        own = {row["line"]: row for row in rows if row["run"] == run.label}
+        asked = {
+            each.id: own[each.line] for each in asked_in(run.path, _ignore) if each.line in own
+        }
+        folder = run.path.parent
+        records = find_answers(folder, filter(None, asked), _ignore)
         parts += [
-            _prompt(row, records[name], folders[label])
-            for name, row in own.items()
-            if name in records
+            _prompt(name, row, records[name], folder)
+            for name, row in asked.items()
+            if name is not None and name in records
         ]
     return Markup("").join(parts)
 
 
-def _prompt(row: Mapping[str, Any], record: Mapping[str, Any], folder: Path) -> Markup:
-    command = f"prism log decision {quote(row['decision_id'])} {quote(shown_path(folder))}"
+def _ignore(_fault: str) -> None:
+    """Ignore it, since the notes on the logs report unreadable parts."""
+
+
+def _prompt(name: str, row: Mapping[str, Any], record: Mapping[str, Any], folder: Path) -> Markup:
+    command = f"prism log decision {quote(name)} {quote(shown_path(folder))}"
     asked = f"{row['state']} on {row['trigger']}, chose {row['chosen']}"
     parts = Markup("").join(
         Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
         for heading, text in texts_of(row, record)
     )
     return Markup("<details><summary>{}</summary><p><code>{}</code></p>{}</details>").format(
-        cut(f"{row['decision_id']}: {asked}; {row['why']}"), cut(command), parts
+        cut(f"{name}: {asked}; {row['why']}"), cut(command), parts
     )
 
 
@@ -160,10 +162,6 @@ def texts_of(row: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tupl
         yield "Reason", str(row["reason"])
     if record.get("prompt") is not None:
         yield "Prompt", str(record["prompt"])
-
-    question = choice_text(record)
-    if question is not None:
-        yield "Question", question
     if (reply := record.get("reply")) is not None:
         is_text = isinstance(reply, str)
         yield "Reply", reply if is_text else json.dumps(reply, indent=1, ensure_ascii=False)

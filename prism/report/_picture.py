@@ -139,7 +139,7 @@ def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[A
     return values or [default] * count
 
 
-def draw_picture(picture: Picture, states: Sequence[str]) -> alt.LayerChart:
+def draw_picture(picture: Picture, states: Sequence[str]) -> alt.TopLevelMixin:
     """Draw a picture.
 
     Args:
@@ -176,7 +176,7 @@ def draw_picture(picture: Picture, states: Sequence[str]) -> alt.LayerChart:
     lines = alt.Chart(alt.InlineData(values=edges)).mark_rule(opacity=0.6, strokeWidth=0.8)
     where = {"grid": "in their cells", "plane": "where they are", "network": "in their network"}
     about = f"The agents {where.get(picture.space, 'in rows')}, after round {picture.round}"
-    chart: alt.LayerChart = alt.layer(
+    chart: alt.TopLevelMixin = alt.layer(
         lines.encode(x, y, alt.X2("x2:Q"), alt.Y2("y2:Q")), marks
     ).properties(width=round(across * scale), height=round(along * scale), description=about)
 

@@ -66,8 +66,8 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
     library()  # takes a second or two, while the logs are read
     runs = log.runs
     if not runs:
-        notes = (str(note) for note in log.notes if note.kind in _NOTHING_TO_SHOW)
-        raise InputError("; ".join(notes))
+        problems = (str(note) for note in log.notes if note.kind in _NOTHING_TO_SHOW)
+        raise InputError("; ".join(problems))
 
     own = [to_outline(chart.definition) for chart in charts]
     followed = charts_of(log, own)
@@ -176,9 +176,6 @@ def _chart(log: Log, charts: Sequence[Charts]) -> Section:
         headings={"from_state": "from", "to_state": "to"},
     )
     section = section_of(kind, log, Scope(()))
-    if len({row.get("chart") for row in section.rows}) == 1:
-        rows = [{key: row[key] for key in row if key != "chart"} for row in section.rows]
-        section = replace(section, rows=rows)
     return replace(
         section,
         figures=figures if any(each.states(name) for each in charts for name in each.names) else {},
@@ -208,8 +205,6 @@ def _agents(log: Log) -> Section:
     }
     if all(row.get("display_name") == row["agent_id"] for row in rows):
         idle.add("display_name")
-    if len({row.get("chart") for row in rows}) == 1:
-        idle.add("chart")
     about = (
         "Press a heading to sort by it. The state is the last, but fields are as agents joined. "
         "The story of one agent:  prism log \"from agent('ID')\" RUN"

@@ -99,12 +99,14 @@ def section_of(kind: Kind, log: Log, scope: Scope) -> Section:
 
 
 def with_values(relation: DuckDBPyRelation, log: Log) -> list[dict[str, Any]]:
-    """Return rows without columns that have no value, and without ``run`` if there is only one."""
+    """Return rows without columns that have no value, or one ``run`` or ``chart`` for all."""
     rows = rows_of(relation)
+    hidden = {"run"} if len(log.runs) == 1 else set()
+    hidden |= {"chart"} if len({row.get("chart") for row in rows}) == 1 else set()
     names = [
         name
         for name in (rows[0] if rows else ())
-        if any(row[name] is not None for row in rows) and (name != "run" or len(log.runs) > 1)
+        if name not in hidden and any(row[name] is not None for row in rows)
     ]
     return [
         {name: short(row[name]) if isinstance(row[name], str) else row[name] for name in names}
@@ -124,16 +126,21 @@ def _tips(*columns: str) -> list[alt.Tooltip]:
     ]
 
 
-def _beside(chart: alt.Chart | alt.LayerChart, rows: Rows, height: int) -> alt.TopLevelMixin:
+def _beside(chart: Any, rows: Rows, height: int) -> alt.TopLevelMixin:
     """Draw runs and charts beside each other, on the same scales."""
-    keys = [name for name in ("run", "chart") if len({row.get(name) for row in rows}) > 1]
+    runs = {row.get("run") for row in rows}
+    keys = ["run"] if len(runs) > 1 else []
+    if len({(row.get("run"), row.get("chart")) for row in rows}) > len(runs):
+        keys.append("chart")
     if not keys:
-        return chart.properties(height=height)
+        sized: alt.TopLevelMixin = chart.properties(height=height)
+        return sized
 
     for row in rows:
         row["part"] = ", ".join(str(row.get(name) or "") for name in keys)  # type: ignore[index]
     small = chart.properties(width=_SMALL, height=height)
-    return small.facet(alt.Facet("part:N", sort=None), columns=3)
+    drawn: alt.TopLevelMixin = small.facet(alt.Facet("part:N", sort=None), columns=3)
+    return drawn
 
 
 def _rounds(scope: Scope) -> alt.X:
@@ -148,18 +155,18 @@ with counts as materialized (from {{states}}),
 sizes as (
     select count(distinct (round, tick, time)) as moments, min(round) as first,
            max(round) - min(round) + 1 as rounds, max(tick) as ticks,
-           epoch_ms(min(time)) as begun, epoch_ms(max(time)) - epoch_ms(min(time)) as lasts
+           epoch_ms(min(time)) as begun,
+           1 + coalesce(epoch_ms(max(time)) - epoch_ms(min(time)), if(rounds = 1, moments, rounds))
+               // {_MOST_MOMENTS} as step
     from counts
 )
 select run, chart, state, avg(agents) as agents, case
-    when time is not null then begun + (epoch_ms(time) - begun) // (1 + lasts // {_MOST_MOMENTS})
-                                       * (1 + lasts // {_MOST_MOMENTS})
-    when rounds = 1 and tick is not null then tick // (1 + moments // {_MOST_MOMENTS})
-                                              * (1 + moments // {_MOST_MOMENTS})
+    when time is not null then begun + (epoch_ms(time) - begun) // step * step
+    when rounds = 1 and tick is not null then tick // step * step
     when moments <= {_MOST_MOMENTS} then round + coalesce((tick - 1) / ticks, 0)
-    else first + (round - first) // (1 + rounds // {_MOST_MOMENTS}) * (1 + rounds // {_MOST_MOMENTS})
-    end as moment, any_value(case when time is not null then 'time'
-                              when rounds = 1 and tick is not null then 'tick' end) as unit
+    else first + (round - first) // step * step end as moment,
+    any_value(case when time is not null then 'time'
+                   when rounds = 1 and tick is not null then 'tick' end) as unit
 from counts, sizes group by run, chart, state, moment order by run, chart, moment, state
 """
 
@@ -247,8 +254,9 @@ def _measures(rows: list[dict[str, Any]], scope: Scope) -> alt.TopLevelMixin:
         rule = alt.Chart().transform_filter("isValid(datum.treatment)").mark_rule(strokeDash=[4, 3])
         layers.insert(0, rule.encode(x, tooltip=_tips("treatment:N", "round:Q")))
     charts = alt.layer(*layers, data=_data(rows)).properties(width=_SMALL - 40, height=_LOW - 40)
-    grid = charts.facet(alt.Facet("measure:N", sort=names), columns=3)
-    return grid.resolve_scale(y="independent").resolve_axis(x="independent")
+    grid: Any = charts.facet(alt.Facet("measure:N", sort=names), columns=3)
+    drawn: alt.TopLevelMixin = grid.resolve_scale(y="independent").resolve_axis(x="independent")
+    return drawn
 
 
 def _by_round(select: str, source: str, most: int = _MOST_BARS) -> str:
@@ -453,13 +461,14 @@ _CYCLES = """
 select run, state, count(*) filter (outcome = 'done') as done,
        nullif(count(*) filter (outcome = 'refused'), 0) as refused,
        nullif(count(*) filter (outcome = 'unusable'), 0) as unusable,
-       nullif(count(*) filter (outcome = 'failed'), 0) as failed, max(prompt_tokens) as largest_prompt,
+       nullif(count(*) filter (outcome = 'failed'), 0) as failed,
+       max(prompt_tokens) as largest_prompt,
        sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens
 from events where event = 'cognition.cycle' group by run, state order by run, min(line)
 """
 _ACTIONS = """
-select run, coalesce(nullif(type, ''), 'none') as action, count(*) filter (outcome = 'done') as done,
-       count(*) filter (outcome = 'missing') as missing,
+select run, coalesce(nullif(type, ''), 'none') as action,
+       count(*) filter (outcome = 'done') as done, count(*) filter (outcome = 'missing') as missing,
        count(*) filter (event = 'cognition.refused') as refused
 from events where event in ('cognition.action', 'cognition.refused')
 group by all order by run, done + missing + refused desc, action
@@ -472,7 +481,8 @@ qualify row_number() over (partition by run order by line desc) <= 30 order by r
 _PLACES = """
 select *, times / sum(times) over (partition by run, options) as share from (
     select run, len(options) as options,
-           (list_position(options, chosen) - 1 - rotation + len(options)) % len(options) + 1 as place,
+           (list_position(options, chosen) - 1 - rotation + len(options)) % len(options) + 1
+           as place,
            count(*) as times
     from events where event = 'reasoner.decision' and source = 'model' and rotation is not null
                   and list_contains(options, chosen) group by all)
@@ -503,7 +513,7 @@ FIRST = (
 OF_WORLDS_AND_PROGRAMS = (
     Kind(
         "Measures",
-        "Measured at the end of each round. A dashed line marks a round that began with a treatment.",
+        "Measured at the end of each round. Dashed lines mark rounds that began with a treatment.",
         "select run, measure, arg_min(value, round) as first, arg_max(value, round) as last, "
         "min(value) as least, max(value) as most, avg(value) as mean from measures "
         "group by run, measure order by run, measure",
@@ -618,8 +628,8 @@ OF_DECISIONS = (
 CASCADES = Kind(
     "Cascades",
     "A post and everything that replies to it or reshares it, directly or not. Depth is the "
-    "longest chain from the root, breadth the most posts at one depth, virality the mean distance between "
-    "two posts of the tree (Goel et al. 2016), and ticks the time until the last post.",
+    "longest chain from the root, breadth the most posts at one depth, virality the mean distance "
+    "between two posts of the tree (Goel et al. 2016), and ticks the time until the last post.",
     "select run, root_id, author_id, size, depth, breadth, virality, agents, "
     "lifetime_ticks as ticks, text from cascades where size > 1",
     [Plot("cascades", _SIZES, _sizes), Plot("shapes", _SHAPES, _shapes)],
