@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
-from prism.reasoner._questions import DEFAULT_PULL
 from prism.reasoner._recollection import transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
@@ -431,9 +430,6 @@ class Asked(Waits):
     options: tuple[Any, ...]
     state: Any
     since: Any
-
-    pulls: ClassVar[None] = None
-    relevance_pull: ClassVar[float] = DEFAULT_PULL
 
     def __init__(
         self,
