@@ -14,8 +14,8 @@ from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report._facts.run_facts import Recorded
 from prism.report._sections.faults import texts_of
+from prism.runlog._prompts import find_answers
 from prism.runlog._words import in_words
-from prism.runs._journal import find_answers
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
 from prism.watch._charts import Charts, Traffic, charts_of
 from prism.watch._html import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.drawing import showable
 from prism.errors import InputError
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.watch._charts import MOVES, charts_of
 from prism.watch._watched import Watched
 

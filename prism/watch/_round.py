@@ -103,7 +103,7 @@ class Round:
 
     def view(self) -> View:
         """Return everything that the page shows of the round, with the head of the same instant."""
-        more = {"head": self._head, "round": self._number, "kinds": []}
+        more: dict[str, Any] = {"head": self._head, "round": self._number, "kinds": []}
         last, charts = self._head["rounds"], charts_of(self._watched)
         if charts is None:
             return View([], more=more)

@@ -366,7 +366,7 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
 def test_what_is_no_number_of_a_round_is_refused(client: httpx.Client, number: str) -> None:
     """What is no number of a round is refused in words."""
-    for path in ("/round", "/agents", "/table", "/agent"):
+    for path in ("/round", "/agents", "/table"):
         answer = client.get(path, params={"run": "real", "round": number})
         assert answer.status_code == 400
         assert "round" in answer.json()["problem"]
