@@ -37,7 +37,6 @@ from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
-    MovedError,
     Writer,
     count_of,
     count_tick,
@@ -49,7 +48,7 @@ from prism.statechart._engine.writing import (
     writes_quietly,
 )
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
