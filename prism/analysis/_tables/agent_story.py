@@ -319,7 +319,6 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.COGNITION_RESET: _says("starts over in {to_state}: there is no state {from_state}"),
     events.COGNITION_WINDOW: _says("keeps prompts below {hard_limit} of a window of {window}"),
     events.ANSWER_DISCARDED: _discards,
-    events.CACHE_FAILED: _says("the cache of answers fails: {error}"),
 }
 
 

@@ -28,7 +28,6 @@ _SENTENCES = {
     "state_reset": ("state was unknown", "states were unknown"),
     "transition_refused": ("transition was refused", "transitions were refused"),
     "answer_discarded": ("answer was discarded", "answers were discarded"),
-    "cache_failed": ("store of answers failed", "stores of answers failed"),
     "fallback": ("decision took the fallback", "decisions took the fallback"),
 }
 _COLUMNS = ("fault", "chart", "from_state", "to_state", "trigger", "error", "count", "agents")
