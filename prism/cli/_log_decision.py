@@ -72,23 +72,18 @@ def in_order(name: str, runs: list[Path]) -> tuple[str, list[Path]]:
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._prompts import find_asked
+    from prism.runlog._prompts import find_answers, find_asked
     from prism.runlog._reader import locate_log
-    from prism.runs._journal import find_answers
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
     found = find_answers(folder, [record_id], note)
     record = found.get(record_id)
-    served_by = None if record is None else record.get("same_request_as")
-    served = {} if served_by is None else find_answers(folder, [served_by], note)
     if as_json:
-        data = {"id": record_id, "event": asked.event, "outcome": outcome, "record": record}
-        more = {"request": served[served_by]} if served_by in served else {}
-        pour_json({**data, **more})
+        pour_json({"id": record_id, "event": asked.event, "outcome": outcome, "record": record})
     else:
         print_facts(str(asked.id), dict(_facts(asked.event, outcome)))
-        for line in _parts(asked.event, record, served.get(str(served_by))):
+        for line in _parts(asked.event, record):
             say(line)
 
     if record is None:
@@ -142,7 +137,6 @@ def _row(asked: Asked) -> tuple[str, ...]:
 def _parts(
     event: Mapping[str, Any],
     record: Mapping[str, Any] | None,
-    served: Mapping[str, Any] | None,
 ) -> Iterator[str]:
     """Return the lines of question and answer, each part below its heading."""
     chances = _dict_of(event.get("probabilities"))
@@ -152,21 +146,18 @@ def _parts(
     if record is None:
         return
 
-    from prism.runlog._prompts import choice_text
-
     contents = {
-        "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
-        "Question": choice_text(record),
+        "Prompt": record.get("prompt"),
         "Reply": record.get("reply"),
     }
     for heading, content in contents.items():
         if content is not None:
             yield from _part(heading, _text_of(content).splitlines())
-    if served is not None:
-        yield from _part(f"Answered by the request of {served['id']}")
 
-    attempts = (record if served is None else served).get("attempts", [])
-    heading = "Attempts" if attempts else "No request was sent"
+    attempts = record.get("attempts", [])
+    is_shared = not attempts and record.get("reply") is not None
+    unsent = "An equal question has the request" if is_shared else "No request was sent"
+    heading = "Attempts" if attempts else unsent
     yield from _part(heading, _attempt_lines(attempts, record.get("reply")))
 
 
@@ -206,7 +197,7 @@ def _facts(
 
 def _source(event: Mapping[str, Any]) -> str:
     words = {
-        "cache": "cache: an earlier run asked the same question",
+        "cache": "cache: the run has asked the same question before",
         "replay": "replay: the log of an earlier run",
         "fallback": f"fallback: nobody {'chose' if _is_decision(event) else 'wrote'}",
     }

@@ -1,22 +1,13 @@
-"""Keeping prompts and replies: records with ids, and a cache of answers."""
+"""Records of prompts and replies: what was asked for a decision or a text, and what came back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from hashlib import sha256
 from typing import Any, Protocol
 
-from prism.reasoner._messages import Reply
 from prism.reasoner._questions import Decision, Question, known
-from prism.reasoner._requests import Request
-from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
-from prism.telemetry.events import CACHE_FAILED
-from prism.telemetry.loggers import EventLogger, describe, report
 
 
 class PromptRecord(Protocol):
@@ -41,184 +32,45 @@ class PromptRecord(Protocol):
         """
 
 
-class Recording:
-    """The records of questions that are asked together.
+def record_of(answer_id: str, asked: Question | TextCall, answer: Any) -> dict[str, Any]:
+    """Return the record of a decision or a text as plain data.
 
     Args:
-        record: Keeps the records.
-        questions: The questions.
+        answer_id: Its id.
+        asked: The question or text call.
+        answer: The `Decision` or `Written`.
     """
-
-    def __init__(self, record: PromptRecord, questions: Sequence[Question]) -> None:
-        self._record = record
-        self._questions = questions
-        # before anything is awaited, so that ids do not depend on which answer comes first
-        self._ids = [record.new_id(agent_name(question.agent)) for question in questions]
-        self._id_of = dict(zip(map(id, questions), self._ids, strict=True))
-        self._asked: dict[int, dict[str, Any]] = {}
-        self._earlier: dict[int, list[Attempt]] = {}
-
-    def stored(self, request: Request, reply: Reply | None) -> None:
-        """Add a reply that an earlier run stored, or None for a request that is not sent."""
-        self._asked[id(request.question)] = {**_asked(request, reply), "attempts": []}
-
-    def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Add the result of a request; its attempts belong to the first decision it served."""
-        place = id(request.question)
-        asked = _asked(request, outcome.result)
-        attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
-        if outcome.record_id != self._id_of[place]:
-            asked["same_request_as"] = outcome.record_id
-
-        # a question may be asked in several rotations
-        self._asked.setdefault(place, {**asked, "attempts": []})["attempts"] += _plain(attempts)
-
-    def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
-        """Add a request that is replaced by another one."""
-        place = id(request.question)
-        self._earlier.setdefault(place, []).extend(self._own_attempts(outcome, place))
-
-    def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
-        """Keep a record of each decision; return the decisions with their ids."""
-        kept = []
-        for own, question, decision in zip(self._ids, self._questions, decisions, strict=True):
-            self._record.keep(
-                {
-                    "id": own,
-                    "kind": "decision",
-                    **place_of(question),
-                    **_question(question),
-                    **self._asked.get(id(question), {"prompt": None, "attempts": []}),
-                    "chosen": state_text(decision.chosen),
-                    "source": decision.source,
-                    "reason": decision.reason,
-                    "probabilities": decision.probabilities,
-                    **known(option_mass=decision.option_mass),
-                }
-            )
-            kept.append(replace(decision, decision_id=own))
-
-        return kept
-
-    def _own_attempts(self, outcome: Outcome[Reply], place: int) -> list[Attempt]:
-        """Return the attempts of a request to the first caller, and none to others."""
-        if outcome.record_id is not None:
-            return []
-
-        outcome.record_id = self._id_of[place]
-        return outcome.cost.trail or []
+    at = {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
+    trail = None if answer.cost is None else answer.cost.trail
+    attempts = [attempt.to_dict() for attempt in trail or ()]
+    told = {"source": answer.source, "reason": answer.reason}
+    how = _of_text if isinstance(asked, TextCall) else _of_decision
+    return {"id": answer_id, **at, **how(asked, answer), "attempts": attempts, **told}
 
 
-def record_text(record: PromptRecord, text_id: str, call: TextCall, written: Written) -> Written:
-    """Keep a record of a text; return the text with its id."""
-    trail = None if written.cost is None else written.cost.trail
-    record.keep(
-        {
-            "id": text_id,
-            "kind": "text",
-            **place_of(call),
-            "agent_id": call.agent_id,
-            "key": call.key,
-            "prompt": call.prompt,
-            "schema": call.schema,
-            "reply": written.text,
-            "attempts": _plain(trail or []),
-            "source": written.source,
-            "reason": written.reason,
-        }
-    )
-
-    return replace(written, text_id=text_id)
-
-
-def place_of(asked: Question | TextCall) -> dict[str, int]:
-    """Return round and tick of a question, if it has its own."""
-    return {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
-
-
-def _question(question: Question) -> dict[str, Any]:
+def _of_text(call: Any, written: Written) -> dict[str, Any]:
     return {
+        "kind": "text",
+        "agent_id": call.agent_id,
+        "key": call.key,
+        "prompt": call.prompt,
+        "schema": call.schema,
+        "reply": written.text,
+    }
+
+
+def _of_decision(question: Any, decision: Decision) -> dict[str, Any]:
+    return {
+        "kind": "decision",
         "agent_id": agent_name(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,
         "options": [state_text(option) for option in question.options],
         "context": identify(question.context),
+        **known(asked=decision.question_kind),
+        "prompt": decision.prompt,
+        "reply": decision.reply,
+        "chosen": state_text(decision.chosen),
+        "probabilities": decision.probabilities,
+        **known(option_mass=decision.option_mass),
     }
-
-
-def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
-    """Return the prompt of a question, and the reply."""
-    text = None if reply is None else reply.text
-    return {"asked": request.kind, "prompt": request.text, "reply": text}
-
-
-def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
-    return [attempt.to_dict() for attempt in attempts]
-
-
-class AnswerStore(Protocol):
-    """Keeps replies by the digest of their request: a dict, or `prism.llm.AnswerCache` on disk."""
-
-    def get(self, key: str, /) -> str | None:
-        """Return the value of a key, or None."""
-
-    def __setitem__(self, key: str, value: str, /) -> None:
-        """Store a value under a key."""
-
-
-class ReplyCache:
-    """The replies in a store; a store that raises does not end a run.
-
-    It is reported once, as a warning ``reasoner.cache_failed``, and no longer used: asking the
-    model again costs money, but trying a full disk or a locked file at every decision would cost
-    the whole run. A stored text that cannot be read is ignored.
-
-    Args:
-        store: Holds the replies.
-        logger: Where to report a store that raises.
-    """
-
-    def __init__(self, store: AnswerStore, logger: EventLogger | None) -> None:
-        self._store: AnswerStore | None = store
-        self._logger = logger
-
-    def key(self, *parts: Any) -> str:
-        """Return the key of a reply that depends on all of these."""
-        return sha256(json.dumps(parts).encode()).hexdigest()
-
-    def get(self, key: str) -> Reply | None:
-        """Return the reply under a key, or None."""
-        if self._store is None:
-            return None
-
-        try:
-            stored = self._store.get(key)
-        except Exception as error:
-            self._disable(error)
-            return None
-
-        return None if stored is None else _read(stored)
-
-    def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply under a key."""
-        if self._store is None:
-            return
-
-        try:
-            self._store[key] = json.dumps(asdict(reply))
-        except Exception as error:
-            self._disable(error)
-
-    def _disable(self, error: Exception) -> None:
-        self._store = None
-        report(self._logger, "warning", CACHE_FAILED, error=describe(error))
-
-
-def _read(stored: str) -> Reply | None:
-    try:
-        reply = Reply(**json.loads(stored))
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None
-
-    is_whole = isinstance(reply.text, str) and isinstance(reply.chances, Mapping | None)
-    return reply if is_whole else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from prism.errors import AgentError, DefinitionError, SimulationError
+from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
-from prism.reasoner._questions import DEFAULT_PULL
 from prism.reasoner._recollection import transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
@@ -66,18 +66,6 @@ class AgentStream(RandomStream):
         return tuple.__getitem__(items, int(self.random() * len(items)))
 
 
-class _Nowhere:
-    """Stands for the world of an agent that has not joined one."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("charts", "turns"):
-            raise AgentError(
-                "the agent has joined no run: return it from the world's populate, or add it with "
-                "world.add(...)"
-            )
-        raise AttributeError(name)
-
-
 class Agent(Declares):
     """An individual in a world, with a state of its own.
 
@@ -91,7 +79,7 @@ class Agent(Declares):
     Attributes:
         chart: The chart of the class.
         timeout_threshold: Longest dwell time in ticks in states for which the chart sets no limit.
-        world: The world that it has joined.
+        world: The world that it has joined, or None.
         state: Its state; `fire` and `decide` change it.
         neighbours: Agents connected to it in the world's network.
         inbox: Messages that it has received, oldest first.
@@ -117,11 +105,12 @@ class Agent(Declares):
         _place: ClassVar[int]
         _since: ClassVar[Any]
         _due: ClassVar[Any]
+        _acts_from: ClassVar[int]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
     else:
-        world = _Nowhere()
+        world = None
         neighbours = NOBODY
 
     state_memory: ClassVar[Any] = None
@@ -146,6 +135,7 @@ class Agent(Declares):
             state=self.chart.initial if state is None else state,
             _since=0,
             _due=0,
+            _acts_from=0,
             inbox=deque(),
             state_history=[],
             _key=keys[0],
@@ -280,35 +270,6 @@ class Agent(Declares):
         """
         return Asked(self, trigger, context, weights, prompt)
 
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        template: str,
-        max_length: int | None = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[str]: ...
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        max_length: int | None = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[str | None]: ...
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        schema: Mapping[str, Any],
-        template: Any = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[Any]: ...
     def write(
         self,
         prompt: str,
@@ -354,9 +315,11 @@ class Agent(Declares):
                 wording.max_length if max_length is None else max_length,
                 wording.language if language is None else language,
             )
-        told = turns.memory_in_words(self)
+        if (memory := turns.answers.memory) is not None:
+            words = str(memory.tell(self.memories(HISTORY_DEPTH)))
+            prompt = f"{words}\n\n{prompt}" if words else prompt
         call = wording.call(
-            self, key, f"{told}{prompt}", persona=self.persona(), schema=schema, fallback=template
+            self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
         return Writing(self, call).value()
 
@@ -384,7 +347,21 @@ class Agent(Declares):
 
         The last 50 notes are kept.
         """
-        self.world.turns.remember(self, text)
+        if not isinstance(text, str):
+            raise FieldTypeError(f"a note must be text, got {text!r}")
+        if self.world.together and self.world.turns.acting not in (None, self):
+            raise SimulationError(
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
+                "must not matter: an agent may note only for itself"
+            )
+        self._note(text)
+
+    def _note(self, text: str) -> None:
+        notes: deque[Any] = vars(self).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
+        # the number of earlier transitions at the same instant puts both in one order
+        time = self.world.turns.seconds()
+        same = takewhile(lambda record: time_of(record) == time, reversed(self.state_history))
+        notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
     def leave(self) -> None:
         """Leave the run: it is out of all sets, counts, spaces and the network at once.
@@ -404,7 +381,7 @@ class Agent(Declares):
             SimulationError: If the agent has begun to act.
             DefinitionError: If the chart does not have this state.
         """
-        turns = None if isinstance(self.world, _Nowhere) else self.world.turns
+        turns = None if self.world is None else self.world.turns
         if turns is not None and turns.has_begun:
             raise SimulationError(
                 f"agent {self.agent_id!r} has begun to act: begin_in belongs in setup or populate; "
@@ -453,9 +430,6 @@ class Asked(Waits):
     options: tuple[Any, ...]
     state: Any
     since: Any
-
-    pulls: ClassVar[None] = None
-    relevance_pull: ClassVar[float] = DEFAULT_PULL
 
     def __init__(
         self,

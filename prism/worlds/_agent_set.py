@@ -142,11 +142,7 @@ class AgentSet(tuple[AgentT, ...]):
         chosen = super().__getitem__(place)
         return AgentSet(chosen) if isinstance(place, slice) else chosen
 
-    @overload
-    def __add__(self, others: tuple[AgentT, ...], /) -> AgentSet[AgentT]: ...
-    @overload
-    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]: ...
-    def __add__(self, others: Any, /) -> Any:
+    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
         """Return the set of these agents and of others."""
         return AgentSet(super().__add__(others))
 
@@ -211,7 +207,7 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
 def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
     """Return agents in an order that does not depend on that of the set."""
     turns = agents[0].world.turns
-    found: Sequence[Any] = agents if turns.is_listed else turns.canonical(agents)
+    found: Sequence[Any] = agents if turns.is_listed else turns.population.canonical(agents)
     return found
 
 

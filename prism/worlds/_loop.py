@@ -14,7 +14,6 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
-from prism.reasoner._router import costs_told, models_told
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
@@ -41,13 +40,13 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
 from prism.worlds._answers import Answers
-from prism.worlds._fields import parameter_values, parameters_of
+from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._treatments import Treating, Treatment, with_reasoners
+from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
 from prism.worlds._world import MEASURE, World, defines, marked
 
@@ -113,7 +112,7 @@ class Loop:
         reasoner: Any = None,
         writer: BaseWriter | None = None,
         wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
+        treatments: Sequence[str] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
         log_agents: int | None = None,
@@ -126,14 +125,13 @@ class Loop:
         self.rounds: int = rounds
         self.ticks_per_round: int = ticks
         self.finished: list[WorldRound] = []
-        self.reasoner: Any = with_reasoners(reasoner or PolicyReasoner(seed), treatments)
+        self.reasoner: Any = reasoner or PolicyReasoner(seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = clock or SimulatedClock()
         self.has_run = False
         self._seed = seed
-        self._treatments = tuple(treatments)
-        self._treating = Treating(world, treatments, rounds)
-        self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
+        self._treatments = Treatments(world, treatments, rounds)
+        self._answers = Answers(self.reasoner, writer, wording)
         self._sampled = (
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
         )
@@ -143,7 +141,7 @@ class Loop:
         if world.independent and self._answers.concurrency:
             own = self._turn_logger = TurnLogger(own, self.clock)
         self.turns = Turns(world, seed, self._answers, own, self.clock, ticks)
-        self._own_tick = not self.turns.by_rate or defines(type(world), "tick")
+        self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
@@ -157,7 +155,7 @@ class Loop:
     @property
     def agents(self) -> Sequence[Any]:
         """The population, in the order in which it joined."""
-        return self.turns.everybody()
+        return self.turns.population.everybody()
 
     @property
     def open_questions(self) -> int:
@@ -209,8 +207,7 @@ class Loop:
             results: WorldResults = self.world.results(
                 WorldResults(len(self.agents), tuple(self.finished))
             )
-            costs = costs_told(self.reasoner, self.writer)
-            self.turns.emit(RUN_ENDED, **results.totals(), **costs)
+            self.turns.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -221,21 +218,13 @@ class Loop:
         if callable(kept_in):
             kept_in(folder)
 
-    def treat(self, treatment: str | Treatment) -> None:
+    def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.
-
-        Args:
-            treatment: A treatment of the world's class and its round, such as ``warning@12``, or
-                another.
 
         Raises:
             PrismError: If it cannot be applied.
         """
-        treatments = (*self._treatments, treatment)
-        treating = Treating(self.world, treatments, self.rounds)
-        if isinstance(treatment, Treatment):
-            treatment.check(self.world)
-        self._treatments, self._treating = treatments, treating
+        self._treatments.add(treatment)
 
     # Beginning
 
@@ -248,13 +237,14 @@ class Loop:
         else:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
-        turns.populate(agents)
+        turns.population.populate(agents)
         if self._sampled is not None:
-            by_key = sorted(turns.everybody(), key=lambda each: (each._key, each.agent_id))
+            by_key = sorted(
+                turns.population.everybody(), key=lambda each: (each._key, each.agent_id)
+            )
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()
-        self._treating.check()
 
     def _begin(self) -> None:
         turns, world = self.turns, self.world
@@ -262,7 +252,9 @@ class Loop:
         turns.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
-            chart=", ".join(dict.fromkeys(each.chart.name for each in turns.kinds.values())),
+            chart=", ".join(
+                dict.fromkeys(each.chart.name for each in turns.population.kinds.values())
+            ),
             agents=len(self.agents),
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
@@ -271,8 +263,7 @@ class Loop:
             **({} if logged is None else {"logged_agents": logged}),
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
-            **_charts_told([*turns.kinds.values()]),
-            **models_told(self.agents, self.reasoner, self.writer),
+            **_charts_told([*turns.population.kinds.values()]),
         )
         turns.announce()
         self._emit_picture(self._picture())
@@ -280,14 +271,14 @@ class Loop:
 
     def _unit_of_time(self) -> dict[str, float]:
         """Return the seconds in a round if events happen at rates, in continuous time."""
-        if not self.turns.by_rate:
+        if not self.turns.population.by_rate:
             return {}
         return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     def _warn_of_idle_events(self) -> None:
         """Warn of charts that almost always were where the events did nothing."""
         turns = self.turns
-        for definition in turns.definitions:
+        for definition in turns.population.definitions:
             triggers = {each.trigger for each in definition.transitions}
             missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
@@ -309,7 +300,7 @@ class Loop:
         turns.emit(ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
-            self._treating.apply(number)
+            self._treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
             if self._turn_logger is not None:
@@ -319,7 +310,7 @@ class Loop:
 
             if turns.stopped is None and world.until():
                 turns.stop("until")
-            states = turns.states()
+            states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures, of_agents = self._measures()
             turns.refusing = None
@@ -384,7 +375,7 @@ class Loop:
             )
             for name in marked(cls, MEASURE)
         }
-        readers = {kind: own for kind in self.turns.kinds if (own := measures_of(kind))}
+        readers = {kind: own for kind in self.turns.population.kinds if (own := measures_of(kind))}
         if not readers:
             return found, []
         return found, AgentMeasures(self._seed, readers).take(self.agents)
@@ -449,24 +440,6 @@ class SampledLogger:
         logged = self.logged
         if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._logger, level, event, **keys)
-
-
-class _Parameters(Mapping[str, Any]):
-    """The current parameters of a world, read-only."""
-
-    def __init__(self, world: Any) -> None:
-        self._world, self._names = world, parameters_of(type(world))
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self._world, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _is_many(agents: Any) -> bool:

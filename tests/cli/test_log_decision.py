@@ -182,7 +182,7 @@ def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     """Whether the agent or ID stands before the run or behind it, the same is printed."""
     line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)
     (log.folder / "run.jsonl").write_text(line + "\n")
-    (log.folder / "prompts.jsonl.gz").write_bytes(b"")
+    (log.folder / "answers.jsonl").write_bytes(b"")
     right = log(first, second, "run.jsonl")
     assert (right.status, log(first, "run.jsonl", second)) == (0, right)
     assert "calm" in right.out
@@ -207,10 +207,10 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     ]
     (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
     attempts = [{"began": "noon", "seconds": 0.5, "fault": "too slow"}, {"began": "one"}]
-    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
+    with PromptLog(log.folder / "answers.jsonl") as prompts:
         first, second = prompts.new_id("ann"), prompts.new_id("ann")
         prompts.keep({"id": first, "prompt": "Greet", "reply": "Hello", "attempts": attempts})
-        prompts.keep({"id": second, "prompt": "Greet", "same_request_as": first})
+        prompts.keep({"id": second, "prompt": "Greet", "reply": "Hello"})
 
     def shown(number: int) -> str:
         return " ".join(log("decision", f"ann:{number}", "events.jsonl").out.split())
@@ -219,7 +219,7 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     assert "Attempts 1. noon, 0.500 s failed: too slow 2. one" in shown(1)
     step_ended = "came of it workflow.step_ended (step write, outcome failed, moved_to end)"
     assert f"{step_ended} (round 1, tick 2)" in shown(2)
-    assert "Answered by the request of ann:1 Attempts 1. noon" in shown(2)
+    assert "Prompt Greet Reply Hello An equal question has the request" in shown(2)
     assert "text reply source fallback: nobody wrote (too slow)" in shown(3)
     rows = [line.split() for line in log("decision", "events.jsonl").out.splitlines()]
     assert ["ann:4", "1", "4", "text", "reply", "-", "failed"] in rows

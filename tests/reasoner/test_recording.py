@@ -12,7 +12,7 @@ from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit import clients
 from tests.kit.clients import NeverSampled, Weighing
 from tests.kit.pools import unpaused
-from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd
 from tests.kit.servers import Connect, Serve
 
 
@@ -62,14 +62,14 @@ async def test_a_chat_is_recorded_as_it_was_sent(
 
 
 async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None:
-    """What one request answered for two agents is recorded once, and named by the other."""
+    """What one request answered for two agents is recorded once, and both have prompt and reply."""
     agents = [SimpleNamespace(agent_id=each, name="Ada", interests=[]) for each in "ab"]
     questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]
     client = NeverSampled(answer("composing"))
     await Reasoner(client, record=kept).decide_many(questions)
     assert [record["id"] for record in kept] == ["a:1", "b:1"]
     assert [len(record["attempts"]) for record in kept] == [1, 0]
-    assert kept[1]["same_request_as"] == "a:1"
+    assert kept[1]["reply"] == kept[0]["reply"] == answer("composing")
 
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
@@ -116,18 +116,6 @@ async def test_a_refused_letter_stands_before_the_name(serve: Serve, kept: Kept)
     (record,) = kept
     letters = ["logprobs" in json.loads(attempt["request"]) for attempt in record["attempts"]]
     assert (record["asked"], letters) == ("name", [True, False])
-
-
-async def test_an_answer_from_a_cache_says_so(kept: Kept) -> None:
-    """What an earlier run has stored is recorded with its prompt, and without any attempt."""
-    store = Store()
-    for _ in range(2):
-        reasoner = Reasoner(clients.Model(answer("composing")), model="m", cache=store, record=kept)
-        await reasoner.decide_many([ask()])
-    asked, cached = kept
-    assert (asked["source"], cached["source"]) == ("model", "cache")
-    assert (cached["prompt"], cached["reply"]) == (asked["prompt"], asked["reply"])
-    assert cached["attempts"] == []
 
 
 async def test_ids_do_not_depend_on_which_answer_comes_first(kept: Kept) -> None:

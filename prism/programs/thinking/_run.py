@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.errors import FieldValueError, InputError
-from prism.programs.thinking._agent import CHART_NAME, CognitiveAgent, number_of_cycles, with_window
+from prism.programs.thinking._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.programs.thinking._memory import Memory
@@ -140,7 +140,7 @@ class CognitiveRun(AloneRun):
 
     def _writer_of(self, config: Config) -> BaseWriter:
         if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed, chart=CHART_NAME)
+            writer = make_repeated_writer(self.reasoner, self.seed)
             assert writer is not None
             return writer
         if self.reasoner is None:
@@ -148,4 +148,4 @@ class CognitiveRun(AloneRun):
                 "no model is named: add --model; prism replay repeats an earlier run without one",
                 field="reasoner",
             )
-        return make_writer(with_window(self.reasoner, config), self.seed, chart=CHART_NAME)
+        return make_writer(with_window(self.reasoner, config), self.seed)

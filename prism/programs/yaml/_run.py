@@ -137,10 +137,10 @@ class WorkflowRun(AloneRun):
     def _writer(self) -> BaseWriter:
         workflow = self._workflow
         if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed, chart=workflow.name)
+            writer = make_repeated_writer(self.reasoner, self.seed)
             return writer or NobodyWriter()
         if self.reasoner is not None:
-            return make_writer(self.reasoner, self.seed, chart=workflow.name)
+            return make_writer(self.reasoner, self.seed)
 
         asking = [step.name for step in workflow.steps if step.kind != "code"]
         if asking:

@@ -37,20 +37,18 @@ from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
-    MovedError,
     Writer,
     count_of,
     count_tick,
     require_writable,
     restart_time,
     set_state,
-    write_kept,
     write_plain,
     writer_of,
     writes_quietly,
 )
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -66,9 +64,6 @@ if TYPE_CHECKING:
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
-
-
-_new_run = Run.__new__
 
 
 class Engine(Checks[StateT]):
@@ -108,8 +103,6 @@ class Engine(Checks[StateT]):
             from prism.statechart._engine.rows import NestedRows
 
             self._nested = NestedRows(definition.tree)
-            schedule = Schedule(definition)
-            self._schedule = None if schedule.is_empty else schedule
         self._bind(reporter, clock)
 
     def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
@@ -129,8 +122,10 @@ class Engine(Checks[StateT]):
             from prism.statechart._engine.running import Steps
 
             self._steps = Steps(self, self._nested)
+            schedule = Schedule(self)
+            self._schedule = None if schedule.is_empty else schedule
         else:
-            self._observe_machine("_process", self._process)
+            self._observe_machine()
             self._machine.serve(self)
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
@@ -181,10 +176,9 @@ class Engine(Checks[StateT]):
 
     # What is observed of the Machine
 
-    def _observe_machine(self, name: str, process: Callable[..., Any]) -> None:
+    def _observe_machine(self) -> None:
         """Replace two of its methods: the one that runs an event, and ``set_state``."""
-        setattr(self._machine, name, process)
-        self._machine.set_state = self._change_state
+        self._machine._process, self._machine.set_state = self._process, self._change_state
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
@@ -300,14 +294,13 @@ class Engine(Checks[StateT]):
         # times as long. Each callback list is read anew, which costs less than to notice changes.
         try:
             state = agent.state
-            arcs, listed, known, source = self._rows[state][trigger]
+            arcs, listed, known, source, member = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
             # not `_missed` from here: errors of guards would have this one as their context
             arcs, listed = (), None
-        if arcs != listed:
+        # a state may be text, or, by mistake, another enum's member with the text of a state
+        if arcs != listed or member is not state or source.on_exit:
             return self._missed(agent, trigger, context)
-        if source.on_exit:
-            return self._through(agent, trigger, context)
 
         for arc, dest, target, edge in known:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
@@ -328,8 +321,6 @@ class Engine(Checks[StateT]):
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
         else:
-            if edge.from_state is not state:
-                self._require_known_state(agent)
             if self._has_logger or somebody_wants_details():
                 self._refuse(agent, trigger, context, arcs)
             return None
@@ -337,12 +328,12 @@ class Engine(Checks[StateT]):
         # code of the user's that runs during the commit might fire in turn, which `_act` queues
         write = self._quiet_writers.get(type(agent))
         if arc.before or write is None or edge.leaves is not state:
-            return self._act(agent, arc, edge, context, state)
+            return self._act(agent, arc, edge, context)
 
         try:
             dwell = write(agent, edge, self._clock(), context)
         except MovedError:
-            return self._act(agent, arc, edge, context, state)
+            return self._act(agent, arc, edge, context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
@@ -368,7 +359,7 @@ class Engine(Checks[StateT]):
         self._require_one_thread(agent, firing.thread)
         # a mistaken event is reported where it is fired, not where its turn comes
         self._require_trigger(trigger)
-        firing.add(repr(trigger), fire)
+        firing.queue.append((repr(trigger), fire))
         return True
 
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
@@ -378,7 +369,9 @@ class Engine(Checks[StateT]):
         """
         state = self._require_known_state(agent)
         if self._look_up(state, trigger):
-            return self.fire(agent, trigger, context)
+            source = self._machine.values[state]
+            is_fast = source.value is state and not source.on_exit
+            return (self.fire if is_fast else self._through)(agent, trigger, context)
 
         self._require_trigger(trigger)
         self._refuse(agent, trigger, context, ())
@@ -412,7 +405,7 @@ class Engine(Checks[StateT]):
         for arc in arcs:
             target = source if arc.dest is None else machine.get_state(arc.dest)
             known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
-        self._rows[source.value][trigger] = arcs, [*arcs], known, source
+        self._rows[source.value][trigger] = arcs, [*arcs], known, source, source.value
         return True
 
     def _through(
@@ -443,32 +436,24 @@ class Engine(Checks[StateT]):
         made: StateT = self._members.get(agent.state, agent.state)
         return made
 
-    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any) -> StateT | None:
+    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""
-        if edge.from_state is not state:
-            # it may be text, but no other enum's member
-            self._require_known_state(agent)
-        for each in arc.before:
-            if each.__class__ is not ActionCallback:
-                return self._through(agent, edge.trigger, context, arc, has_passed=True)
+        if any(each.__class__ is not ActionCallback for each in arc.before):
+            return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writer_of(agent)
-        self._complete(agent, self._make, agent, arc, edge, write, context)
-        made: StateT = self._members.get(agent.state, agent.state)
-        return made
 
-    def _make(
-        self, _run: Run, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any
-    ) -> None:
-        """Run the actions of a transition, and commit it."""
-        for each in arc.before:
-            self._run_action(each.func, agent, edge, context)
-        if agent.state is not edge.from_state:
-            edge = self._edge_after_action(agent, edge)
-        # an internal transition leaves no state
-        if arc.dest is not None:
-            self._commit(agent, edge, write, context)
+        def make(_: Run) -> None:
+            for each in arc.before:
+                self._run_action(each.func, agent, edge, context)
+            # an internal transition leaves no state
+            if arc.dest is not None:
+                self._commit(agent, self._edge_after_action(agent, edge), write, context)
+
+        self._complete(agent, make)
+        made: StateT = agent.state
+        return made
 
     def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
         """Run an action, and report one that fails."""
@@ -501,18 +486,17 @@ class Engine(Checks[StateT]):
         self._reporter.action_failed(AgentError(problem), agent, edge)
         return self._edge(self._members.get(state, state), edge.to_state, edge.trigger)
 
-    def _complete(self, agent: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+    def _complete(self, agent: Any, make: Callable[[Run], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), _new_run(Run)
-        own.thread = get_ident()
+        key, own = id(agent), Run(get_ident())
         firing = self._firing.setdefault(key, own)
         if firing is not own:
             self._require_one_thread(agent, firing.thread)
             firing.is_between = False
-            return make(firing, *arguments)
+            return make(firing)
 
         try:
-            made = make(own, *arguments)
+            made = make(own)
             if own.queue:
                 drain(self._definition.name, agent, own)
             return made
@@ -642,19 +626,13 @@ class Engine(Checks[StateT]):
                 f"chart {self._definition.name!r}: a tick inside an action of the same agent would "
                 "count for neither state: let it pass before or after the transition"
             )
-        # the usual case, without the properties of `StatechartMixin`
-        if self._quiet_writers.get(type(agent)) is write_kept and agent._prism_state in self._rows:
-            ticks = agent._prism_ticks = agent._prism_ticks + 1
-            limit = self._limits.get(agent._prism_state) or agent._prism_timeout
-        else:
-            ticks, limit = self._dwell(agent)
-
+        ticks, limit = self._dwell(agent)
         if self._schedule is not None:
             # rates and composites need no count of the agent's
             return self.let_pass(agent, ticks or 1, context)
-        if limit is None or ticks <= limit:
+        if limit is None or ticks <= limit or not self._times_out(agent.state):
             return None
-        return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
+        return self.fire(agent, TIMEOUT, context)
 
     @property
     def has_timers(self) -> bool:
@@ -676,12 +654,12 @@ class Engine(Checks[StateT]):
             The new state if the tick moved the agent, else None.
         """
         assert self._schedule is not None
-        moved: StateT | None = self._schedule.tick(self, agent, ticks, context, by_chance=by_chance)
+        moved: StateT | None = self._schedule.tick(agent, ticks, context, by_chance=by_chance)
         return moved
 
     def rated(self) -> Iterator[Rated]:
         """Yield what happens at rates, for whoever has a time of its own for each event."""
-        return iter(()) if self._schedule is None else self._schedule.rated(self)
+        return iter(()) if self._schedule is None else self._schedule.rated()
 
     def _times_out(self, state: Any) -> bool:
         if TIMEOUT not in self._triggers:

@@ -8,7 +8,7 @@ a `Reaction`. All is made on first use, and the latest is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, groupby, islice, product
@@ -75,10 +75,7 @@ class Plan:
         started: The texts of states that are entered and whose time is kept.
         raised: What is done now: triggers, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
-
-    Attributes:
         remembers: Whether it changes what is remembered of the agent.
-        is_quiet: Whether nothing but the agent's state changes, and nothing follows.
     """
 
     arcs: tuple[Arc, ...]
@@ -91,13 +88,7 @@ class Plan:
     started: tuple[str, ...]
     raised: tuple[str, ...]
     settles: bool
-    remembers: bool = field(init=False)
-    is_quiet: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Say what a fire need not look for."""
-        self.remembers = bool(self.left or self.stopped or self.started)
-        self.is_quiet = not (self.before or self.after or self.settles or self.remembers)
+    remembers: bool
 
 
 class NestedRows:
@@ -266,6 +257,7 @@ class NestedRows:
             started=tuple(texts[each] for each in sorted(timed & come)),
             raised=raised,
             settles=bool(raised or now & self.hierarchy.eventless),
+            remembers=bool(left or (gone | come) & timed),
         )
 
     def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
@@ -316,10 +308,9 @@ class Reaction:
     Attributes:
         place: As given.
         groups: As given.
-        sure: The step, once known, if the first transitions have no guard and nothing else decides.
     """
 
-    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -328,7 +319,6 @@ class Reaction:
         self.place = place
         self._trigger = trigger
         self.groups = groups
-        self.sure: Edge | None = None
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
@@ -342,14 +332,7 @@ class Reaction:
             for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
                 chosen[arc] = None
                 break
-        if not chosen:
-            return None
-
-        step = self.together(tuple(chosen), histories)
-        is_certain = all(group[0].guard is None for group in self.groups)
-        if is_certain and not (self._is_by_chance or self._asks_history):
-            self.sure = step
-        return step
+        return self.together(tuple(chosen), histories) if chosen else None
 
     def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""

@@ -4,10 +4,10 @@ Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEF
 where they are prism's: `history_of` and `count_of` tell. An agent's own things are never damaged.
 Four functions write agents, each those of one kind of classes (`writer_of`):
 
-* `write_kept` those built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept =
-  True`` and promises that its fields live in ``_prism_state``, ``_prism_ticks`` and
-  ``_prism_history`` (a deque), so they are written without validating the engine's own values.
-* the class's ``_prism_writer`` agents of a world.
+* the class's ``_prism_writer`` agents of a world, and those built on
+  `prism.agents.StatechartMixin`. That is `write_kept`: the fields of such a class live in
+  ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a deque), so they are written without
+  validating the engine's own values.
 * `write_own` those with a ``transition_to(new_state, trigger, context)``, which alone writes them.
 * `write_plain` all others.
 """
@@ -21,13 +21,14 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import IF_FROZEN, keep_records_beside, records_beside
+from prism.statechart.memory import keep_records_beside, records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     Edge,
+    MovedError,
     StateTransition,
     append_record,
     make_record,
@@ -115,10 +116,6 @@ _warned_of: WeakSet[type] = WeakSet()
 # Writing
 
 
-class MovedError(Exception):
-    """The agent is not in the state that the transition leaves: a guard has moved it."""
-
-
 def writer_of(cls: type) -> Writer:
     """Return the writer for agents of a class.
 
@@ -129,8 +126,6 @@ def writer_of(cls: type) -> Writer:
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
         return writer
-    if getattr(cls, "_prism_kept", False):
-        return write_kept
     if not callable(getattr(cls, "transition_to", None)):
         return write_plain
 
@@ -167,19 +162,6 @@ def _require_arguments(cls: type) -> None:
             f"{cls.__name__}.transition_to cannot write a transition ({problem}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
         )
-
-
-def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write an agent of a kept class."""
-    # asked here, since the property of the state takes three times as long
-    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
-        raise MovedError
-    record = make_record(edge, time, context)
-    dwell: int = agent._prism_ticks
-    agent._prism_state = edge.to_state
-    agent._prism_ticks = 0
-    agent._prism_history.append(record)
-    return dwell
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
@@ -249,10 +231,6 @@ def set_state(agent: Any, state: Any) -> None:
     Raises:
         AgentError: If the object takes no new values.
     """
-    if getattr(type(agent), "_prism_kept", False):
-        agent._prism_state, agent._prism_ticks = state, 0
-        return
-
     try:
         agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
         restart_time(agent)
@@ -328,14 +306,14 @@ def _refuse(agent: Any, error: Exception, **before: Any) -> NoReturn:
 # Adopting
 
 
-def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
-    """Give an object the fields it lacks, those of every chart and more.
+def add_missing_fields(agent: Any, initial: Any) -> None:
+    """Give an object the fields it lacks.
 
     Raises:
         AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
             a strict model).
     """
-    fields = FIELD_DEFAULTS | more | {"state_history": deque(maxlen=depth_of(agent))}
+    fields = FIELD_DEFAULTS | {"state_history": deque(maxlen=depth_of(agent))}
     missing = {name: value for name, value in fields.items() if not hasattr(agent, name)}
     if getattr(agent, "state", None) is None:
         missing["state"] = initial
@@ -349,5 +327,5 @@ def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
     if refused:
         raise AgentError(
             f"{type(agent).__name__} has no fields {', '.join(sorted(refused))}: declare them in "
-            f"the class, or do without adopt if 'state' is not among them; {IF_FROZEN}"
+            "the class, or do without adopt if 'state' is not among them"
         )

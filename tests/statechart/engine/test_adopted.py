@@ -1,6 +1,5 @@
 """An application's own Machine as a chart: it runs as before, and keeps records, ticks, a log."""
 
-import asyncio
 import copy
 import itertools
 import json
@@ -191,7 +190,6 @@ def test_what_can_be_asked_of_the_chart() -> None:
     assert (chart.name, {*chart.states}, chart.initial) == ("mine", {"a", "b", "c"}, "a")
     assert dict(chart.timeouts) == {"b": 2}
     assert chart.enabled_targets(model, "go") == ["b"]
-    assert "go" in chart.enabled_triggers(model)
     model.ok = False
     assert "is_ok" in str(chart.explain(model, "go"))
     assert chart.enabled_targets(model, "go") == []
@@ -222,30 +220,6 @@ def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
     machine.add_transition("go", "a", "b")
     machine.add_transition("go", "b", "c")
     assert Statechart.from_machine(machine).final_states == {"c"}
-
-
-@pytest.mark.parametrize("hook", ["before_state_change", "after_state_change", "finalize_event"])
-@pytest.mark.parametrize("sends", [False, True])
-def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook: str) -> None:
-    """Assigning to a hook of the Machine runs the new hook and keeps every record."""
-    model, seen = Model(), []
-    machine = two_states(model, send_event=sends)
-    chart = Statechart.from_machine(machine)
-    setattr(machine, hook, lambda *_: seen.append(1))
-    model.trigger("go")  # type: ignore[attr-defined]
-    model.trigger("go")  # type: ignore[attr-defined]
-    assert chart.fire(model, "go") == "b"
-    assert (len(moves(model)), seen) == (3, [1, 1, 1])
-
-
-def test_a_hook_of_the_application_finds_the_record() -> None:
-    """The record is in the history when the application's hook runs."""
-    model: Any = Model()
-    seen: list[int] = []
-    hook: Any = lambda: seen.append(len(model.state_history))  # noqa: E731
-    Statechart.from_machine(two_states(model, after_state_change=hook))
-    model.go()
-    assert seen == [1]
 
 
 def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
@@ -293,20 +267,6 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, ca
     assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
     model.to_phase_WAITING()
     assert chart.enabled_targets(model, "go") == [Phase.RUNNING]
-
-
-def test_a_machine_that_is_its_own_model_and_moves_by_its_states_alone() -> None:
-    """Auto transitions of a Machine without models of its own are recorded."""
-
-    class Own(Machine):
-        def __init__(self) -> None:
-            super().__init__(states=["a", "b"], initial="a")
-
-    own: Any = Own()
-    chart = Statechart.from_machine(own)
-    own.to_b()
-    assert moves(own) == [("a", "b", "to_b")]
-    assert {each.trigger for each in chart.transitions} == {"to_a", "to_b"}
 
 
 def test_models_that_join_later_and_objects_that_are_none() -> None:
@@ -381,71 +341,12 @@ def test_released_it_is_the_application_s_alone(sends: bool) -> None:
     assert Statechart.from_machine(machine).fire(model, "go") == "a"
 
 
-def test_an_asynchronous_machine() -> None:
-    """Records, ticks and log; its events are awaited, and nobody but it evaluates conditions."""
-
-    async def run() -> None:
-        model: Any = Model()
-
-        async def slow(*_: Any) -> bool:
-            await asyncio.sleep(0)
-            return True
-
-        machine = AsyncMachine(model, states=["a", "b"], initial="a")
-        machine.add_transition("go", "a", "b", conditions=slow, after=slow)
-        machine.add_transition("go", "b", "a", unless=slow)
-        chart: Any = Statechart.from_machine(machine)
-        assert await chart.afire(model, "go", {"post_id": 1}) == "b"
-        assert await chart.afire(model, "go") is None
-        await model.to_a()
-        assert moves(model) == [("a", "b", "go"), ("b", "a", "to_a")]
-        assert model.state_history[0].context == {"post_id": 1}
-        assert chart.states == {"a", "b"}
-        assert "go" in f"{chart:mermaid}"
-        with pytest.raises(AgentError, match="await"):
-            chart.fire(model, "go")
-        for ask in (chart.explain, chart.enabled_targets):
-            with pytest.raises(DefinitionError, match="AsyncMachine"):
-                ask(model, "go")
-
-    asyncio.run(run())
-
-
-def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, capture: Any) -> None:
-    """A hierarchical Machine gets a history and log events, and no analysis of its chart."""
-    model: Any = Model()
-    region = {"name": "x", "children": ["1", "2"], "initial": "1"}
-    machine = HierarchicalMachine(
-        model, states=["a", {"name": "p", "parallel": [region, "y"]}], initial="a"
-    )
-    machine.add_transition("go", "a", "p")
-    machine.add_transition("on", "p_x_1", "p_x_2")
-    machine.add_transition("back", "p", "a")
-    chart = Statechart.from_machine(machine, logger=logger)
-    model.go()
-    assert chart.fire(model, "on") == ["p_x_2", "p_y"]
-    model.back()
-    assert [each[:2] for each in moves(model)] == [
-        ("a", "p_x_1+p_y"),
-        ("p_x_1+p_y", "p_x_2+p_y"),
-        ("p_x_2+p_y", "a"),
-    ]
-    assert [each["trigger"] for each in capture.entries] == ["go", "on", "back"]
-    assert "HierarchicalMachine" in repr(chart)
-    asked: list[Callable[[], Any]] = [
-        lambda: chart.states,
-        chart.check,
-        lambda: chart.explain(model, "go"),
-        lambda: f"{chart:mermaid}",
-    ]
-    for ask in asked:
-        with pytest.raises(DefinitionError, match="HierarchicalMachine"):
-            ask()
-
-
 def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     """Calls that an adopted Machine does not support raise an error that names them."""
     chart = Statechart.from_machine(two_states())
+    for cls in (AsyncMachine, HierarchicalMachine):
+        with pytest.raises(DefinitionError, match=f"takes no {cls.__name__}"):
+            Statechart.from_machine(two_states(cls=cls))
     for name in ("begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match="runs an application's own Machine"):
             getattr(chart, name)(Model())
