@@ -19,7 +19,6 @@ from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
 from prism.runs._folder import is_begun, read_summary
-from prism.runs._runnable import Runnable
 from prism.runs._running import telling_warnings
 
 _WITH_RESUME = ("resume", "host", "as_json")
@@ -65,7 +64,7 @@ class RunScreen(Observer):
         """Print a problem that has been dealt with."""
         self.note(message)
 
-    def started(self, run: Runnable[Any]) -> None:
+    def started(self, run: Any) -> None:
         """Draw the bar, and call `begins`."""
         self.begins()
         # not earlier: the bar and the messages before the first round would overwrite each other
@@ -157,7 +156,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _progress(run: Runnable[Any]) -> Any:
+def _progress(run: Any) -> Any:
     """Return the bar that shows a run's progress, if there is one."""
     world: Any = getattr(run, "world", None)
     if type(world).__name__ == "Turns":

@@ -19,9 +19,8 @@ from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.reasoner._texts import BaseWriter
 from prism.reasoner._tokens import TokenCounter, count_tokens
 from prism.runlog import SimulatedClock
-from prism.runs._config import REASONER_KINDS, naming, require_writable
-from prism.runs._makers import make_repeated_writer, make_writer
-from prism.runs._options import ReplayOptions, recorded_log
+from prism.runs._makers import make_writer
+from prism.runs._options import naming, require_writable
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe, report
 from prism.worlds._addresses import address_of, file_of, found_at, function_at
@@ -29,17 +28,7 @@ from prism.worlds._alone import AloneLoop, AloneRun
 
 _ESTIMATE = "estimate"
 
-_KINDS: Mapping[str, Any] = {
-    "cognition": str,
-    "memory": str,
-    "cycles": int | None,
-    "goal": str | None,
-    "agent_id": str,
-    "count": str,
-    "seed": int,
-    "reasoner": tuple(REASONER_KINDS),
-    "inputs": dict,
-}
+_KEYS = ("cognition", "memory", "cycles", "goal", "agent_id", "count", "seed")
 
 
 class Thinker(CognitiveAgent):
@@ -95,8 +84,9 @@ class Cycles(AloneLoop):
     def running(self) -> Iterator[None]:
         """Open the memory, and begin with what it was when the run began."""
         options, folder = self.options, self._folder
+        is_again = options.repeats is not None
         kept = None if folder is None else folder / BEFORE_NAME
-        if options.is_repeatable:
+        if is_again:
             recorded = options.recorded_memory()
             path = None if folder is None else folder / "memory.json"
             memory = Memory.in_memory(recorded) if path is None else Memory.open(path)
@@ -105,7 +95,7 @@ class Cycles(AloneLoop):
             memory = Memory.open(options.memory)
         with memory:
             self.agent.take_memory(memory)
-            if kept is not None and kept.exists() and not options.is_repeatable:
+            if kept is not None and kept.exists() and not is_again:
                 self.agent.rewind(document_of(kept))
             elif kept is not None:
                 write_durably(kept, to_json(memory.to_dict()))
@@ -132,7 +122,7 @@ class CognitiveRun(AloneRun):
     """
 
     names: ClassVar[Mapping[str, str]] = {"cognition": "file", "cycles": "rounds"}
-    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    keys: ClassVar[Sequence[str]] = _KEYS
     paths: ClassVar[Sequence[str]] = ("file", "memory")
     brought: ClassVar[Sequence[str]] = ("count",)
 
@@ -234,20 +224,17 @@ class CognitiveRun(AloneRun):
             raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
 
     def _writer_of(self, config: Config) -> BaseWriter:
-        if isinstance(self.reasoner, ReplayOptions):
-            self.recorded_memory()
-            writer = make_repeated_writer(self.reasoner, self.seed)
-            assert writer is not None
-            return writer
         if self.reasoner is None:
             raise InputError(
                 "no model is named: add --model; prism replay repeats an earlier run without one",
                 field="reasoner",
             )
 
-        self._require_memory()
-        model = with_window(self.reasoner, config)
-        return make_writer(model, self.seed)
+        if self.repeats is None:
+            self._require_memory()
+        else:
+            self.recorded_memory()
+        return make_writer(with_window(self.reasoner, config), self.seed)
 
     def recorded_memory(self) -> dict[str, Any]:
         """Return the copy of its memory that the run that is repeated kept.
@@ -255,8 +242,8 @@ class CognitiveRun(AloneRun):
         Raises:
             ReplayError: If there is no copy in its folder.
         """
-        assert isinstance(self.reasoner, ReplayOptions)
-        path = recorded_log(self.reasoner).parent / BEFORE_NAME
+        assert self.repeats is not None
+        path = self.repeats.run / BEFORE_NAME
         if not path.exists():
             raise ReplayError(
                 f"{path.parent} holds no {path.name}, with which the run began: give the complete "

@@ -18,29 +18,18 @@ from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock, read_answers
 from prism.runlog._prompts import ANSWERS_NAME
-from prism.runs import ReplayOptions
-from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
-from prism.runs._makers import make_repeated_writer, make_writer
+from prism.runs._makers import make_writer
 from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._alone import NOBODY, AloneLoop, AloneRun
+from prism.worlds._alone import AloneLoop, AloneRun
 
 DEFAULT_TURNS = 10
 
-_KINDS: Mapping[str, Any] = {
-    "workflow": str,
-    "turns": int,
-    "agent_id": str,
-    "context": str | None,
-    "variables": dict,
-    "seed": int,
-    "reasoner": (NOBODY, *REASONER_KINDS),
-    "inputs": dict,
-    "components": str | None,
-    "action": str | None,
-    "echo_actions": bool,
-}
+_KEYS = (
+    *("workflow", "turns", "agent_id", "context", "variables", "seed"),
+    *("components", "action", "echo_actions"),
+)
 
 
 class TurnTaker(WorkflowAgent):
@@ -90,7 +79,7 @@ class WorkflowRun(AloneRun):
         "turns": "rounds",
         "variables": "parameters",
     }
-    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    keys: ClassVar[Sequence[str]] = _KEYS
     paths: ClassVar[Sequence[str]] = ("file", "context", "components")
     brought: ClassVar[Sequence[str]] = ("variables", "on_action", "action_seconds")
 
@@ -145,7 +134,7 @@ class WorkflowRun(AloneRun):
             brought.setdefault("on_action", by_command(self.action))
         if self.echo_actions or (is_dry_run() and "on_action" in brought):
             brought["on_action"] = echo
-        if isinstance(self.reasoner, ReplayOptions) and _has_effects(self.reasoner.run):
+        if self.repeats is not None and _has_effects(self.repeats.run):
             brought.setdefault("on_action", echo)  # never called: the journal has the results
 
         return brought
@@ -156,9 +145,6 @@ class WorkflowRun(AloneRun):
             yield self.context
 
     def _writer(self, workflow: Workflow) -> BaseWriter:
-        if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed)
-            return writer or NobodyWriter()
         if self.reasoner is not None:
             return make_writer(self.reasoner, self.seed)
 
