@@ -16,6 +16,7 @@ from prism.llm import Model
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
@@ -41,6 +42,11 @@ class Repeats:
     run: Path
     asks: bool = False
     until: int | None = None
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the earlier run asked anybody."""
+        return (self.run / ANSWERS_NAME).exists()
 
     def to_config(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -264,7 +264,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 """Keys of plans for the feed, and the feed's own names for them."""
 
-_OF_RUNS = ("agents", "rounds", "ticks", "log_agents", "log")
+_OF_RUNS = ("agents", "rounds", "ticks", "log_agents")
 """Keys of a plan that a run has as well."""
 
 _OF_PLAN = (

@@ -171,10 +171,9 @@ class PlanFile(Sizes):
     posts: Optionally[str] = Field(
         None, description="File of posts with which the social feed begins."
     )
-    log_agents: Optionally[Count] = Field(
+    log_agents: Optionally[Annotated[int, Field(ge=0)]] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    log: Literal["plain", "rounds"] = Field("plain", description="How the logs are written.")
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="Number of seeds, counted from 0, or a list of seeds."
     )

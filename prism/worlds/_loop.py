@@ -40,7 +40,7 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
 from prism.worlds._answers import Answers
-from prism.worlds._fields import parameter_values, parameters_of
+from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
@@ -131,7 +131,7 @@ class Loop:
         self.has_run = False
         self._seed = seed
         self._treatments = Treatments(world, treatments, rounds)
-        self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
+        self._answers = Answers(self.reasoner, writer, wording)
         self._sampled = (
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
         )
@@ -436,24 +436,6 @@ class SampledLogger:
         logged = self.logged
         if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._logger, level, event, **keys)
-
-
-class _Parameters(Mapping[str, Any]):
-    """The current parameters of a world, read-only."""
-
-    def __init__(self, world: Any) -> None:
-        self._world, self._names = world, parameters_of(type(world))
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self._world, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _is_many(agents: Any) -> bool:

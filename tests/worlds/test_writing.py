@@ -11,7 +11,7 @@ from prism import Run
 from prism.errors import InputError, SimulationError
 from prism.llm import Model
 from prism.runs import WriterOptions
-from prism.statechart import Budget, Reasoner, Wording, Writer
+from prism.statechart import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
@@ -128,17 +128,16 @@ def test_a_text_that_nobody_could_write_is_refused() -> None:
 
 
 def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
-    """What the run says holds unless the call says otherwise; a schema of one's own gives data."""
+    """What the call says is in the prompt; a schema of one's own gives data."""
     writer = ScriptedWriter(["one two three", "one two three", {"mood": "calm\x07"}])
     ways: list[dict[str, Any]] = [
-        {"template": ""},
+        {"template": "", "max_length": 9, "language": "German"},
         {"template": "", "max_length": 8, "language": "Latin"},
         {"schema": {"type": "object", "required": ["mood"]}},
     ]
-    wording = Wording(9, "German")
     heard = []
     for keys in ways:
-        run = Run(demanding(**keys), 1, rounds=1, writer=writer, wording=wording)
+        run = Run(demanding(**keys), 1, rounds=1, writer=writer)
         run.run()
         heard += run.agents[0].heard
 
@@ -177,13 +176,14 @@ def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int,
     attempts = sum(orjson.loads(line).get("attempts", 0) for line in log.splitlines())
     assert attempts == first.summary["spent"]["calls"] == asked
 
-    again = options.replaying(tmp_path / "first")
+    again = options.repeating(tmp_path / "first")
     run_in(tmp_path / "again", again, stops)
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
     assert json.loads((tmp_path / "again" / "run.json").read_text())["config"]["writer"] == {
         "model": None,
         "max_length": 280,
         "language": "Latin",
+        "prompt": None,
     }
 
 
