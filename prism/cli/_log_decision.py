@@ -78,15 +78,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     folder = locate_log(run).parent
     found = find_answers(folder, [record_id], note)
     record = found.get(record_id)
-    served_by = None if record is None else record.get("same_request_as")
-    served = {} if served_by is None else find_answers(folder, [served_by], note)
     if as_json:
-        data = {"id": record_id, "event": asked.event, "outcome": outcome, "record": record}
-        more = {"request": served[served_by]} if served_by in served else {}
-        pour_json({**data, **more})
+        pour_json({"id": record_id, "event": asked.event, "outcome": outcome, "record": record})
     else:
         print_facts(str(asked.id), dict(_facts(asked.event, outcome)))
-        for line in _parts(asked.event, record, served.get(str(served_by))):
+        for line in _parts(asked.event, record):
             say(line)
 
     if record is None:
@@ -140,7 +136,6 @@ def _row(asked: Asked) -> tuple[str, ...]:
 def _parts(
     event: Mapping[str, Any],
     record: Mapping[str, Any] | None,
-    served: Mapping[str, Any] | None,
 ) -> Iterator[str]:
     """Return the lines of question and answer, each part below its heading."""
     chances = _dict_of(event.get("probabilities"))
@@ -157,11 +152,11 @@ def _parts(
     for heading, content in contents.items():
         if content is not None:
             yield from _part(heading, _text_of(content).splitlines())
-    if served is not None:
-        yield from _part(f"Answered by the request of {served['id']}")
 
-    attempts = (record if served is None else served).get("attempts", [])
-    heading = "Attempts" if attempts else "No request was sent"
+    attempts = record.get("attempts", [])
+    is_shared = not attempts and record.get("reply") is not None
+    unsent = "An equal question has the request" if is_shared else "No request was sent"
+    heading = "Attempts" if attempts else unsent
     yield from _part(heading, _attempt_lines(attempts, record.get("reply")))
 
 
