@@ -18,7 +18,7 @@ from prism.cli._screen import Screen, note, pour_json, say
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
-from prism.runs._folder import is_begun, read_summary
+from prism.runs._folder import is_begun
 from prism.runs._running import telling_warnings
 
 _WITH_RESUME = ("resume", "host", "as_json")
@@ -122,14 +122,6 @@ def begin_or_resume(
 def kept_in(keeping: Keeping) -> Path | None:
     """Return the folder for a new run, if one is named."""
     return None if keeping.out is None else own_folder("--out", keeping.out)
-
-
-def action_of(folder: Path) -> str | None:
-    """Return the command that carries out actions in the run in a folder, if there is one."""
-    config = read_summary(folder)["config"]
-    parameters = config.get("parameters", {})
-    command = config.get("action") or parameters.get("action")
-    return None if command is None else str(command)
 
 
 _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
