@@ -69,7 +69,7 @@ def _of_workflow(path: Path) -> Statechart[Any]:
     # the room needs an extra, which may be missing
     from prism.programs.yaml import Workflow
 
-    return Workflow.load_quietly(path).chart
+    return Workflow.load(path).chart
 
 
 def _from_file(path: Path) -> Statechart[Any]:

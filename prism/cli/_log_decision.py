@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -87,7 +86,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
             say(line)
 
     if record is None:
-        note(_how_to_record(folder, record_id))
+        note(f"{folder} has no prompt of it: no model was asked")
 
 
 def list_decisions(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
@@ -281,17 +280,3 @@ def _number(value: Any) -> str:
 
 def _dict_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _how_to_record(folder: Path, record_id: str) -> str:
-    """Explain why there is no prompt, and where there is one."""
-    from prism.runs._folder import SUMMARY_NAME, read_summary
-
-    recorded = None
-    if (folder / SUMMARY_NAME).is_file():
-        recorded = read_summary(folder)["config"].get("replay")
-    if recorded is not None:
-        again = f"prism log decision {quote(record_id)} {quote(str(recorded))}"
-        return f"its answer came from another run; see: {again}"
-
-    return f"{folder} has no prompt of it: no model was asked"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,7 +37,6 @@ def rerun(
     parameters: Parameters = None,
     agents: Annotated[str | None, typer.Option(metavar="N|FILE")] = None,
     rounds: Annotated[int | None, typer.Option(min=1)] = None,
-    then: Literal["model", "policy"] = "model",
     model: Annotated[Mapping[str, Any], model_panel(without=("server",))],
     keeping: Annotated[
         Keeping,
@@ -56,7 +55,6 @@ def rerun(
             repeated unchanged.
         agents: Another population, with --from-round 1.
         rounds: Another number of rounds.
-        then: If a model decided in the run, who answers the questions that its log does not answer.
 
     [bold]Examples[/bold]
 
@@ -85,7 +83,7 @@ def rerun(
         changes = {"parameters": named_values(parameters), "agents": agents, "rounds": rounds}
         more.update(on_round=screen.round_ended, observer=screen, model=_model(model), **changes)
         more["treatments"] = treatments or ()
-        return run_again(run, folder, from_round=from_round, then=then, **more)
+        return run_again(run, folder, from_round=from_round, **more)
 
     def resume(folder: Path, screen: RunScreen) -> Rerun:
         return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)

@@ -90,18 +90,9 @@ class _InYaml:
     Options:
         context: Initial variables: a mapping in a YAML or JSON file. --set adds others, whose
             values are JSON, or else text.
-        components: Folder of the components, instead of the one beside the workflow.
-        action: Command that carries out each action that a step asks for. It reads the action as
-            JSON, with agent_id, turn and step, and writes the result as JSON.
-        echo_actions: Use each action as its own result.
-        workers: Maximum number of concurrent code steps; 2 by default.
     """
 
     context: Annotated[Path | None, typer.Option(metavar="FILE", **_YAML)] = None
-    components: Annotated[Path | None, typer.Option(metavar="DIR", **_YAML)] = None
-    action: Annotated[str | None, typer.Option(metavar="COMMAND", **_YAML)] = None
-    echo_actions: Annotated[bool, typer.Option("--echo-actions", **_YAML)] = False
-    workers: Annotated[int | None, typer.Option(min=1, **_YAML)] = None
 
 
 @dataclass
@@ -110,21 +101,16 @@ class _Thinking:
 
     Options:
         memory: The agent's memory; a missing file is created.
-        goal: Goal of the agent, instead of the configuration's.
-        count: How to count tokens for the limits: estimate (one for four bytes), bytes (never
-            too few), or package.module:function for your own tokenizer.
     """
 
     memory: Annotated[Path | None, typer.Option(metavar="FILE", **_THINKING)] = None
-    goal: Annotated[str | None, typer.Option(metavar="TEXT", **_THINKING)] = None
-    count: Annotated[str | None, typer.Option(metavar="COUNTER", **_THINKING)] = None
 
 
 _RUN = declared_panel(
     _Asked,
     essential=("agents", "rounds", "seed", "parameters", "treatments", "reasoner", "dry_run"),
 )
-_ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("action", "memory"))
+_ALONE = declared_panel(_Alone, _InYaml, _Thinking, essential=("context", "memory"))
 _NAMES = {"world": "WORLD"}
 
 
@@ -272,13 +258,11 @@ def resume(
     prism resume runs/first
     """
     from prism import worlds
-    from prism.cli._running import action_of, own_folder, run_screen, tell
+    from prism.cli._running import own_folder, run_screen, tell
     from prism.cli._screen import note
 
     folder = own_folder("RUN", run)
     import_from_here()
-    if command := action_of(folder):
-        note(f"actions are carried out by {command!r}, as recorded in the run's folder")
     with run_screen(folder) as screen:
         outcome = worlds.resume(
             folder,

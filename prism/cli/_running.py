@@ -18,8 +18,7 @@ from prism.cli._screen import Screen, note, pour_json, say
 from prism.cli._spent import spent_lines
 from prism.errors import InputError, TooManyFallbacksError, UnreachableError
 from prism.runs import Observer, Outcome
-from prism.runs._folder import is_begun, read_summary
-from prism.runs._runnable import Runnable
+from prism.runs._folder import is_begun
 from prism.runs._running import telling_warnings
 
 _WITH_RESUME = ("resume", "host", "as_json")
@@ -65,7 +64,7 @@ class RunScreen(Observer):
         """Print a problem that has been dealt with."""
         self.note(message)
 
-    def started(self, run: Runnable[Any]) -> None:
+    def started(self, run: Any) -> None:
         """Draw the bar, and call `begins`."""
         self.begins()
         # not earlier: the bar and the messages before the first round would overwrite each other
@@ -125,14 +124,6 @@ def kept_in(keeping: Keeping) -> Path | None:
     return None if keeping.out is None else own_folder("--out", keeping.out)
 
 
-def action_of(folder: Path) -> str | None:
-    """Return the command that carries out actions in the run in a folder, if there is one."""
-    config = read_summary(folder)["config"]
-    parameters = config.get("parameters", {})
-    command = config.get("action") or parameters.get("action")
-    return None if command is None else str(command)
-
-
 _SHOWN = {"WorkflowResults": "_workflow", "CognitiveResults": "_think"}
 """The modules that show runs of a single agent, by their results."""
 
@@ -157,7 +148,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _progress(run: Runnable[Any]) -> Any:
+def _progress(run: Any) -> Any:
     """Return the bar that shows a run's progress, if there is one."""
     world: Any = getattr(run, "world", None)
     if type(world).__name__ == "Turns":

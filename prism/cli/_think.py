@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism.cli._options import command_group
-from prism.cli._screen import counted, note, print_facts, print_place, say
+from prism.cli._screen import note, print_facts, print_place, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def has_failed(results: CognitiveResults) -> bool:
     if came_to_nothing:
         note("no cycle got a useful reply: check the model with prism doctor --model NAME")
     if results.stopped is not None:
-        lost = counted(results.lost_calls, "call")
-        told = f"; {lost} brought no usable reply" if results.lost_calls else ""
-        note(f"stopped after {results.cycles:,} cycles: {results.stopped}{told}")
+        note(f"stopped after {results.cycles:,} cycles: {results.stopped}")
 
     return came_to_nothing or results.stopped is not None
 
@@ -83,7 +81,6 @@ def print_results(results: CognitiveResults, folder: Path | None) -> None:
         "thoughts": results.thoughts,
         "storage": results.stored,
         "tokens": results.tokens,
-        **({"calls lost": results.lost_calls} if results.lost_calls else {}),
     }
     print_facts(results.agent_id, facts)
     print_place("Every cycle", folder)

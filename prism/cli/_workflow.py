@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._chart import ChartFormat, write_chart
-from prism.cli._options import AsJson, OutFile, command_group, listed
+from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._screen import note, print_facts, print_findings, print_place, print_table, shortened
-from prism.errors import InputError
 
 if TYPE_CHECKING:
     # the extra may be missing; the room is imported where a command needs it
@@ -26,12 +25,6 @@ _MOST_VALUE = 60
 
 workflows = command_group("Check and draw an agent of your own. To run it, use prism run.")
 
-Components = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="Folder of the components, instead of the one beside the workflow."
-    ),
-]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, a YAML file.")]
 
 
@@ -44,8 +37,6 @@ def check(
             help="A workflow (.yaml), or the configuration of a thinking agent (.json).",
         ),
     ],
-    provided: Annotated[list[str] | None, typer.Option("--provided", metavar="NAMES")] = None,
-    components: Components = None,
     as_json: AsJson = False,
 ) -> None:
     """List certain and probable mistakes in an agent's document, one on each line.
@@ -53,18 +44,13 @@ def check(
     The exit status is 0 if there are none (parts that prism ignores do not count), 1 if there are
     some, and 2 if the file cannot be read.
 
-    Options:
-        provided: Variables that the host application provides, separated by commas.
-
     [bold]Examples[/bold]
 
     prism workflow check agent.yaml
 
-    prism workflow check agent.yaml --provided balance,artifacts
-
     prism workflow check story/config.json
     """
-    problems = _problems_of(file, provided, components)
+    problems = _problems_of(file)
     listing = {"file": str(file), "problems": list(map(asdict, problems))}
     notes = [str(problem) for problem in problems if problem.severity == "note"]
     found = [str(problem) for problem in problems if problem.severity != "note"]
@@ -73,16 +59,12 @@ def check(
     print_findings(found, listing, as_json=as_json)
 
 
-def _problems_of(
-    file: Path, provided: list[str] | None, components: Path | None
-) -> Sequence[Problem]:
+def _problems_of(file: Path) -> Sequence[Problem]:
     """Return what is wrong with the document of an agent of either kind."""
     if file.suffix.lower() != ".json":
         from prism.programs.yaml import Workflow
 
-        return Workflow.check(file, listed(provided), components=components)
-    if provided or components:
-        raise InputError("--provided and --components are for workflows in YAML", path=file)
+        return Workflow.check(file)
 
     from prism.programs.thinking import Config
 
@@ -94,7 +76,6 @@ def diagram(
     file: File,
     as_format: ChartFormat = "mermaid",
     out: OutFile = None,
-    components: Components = None,
 ) -> None:
     """Draw the states of a workflow and the transitions that it allows.
 
@@ -106,7 +87,7 @@ def diagram(
     """
     from prism.programs.yaml import Workflow
 
-    workflow = Workflow.load_quietly(file, components)
+    workflow = Workflow.load(file)
     write_chart(workflow.chart, as_format, out, workflow.files)
 
 
@@ -140,19 +121,11 @@ def print_results(results: WorkflowResults, folder: Path | None) -> None:
         "tokens": results.tokens,
     }
     print_facts(results.agent_id, facts)
-    refused = [
-        (each.step, each.state, each.target or "", f"{each.times:,}", each.reason)
-        for each in results.refused
-    ]
-    if refused:
-        print_table(refused, "refused step", "from", "to", "times", "why", numbers=("times",))
+    if results.refused:
+        rows = ((why, f"{times:,}") for why, times in results.refused.items())
+        print_table(rows, "refused", "times", numbers=("times",))
     if results.context:
         print_table(map(_variable, results.context.items()), "variable", "value")
-    if results.last_skipped is not None:
-        note(f"the last step that was skipped: {results.last_skipped}")
-    if results.action_failure is not None:
-        note(f"the last action that failed: {results.action_failure}")
-
     print_place("Every step", folder)
 
 

@@ -116,7 +116,7 @@ def test_a_run_is_replayed_to_the_same_bytes(prism: Prism, recorded: str) -> Non
     again = prism("replay", recorded, "--out", "again")
     assert again.status == 0
     assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
-    assert (prism.folder / "again" / "memory.json").read_bytes() == first
+    assert (prism.folder / "again" / "memories" / "agent.json").read_bytes() == first
     assert (prism.folder / "memory.json").read_bytes() == first
 
 

@@ -122,8 +122,8 @@ def test_a_workflow_that_stops_ends_with_status_1(
         (("run", "agent.yaml", "--goal", "x"), "--goal is not for an agent in YAML: leave it out"),
         (("resume", "nowhere"), "nowhere: there is no such folder"),
         (("run", "agent.yaml", "--context", "no.yaml", "--model", "m"), "no.yaml: there is no"),
-        (("run", "bad.yaml", "--model", "m"), "'steps[0]': type must be 'llm', 'code'"),
-        (("workflow", "diagram", "bad.yaml"), "'steps[0]': type must be 'llm', 'code'"),
+        (("run", "bad.yaml", "--model", "m"), "'steps[0].type': must be 'llm', 'code'"),
+        (("workflow", "diagram", "bad.yaml"), "'steps[0].type': must be 'llm', 'code'"),
         (("workflow", "check", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
         (("workflow", "check", "broken.yaml"), "broken.yaml"),
     ],
@@ -199,14 +199,10 @@ WRONG = """\
 
 def test_check_prints_one_line_a_problem(prism: Prism) -> None:
     """Each problem is a line of file, line, column and message; status 1."""
-    (prism.folder / "agent.yaml").write_text(CHECKED)
+    (prism.folder / "agent.yaml").write_text("state_machine: {states: [a, a]}\nsteps: []\n")
     ran = prism("workflow", "check", "agent.yaml")
-    lines = ran.out.splitlines()
     assert ran.status == 1
-    assert [line.partition(": ")[0] for line in lines] == ["agent.yaml:1:29", "agent.yaml:3:28"]
-    assert lines[1].endswith("names the variable 'balance', which nobody sets")
-    provided = prism("workflow", "check", "agent.yaml", "--provided", "balance,artifacts")
-    assert provided.out.splitlines() == lines[:1]
+    assert ran.out == "agent.yaml:2:1: steps: must not be empty\n"
 
 
 def test_check_reads_the_configuration_of_a_thinking_agent(prism: Prism) -> None:
@@ -221,11 +217,8 @@ def test_check_reads_the_configuration_of_a_thinking_agent(prism: Prism) -> None
     )
     found = orjson.loads(prism("workflow", "check", "config.json", "--json").stdout)
     assert found["file"] == "config.json"
-    assert [(one["severity"], one["line"]) for one in found["problems"]] == [
-        ("note", 3),
-        ("error", 4),
-    ]
-    assert prism("workflow", "check", "config.json", "--provided", "x").status == 2
+    severities = [(one["severity"], one["line"]) for one in found["problems"]]
+    assert severities == [("note", 3), ("error", 4)]
     path.write_text("{}")
     assert prism("workflow", "check", "config.json").status == 0
 
@@ -303,14 +296,3 @@ def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
     said = ran.stdout.splitlines()
     assert (said[0].startswith("social_media: "), said[-2:]) == (True, ["0", "2"])
     assert "prism.programs.yaml needs the package 'PyYAML'" in ran.stderr
-
-
-def test_the_summary_says_why_a_step_was_skipped(prism: Prism) -> None:
-    """Of steps that fail and are skipped, the last is named with its reason, in one line."""
-    (prism.folder / "agent.yaml").write_text(
-        "name: agent\nstate_machine: {states: [a, b]}\nsteps:\n"
-        "  - {name: boom, type: code, in_state: a, code: x = 1 / 0, on_failure: skip}\n"
-    )
-    ran = prism("run", "agent.yaml", "--rounds", 2)
-    assert ran.status == 0
-    assert "the last step that was skipped: boom: line 1 of the code: ZeroDivisionError" in ran.err
