@@ -100,9 +100,8 @@ def _row(asked: Asked) -> tuple[Any, ...]:
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._prompts import choice_text, find_asked
+    from prism.runlog._prompts import find_answers, find_asked
     from prism.runlog._reader import locate_log
-    from prism.runs._journal import find_answers
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
@@ -120,8 +119,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
-    parts = {"Prompt": record.get("prompt"), "Question": choice_text(record)}
-    parts["Reply"] = record.get("reply")
+    parts = {"Prompt": record.get("prompt"), "Reply": record.get("reply")}
     attempts = (record if served is None else served).get("attempts", [])
     parts |= {f"Attempt {number}": each for number, each in enumerate(attempts, start=1)}
     for heading, content in parts.items():

@@ -155,7 +155,7 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
     from prism.llm import Model
 
     given = {name: value for name, value in settings.items() if value is not None}
-    table = {} if file is None else _toml(file)
+    table = {} if file is None else read_settings(file)
     named = text or table.pop("model", None)
     if named is None and file is not None:
         raise InputError("names no model: add one, or --model", path=file)
@@ -173,7 +173,8 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
         raise InputError(str(error).rpartition("() ")[2], path=file) from None
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the settings of a model in a file."""
     import tomllib
 
     from prism.files import reading

@@ -21,6 +21,7 @@ from prism.cli._options import (
     model_of,
     named_values,
     own_folder,
+    read_settings,
 )
 from prism.cli._screen import print_json, say, shortened
 
@@ -60,17 +61,18 @@ def rerun(
     """
     from prism.cli._progress import run_screen
     from prism.science import rerun as run_again
-    from prism.worlds._treatments import treatment_in
 
     import_from_here()
+    # a file alone changes settings of the run's own model
+    asked: Any = model_of(model, model_file) if model else model_file and read_settings(model_file)
     with run_screen(own_folder("--out", out)) as screen:
         found = run_again(
             run,
             out,
             from_round=from_round,
-            treatments=[treatment_in(each) for each in treatments or ()],
+            treatments=treatments or (),
             parameters=named_values(parameters),
-            model=model_of(model, model_file),
+            model=asked,
             agents=agents,
             rounds=rounds,
             then=then,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -71,15 +71,11 @@ def run(
     log_agents: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            min=0,
             metavar="N",
-            help="Log only so many agents, a sample drawn by the seed; all by default, or 1,000 "
-            "if there are more than 100,000. Counts and measures always cover all.",
+            help="Log only so many agents, a sample drawn by the seed, or 0 for the totals of "
+            "rounds alone; all by default, or 1,000 if there are more than 100,000.",
         ),
-    ] = None,
-    log: Annotated[
-        Literal["plain", "rounds"] | None,
-        typer.Option(help="plain (the default), or rounds to leave out what single agents do."),
     ] = None,
     model: ModelText = None,
     model_file: ModelFile = None,
@@ -137,7 +133,7 @@ def run(
 
     import_from_here()
     plain = {"agents": agents, "ticks": ticks, "treatments": treatments, "writer": writer}
-    plain |= {"log_agents": log_agents, "log": log, "policy": policy}
+    plain |= {"log_agents": log_agents, "policy": policy}
     alone = {"memory": memory, "action": action}
     with naming_options():
         key = key_of(world)
@@ -150,7 +146,7 @@ def run(
         asked = model_of(model, model_file, max_calls=max_calls) if decides else None
         given: dict[str, Any] = {"rounds": rounds, "seed": seed}
         if key is None:
-            given |= {name: plain[name] for name in ("agents", "ticks", "log_agents", "log")}
+            given |= {name: plain[name] for name in ("agents", "ticks", "log_agents")}
             given |= {"treatments": treatments or (), "reasoner": _decider(asked, policy)}
             given["writer"] = writer and WriterOptions(
                 writer if asked else model_of(writer, model_file, max_calls=max_calls)

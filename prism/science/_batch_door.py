@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runs._status import Heartbeat
+from prism.runs._status import read_heartbeat
 from prism.science._batch_child import (
     FAILED,
     STOPPED,
@@ -203,8 +203,8 @@ class Door(AbstractContextManager["Door"]):
     def _look(self) -> None:
         """Report the progress of runs that no thread of this process listens to."""
         for run in self._under_way.values():
-            heartbeat = Heartbeat.read(self.folder.path / run.name)
-            done = 0 if heartbeat is None else heartbeat.round - 1
+            heartbeat = read_heartbeat(self.folder.path / run.name)
+            done = heartbeat["round"] - 1 if heartbeat else 0
             if done > self._rounds.get(run.name, 0):
                 self._tell(run.name, {"round": done})
 

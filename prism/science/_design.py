@@ -21,7 +21,7 @@ from prism.science._compared_runs import measure_run
 from prism.science._comparison import ComparedRun, Measured
 from prism.science._measure_names import OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
-from prism.worlds._assignments import CONTROL
+from prism.worlds._treatments import CONTROL
 
 ARM = "arm"
 KeyT = TypeVar("KeyT")

@@ -15,7 +15,6 @@ from prism.llm import Model
 from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
-from prism.runs._config import digest
 from prism.science._measure_names import unknown_measure
 from prism.science._plan_file import (
     FEED,
@@ -258,11 +257,6 @@ def inputs_of(plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in _kinds(plan):
         found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
-    # options contain the contents of a file of models, but not its name
-    for settings in (plan.data, *plan.data.get("arm", ())):
-        models = settings.get("reasoner", {}).get("models")
-        if models is not None:
-            found[models] = digest(Path(models))
 
     return found
 
@@ -270,7 +264,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 """Keys of plans for the feed, and the feed's own names for them."""
 
-_OF_RUNS = ("agents", "rounds", "ticks", "log_agents", "log")
+_OF_RUNS = ("agents", "rounds", "ticks", "log_agents")
 """Keys of a plan that a run has as well."""
 
 _OF_PLAN = (
@@ -326,9 +320,6 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
         return PolicyOptions(Path(given["policy"]))
 
     given = from_plain(given)
-    models = given.pop("models", None)
-    if models is not None:
-        return Model.from_file(Path(models), **given)
     if "model" not in given:
         raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
@@ -432,18 +423,18 @@ def _impossible_treatment(options: Run[Any]) -> tuple[int | None, str] | None:
         PrismError: If the run cannot be set up even without its treatments.
     """
     try:
-        _make(options)
+        options.prepare(None)
         return None
     except PrismError as error:
         if not options.treatments:
             raise
         # raises if the treatments are not the cause
-        _make(options.replace(treatments=()))
+        options.replace(treatments=()).prepare(None)
         jointly = error
 
     for place, each in enumerate(options.treatments):
         try:
-            _make(options.replace(treatments=(each,)))
+            options.replace(treatments=(each,)).prepare(None)
         except PrismError as error:
             return place, error.problem if isinstance(error, InputError) else str(error)
 
@@ -486,15 +477,6 @@ def _least_rounds(
 def _world_of(settings: Mapping[str, Any]) -> type[World[Any]]:
     world = settings.get("world", FEED)
     return Feed if world == FEED else load_world(address_of(world))
-
-
-def _make(options: Any) -> None:
-    """Set up a run without its cache of answers, which another process may be using."""
-    reasoner = options.reasoner
-    if isinstance(reasoner, Model) and reasoner.cache is not None:
-        options = options.replace(reasoner=replace(reasoner, cache=None))
-
-    options.prepare(None)
 
 
 def _arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:

@@ -17,7 +17,6 @@ from prism.files.declarations import (
     read_document,
     schema_of,
 )
-from prism.llm import Model
 from prism.llm._settings import KEYS, Read, settings_of
 
 SCHEMA_NAME = "plan.schema.json"
@@ -29,7 +28,7 @@ VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
 
 _SHIPPED = Path(__file__).with_name("plans")
 _OF_BUDGET = ("max_calls", "max_tokens", "deadline")
-_FILES = ("models", "cache", "policy")
+_FILES = ("policy",)
 
 Count = Annotated[int, Field(ge=1)]
 Agents = Count | str
@@ -55,7 +54,7 @@ def _of_setting(kind: Any) -> Any:
 
 def _keys_of_models() -> dict[str, Any]:
     # what all runs may spend together is in [budget]
-    settings = settings_of(Model).items()
+    settings = settings_of().items()
     names = {KEYS.get(name, name): kind for name, kind in settings if name not in _OF_BUDGET}
     return {
         name: (Optionally[_of_setting(kind)], None)  # type: ignore[misc]
@@ -68,9 +67,6 @@ class _ModelOrPolicy(Declaration):
 
     policy: Optionally[str] = Field(
         None, description="A policy file that decides instead of a model."
-    )
-    models: Optionally[str] = Field(
-        None, description="A file of models: a default, and tables for kinds of agents."
     )
 
 
@@ -175,10 +171,9 @@ class PlanFile(Sizes):
     posts: Optionally[str] = Field(
         None, description="File of posts with which the social feed begins."
     )
-    log_agents: Optionally[Count] = Field(
+    log_agents: Optionally[Annotated[int, Field(ge=0)]] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    log: Literal["plain", "rounds"] = Field("plain", description="How the logs are written.")
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="Number of seeds, counted from 0, or a list of seeds."
     )

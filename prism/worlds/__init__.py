@@ -27,7 +27,6 @@ from prism.worlds._networks import (
     Network,
     from_edges,
     grid,
-    lattice,
     random_graph,
     ring,
     scale_free,
@@ -37,7 +36,6 @@ from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run, replay, resume
 from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._treatments import SetParameters, SwitchModel, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
@@ -51,10 +49,7 @@ __all__ = [
     "Network",
     "Plane",
     "Run",
-    "SetParameters",
     "Space",
-    "SwitchModel",
-    "Treatment",
     "World",
     "WorldResults",
     "WorldRound",
@@ -66,7 +61,6 @@ __all__ = [
     "from_edges",
     "gamma",
     "grid",
-    "lattice",
     "lognormal",
     "measure",
     "normal",

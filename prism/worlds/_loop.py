@@ -14,7 +14,6 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
-from prism.reasoner._router import costs_told, models_told
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
@@ -41,13 +40,13 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
 from prism.worlds._answers import Answers
-from prism.worlds._fields import parameter_values, parameters_of
+from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._treatments import Treating, Treatment, with_reasoners
+from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
 from prism.worlds._world import MEASURE, World, defines, marked
 
@@ -113,7 +112,7 @@ class Loop:
         reasoner: Any = None,
         writer: BaseWriter | None = None,
         wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
+        treatments: Sequence[str] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
         log_agents: int | None = None,
@@ -126,14 +125,13 @@ class Loop:
         self.rounds: int = rounds
         self.ticks_per_round: int = ticks
         self.finished: list[WorldRound] = []
-        self.reasoner: Any = with_reasoners(reasoner or PolicyReasoner(seed), treatments)
+        self.reasoner: Any = reasoner or PolicyReasoner(seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = clock or SimulatedClock()
         self.has_run = False
         self._seed = seed
-        self._treatments = tuple(treatments)
-        self._treating = Treating(world, treatments, rounds)
-        self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
+        self._treatments = Treatments(world, treatments, rounds)
+        self._answers = Answers(self.reasoner, writer, wording)
         self._sampled = (
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
         )
@@ -209,8 +207,7 @@ class Loop:
             results: WorldResults = self.world.results(
                 WorldResults(len(self.agents), tuple(self.finished))
             )
-            costs = costs_told(self.reasoner, self.writer)
-            self.turns.emit(RUN_ENDED, **results.totals(), **costs)
+            self.turns.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -221,21 +218,13 @@ class Loop:
         if callable(kept_in):
             kept_in(folder)
 
-    def treat(self, treatment: str | Treatment) -> None:
+    def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.
-
-        Args:
-            treatment: A treatment of the world's class and its round, such as ``warning@12``, or
-                another.
 
         Raises:
             PrismError: If it cannot be applied.
         """
-        treatments = (*self._treatments, treatment)
-        treating = Treating(self.world, treatments, self.rounds)
-        if isinstance(treatment, Treatment):
-            treatment.check(self.world)
-        self._treatments, self._treating = treatments, treating
+        self._treatments.add(treatment)
 
     # Beginning
 
@@ -254,7 +243,6 @@ class Loop:
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()
-        self._treating.check()
 
     def _begin(self) -> None:
         turns, world = self.turns, self.world
@@ -272,7 +260,6 @@ class Loop:
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
             **_charts_told([*turns.kinds.values()]),
-            **models_told(self.agents, self.reasoner, self.writer),
         )
         turns.announce()
         self._emit_picture(self._picture())
@@ -309,7 +296,7 @@ class Loop:
         turns.emit(ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
-            self._treating.apply(number)
+            self._treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
             if self._turn_logger is not None:
@@ -449,24 +436,6 @@ class SampledLogger:
         logged = self.logged
         if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._logger, level, event, **keys)
-
-
-class _Parameters(Mapping[str, Any]):
-    """The current parameters of a world, read-only."""
-
-    def __init__(self, world: Any) -> None:
-        self._world, self._names = world, parameters_of(type(world))
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self._world, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _is_many(agents: Any) -> bool:

@@ -188,7 +188,7 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     ]
     (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
     attempts = [{"began": "noon", "seconds": 0.5, "fault": "too slow"}, {"began": "one"}]
-    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
+    with PromptLog(log.folder / "answers.jsonl") as prompts:
         first, second = prompts.new_id("ann"), prompts.new_id("ann")
         prompts.keep({"id": first, "prompt": "Greet", "reply": "Hello", "attempts": attempts})
         prompts.keep({"id": second, "prompt": "Greet", "same_request_as": first})

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism import Run, resume, runs
+from prism import Run, replay, resume, runs
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.reasoner import Reasoner, Router
 from prism.reasoner._router import WINDOW
 from prism.runs._makers import make_reasoner
@@ -85,11 +84,10 @@ def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | N
     assert reasoner.stop_at == limit
 
 
-@pytest.mark.parametrize("assigned", [(), (ModelAssignment("agent", "n1*", model="large"),)])
 @pytest.mark.slow
-async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back(assigned: Any) -> None:
+async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back() -> None:
     """Without a word on it, half of the last 200 decisions are the limit."""
-    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, assigned=assigned)
+    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0)
     reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
     with pytest.raises(TooManyFallbacksError, match=r"20 of the last 20 .* and 0\.5 of them"):
         await reasoner.decide_many(crowd(WINDOW))
@@ -103,21 +101,6 @@ async def test_a_spent_budget_ends_no_run_by_default() -> None:
     decisions = await reasoner.decide_many(crowd(2 * WINDOW))
     reasons = [str(each.reason).partition(":")[0] for each in decisions]
     assert reasons.count("BudgetSpentError") >= 2 * WINDOW - 1
-
-
-@pytest.mark.slow
-async def test_all_models_of_a_run_are_counted_together() -> None:
-    """Where agents have models of their own, the share is that of all their decisions."""
-    assigned = (ModelAssignment("agent", "n1*", model="large"),)
-    hosts = ("http://127.0.0.1:1",)
-    reasoner = make_reasoner(
-        Model("tiny", hosts=hosts, stop_at_fallbacks=1, max_calls=1, assigned=assigned),
-        0,
-        AgentState.SCROLLING,
-    )
-    assert len(await reasoner.decide_many(crowd(WINDOW - 1))) == WINDOW - 1
-    with pytest.raises(TooManyFallbacksError, match="stopped, as 200 of the last 200"):
-        await reasoner.decide_many([ask("n1")])
 
 
 @pytest.fixture
@@ -149,7 +132,10 @@ class Quiet(runs.Observer):
 def test_a_run_that_was_stopped_is_resumed(
     rounds: int, server: FakeOllama, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that ends early goes on when its model is back: later rounds have no fallbacks."""
+    """A run that ends early does its last round again when its model is back: no fallback is left.
+
+    Nothing that was paid for is deleted, and it counts as spent.
+    """
     monkeypatch.setattr("prism.reasoner._router.WINDOW", 20)
 
     def fail(summary: Any) -> None:
@@ -161,12 +147,21 @@ def test_a_run_that_was_stopped_is_resumed(
     folder = tmp_path / "run"
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
         options(server).keep(folder, on_round=fail, observer=Quiet())
+    paid = (folder / "answers.jsonl").read_bytes()
 
     server.recover()
     outcome = resume(folder, observer=Quiet())
     assert outcome is not None
     assert len(outcome.results.rounds) == 3
-    assert [each.number for each in outcome.results.rounds if each.fallbacks] == [rounds + 1]
+    assert "fallbacks" not in outcome.results.totals()
+    journal = (folder / "answers.jsonl").read_bytes()
+    assert journal.startswith(paid)
+    calls = [json.loads(line).get("attempts_made", 0) for line in journal.splitlines()]
+    assert outcome.summary["spent"]["calls"] == sum(calls)
+    again = replay(folder, tmp_path / "again", observer=Quiet())
+    log = (folder / "events.jsonl").read_bytes()
+    assert again.folder is not None
+    assert (again.folder / "events.jsonl").read_bytes() == log
     assert outcome.summary["config"]["stop_at_fallbacks"] == 0.5
 
 

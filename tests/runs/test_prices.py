@@ -11,7 +11,6 @@ from prism.runs._prices import prices_of, with_money
 from prism.runs._running import models_of
 from prism.social import Feed
 from prism.testing import FakeOllama
-from prism.worlds import SwitchModel
 
 COSTS = {"answers": 3, "calls": 4, "input_tokens": 3_000, "output_tokens": 500}
 
@@ -36,15 +35,11 @@ def test_tokens_that_nobody_counted_are_not_free() -> None:
         (Run(Feed, 5, model=Model("a", price_in=1), writer=WriterOptions("b")), {"a"}),
         (Run(Feed, 5, writer=WriterOptions(Model("b", price_out=1))), {"b"}),
         (
-            Run(Feed, 5, model=Model("a", price_in=1, assigned={"agent x": {"price_in": 2}})),
-            set(),
-        ),
-        (
             Run(
                 Feed,
                 5,
                 model=Model("a", price_in=1),
-                treatments=(SwitchModel(2, "b"),),
+                treatments=["model=b@2"],
             ),
             {"a"},
         ),
