@@ -37,8 +37,7 @@ NOBODY = "nobody"
 class AloneLoop:
     """Runs a single agent, a turn or a cycle a round.
 
-    The agent's ``act`` takes the turn, and its ``last`` is what came of it. A subclass says when
-    the run is over and what its results are.
+    A subclass says what the agent does in a round, when the run is over, and what its results are.
 
     Args:
         agent: The agent.
@@ -86,6 +85,10 @@ class AloneLoop:
     def world(self) -> Any:
         """The loop itself, as there is no other world."""
         return self
+
+    async def act(self) -> Any:
+        """Let the agent take its turn or cycle, and return the result."""
+        raise NotImplementedError
 
     def is_over(self) -> bool:
         """Return whether the agent has nothing left to do."""
@@ -153,7 +156,7 @@ class AloneLoop:
         self.clock.advance()
         self._transitions = 0
         try:
-            await self.agent.act(self)
+            result = await self.act()
         except Exception as error:
             note_place(error, None, number, 1)
             raise
@@ -164,7 +167,7 @@ class AloneLoop:
             agent_ticks=1,
             transitions=self._transitions,
         )
-        return self.agent.last
+        return result
 
     def _seconds(self) -> float:
         # a chart asks for the time exactly once for each transition

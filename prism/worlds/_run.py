@@ -149,20 +149,12 @@ class Run(Generic[WorldT_co]):
             if there are more than 100,000. Counts and measures cover all agents.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
-            agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
-            `prism.programs.yaml.WorkflowAgent` takes them; for a thinking agent ``count``, a
-            counter of tokens.
+            agent in YAML that is ``variables`` and ``on_action``, as
+            `prism.programs.yaml.WorkflowAgent` takes them.
         context: For an agent in YAML: a YAML or JSON file of initial variables. ``parameters``
             override them.
-        components: For an agent in YAML: the folder of its components, if it is another one.
-        action: For an agent in YAML: a command that carries out each action. It reads the action
-            and writes the result, both as JSON.
-        echo_actions: For an agent in YAML: whether each action is its own result.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
-        goal: For a thinking agent: its goal. Defaults to that of the configuration.
-        count: For a thinking agent: how tokens are counted, ``estimate``, ``bytes``, or
-            ``package.module:function``.
 
     Attributes:
         seed: Seed of every random number.
