@@ -328,13 +328,21 @@ class LostClient:
 
     kind: str
 
+    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
+        """Refuse to be asked.
 
-def lost(client: LostClient) -> InputError:
-    """Return the error for a run whose client was not given."""
-    return InputError(
-        f"the run asks a client of another library, {client.kind}, which cannot be saved: pass "
-        "it again, as in prism.runs.resume(folder, kind, model=client)"
-    )
+        Raises:
+            InputError: Always.
+        """
+        del messages, logprobs, options
+        raise self.error()
+
+    def error(self) -> InputError:
+        """Return the error for a run whose client was not given."""
+        return InputError(
+            f"the run asks a client of another library, {self.kind}, which cannot be saved: pass "
+            "it again, as in prism.resume(folder, model=client)"
+        )
 
 
 def type_of(client: Any) -> str:

@@ -74,8 +74,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     os.kill(second.pid, SIGCONT)
     assert second.wait() == 0
     browser.wait("document.getElementById('state').dataset.state === 'complete'")
-    for part in ("at", "happened"):
-        browser.wait(f"document.getElementById('{part}').dataset.round === '8'")
+    browser.wait("document.getElementById('at').dataset.round === '8'")
     page = browser.run(PAGES)
     assert "round 8 of 8" in page["state"]
     assert "as when a run is resumed" in page["notes"]
@@ -107,7 +106,7 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
     browser.wait("document.getElementById('at').dataset.round === '2'")
     press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
     browser.run(press % "ArrowRight")
-    browser.wait("document.getElementById('happened').dataset.round === '3'")
+    browser.wait("document.getElementById('at').dataset.round === '3'")
     assert "round=3" in browser.run("return location.hash")
     kinds = "return document.querySelectorAll('#at-happened > #kinds > button').length"
     assert browser.run("return document.querySelectorAll('.happened').length") == 1

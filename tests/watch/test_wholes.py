@@ -10,7 +10,6 @@ import pytest
 
 from prism.analysis import read_log
 from prism.watch import Watching
-from prism.watch._watched import Watched
 from prism.worlds import Run
 from tests.kit.lamps import Street
 from tests.kit.tables import agent_measures, state_counts
@@ -77,29 +76,16 @@ def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
     client = visit(shown(tmp_path / "real"))
     for number in (1, 2):
         then = measured.filter(agent_id=agent, round=number).select("measure", "value")
-        fields = ask(client, "/agent", agent=agent, round=number)["fields"]
-        assert {name: now for name, _, now in fields if now is not None} == dict(then.rows())
+        (fields,) = [
+            each["html"]
+            for each in ask(client, "/agent", agent=agent, round=number)["sections"]
+            if each["anchor"] == "fields"
+        ]
+        for name, value in then.rows():
+            row = fields.partition(f"<td>{name}</td>")[2].partition("</tr>")[0]
+            assert row.endswith(f'<td class="number">{value:,.4g}</td>')
 
     browser.visit(f"{shown(tmp_path / 'real').url}#run=real&round=2&agent={agent}")
     assert "round 2" in words(browser, "#agent-fields thead")
     assert measured["measure"][0] in words(browser, "#agent-fields tbody")
     assert browser.console() == []
-
-
-def test_an_interruption_while_news_are_made_is_no_fault(
-    shown: Show,
-    visit: Visit,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """A stream that polars interrupts ends, and nothing is logged as a failure of the server."""
-
-    def interrupted(_watched: Watched) -> None:
-        raise KeyboardInterrupt
-
-    client = visit(shown(folder))
-    monkeypatch.setattr(Watched, "head", interrupted)
-    with client.stream("GET", "/events", params={"run": "real"}) as news:
-        assert list(news.iter_lines()) == []
-    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []

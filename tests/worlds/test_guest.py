@@ -386,7 +386,7 @@ def test_a_run_with_a_model_is_killed_resumed_and_replayed(
 
     replay(tmp_path / "first", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
-    run_in(tmp_path / "stopped", options.replaying(tmp_path / "first"), stops=(1, 4))
+    run_in(tmp_path / "stopped", options.repeating(tmp_path / "first"), stops=(1, 4))
     assert (tmp_path / "stopped" / "events.jsonl").read_bytes() == log
 
 
