@@ -259,7 +259,7 @@ async def test_all_of_a_turn_ends_in_time(of_what: str) -> None:
         # by the clock on the wall, which others on the machine may hold up
         assert time.monotonic() - began < 2 * MOST_SECONDS
         told = [run for run in turn.steps if "have taken 2.5 s already" in (run.reason or "")]
-        assert len(told) >= 30 or of_what == "conditions"
+        assert told or of_what == "conditions"
 
 
 def peak() -> int:
