@@ -45,7 +45,7 @@ from prism.statechart import (
 )
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
-from prism.worlds import SetParameters, Treatment, treatment
+from prism.worlds import treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
@@ -143,7 +143,7 @@ def simulate(
     reasoner: Any = None,
     agents: int = 12,
     writer: Any = None,
-    treatments: Sequence[str | Treatment] = (),
+    treatments: Sequence[str] = (),
     parameters: dict[str, Any] | None = None,
     world: Feed | None = None,
     **options: Any,
@@ -322,7 +322,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),
         simulate(folder / "friends.jsonl", world=Befriending(), treatments=["befriend@1"]),
-        simulate(folder / "set.jsonl", treatments=[SetParameters(1, {"dislike_chance": 0.4})]),
+        simulate(folder / "set.jsonl", treatments=["dislike_chance=0.4@1"]),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl", details=True):

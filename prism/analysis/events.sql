@@ -18,7 +18,7 @@ create table columns (
     kind varchar, measure varchar, "values" json, quantiles json,
     state_names varchar[], agent_states json, agent_ids varchar[], space varchar, width double,
     height double, places json, edges json, colours json, sizes json, labels varchar[],
-    treatment varchar, settings json, experiment varchar, arm varchar,
+    treatment varchar, experiment varchar, arm varchar,
     -- posts and messages
     post_id varchar, author_id varchar, parent_id varchar, root_id varchar, topics varchar[],
     text varchar, source varchar, template varchar, relevance double, threshold double,

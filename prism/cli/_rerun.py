@@ -73,7 +73,6 @@ def rerun(
 
     # only the commands of experiments load what they need
     from prism.science import resume_rerun
-    from prism.worlds._treatments import treatment_in
 
     import_from_here()
     more: dict[str, Any] = {"hosts": model.get("hosts", ())}
@@ -85,8 +84,8 @@ def rerun(
 
         changes = {"parameters": named_values(parameters), "agents": agents, "rounds": rounds}
         more.update(on_round=screen.round_ended, observer=screen, model=_model(model), **changes)
-        given = [treatment_in(each) for each in treatments or ()]
-        return run_again(run, folder, from_round=from_round, treatments=given, then=then, **more)
+        more["treatments"] = treatments or ()
+        return run_again(run, folder, from_round=from_round, then=then, **more)
 
     def resume(folder: Path, screen: RunScreen) -> Rerun:
         return resume_rerun(folder, on_round=screen.round_ended, observer=screen, **more)

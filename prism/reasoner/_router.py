@@ -169,7 +169,7 @@ class Router(BaseReasoner, BaseWriter):
         self.stop_at: float | None = stop_at
         self.earlier: list[EarlierAnswers] = []
         self._choose = choose
-        self._switched: dict[str, str] = {}
+        self._switched: str | None = None
         self._on_start = on_start
         self._is_checked = False
         self._told = told
@@ -183,9 +183,8 @@ class Router(BaseReasoner, BaseWriter):
         Raises:
             ReasonerError: If the agent is assigned to an unknown reasoner.
         """
-        switched = self._switched_to(agent)
-        if switched is not None:
-            return switched
+        if self._switched is not None:
+            return self._switched
         if self._choose is None:
             return next(iter(self.parts))
 
@@ -198,27 +197,9 @@ class Router(BaseReasoner, BaseWriter):
             f"{', '.join(self.parts)}"
         )
 
-    def can_switch_to(self, name: str) -> bool:
-        """Return whether a part with this name can take over during a run."""
-        return name in self.parts or (isinstance(self._told, Router) and name in self._told.parts)
-
-    def switch(self, name: str, agent_ids: Iterable[str]) -> None:
-        """Let another part answer for some agents from now on.
-
-        Args:
-            name: The part.
-            agent_ids: The agents for which it answers.
-        """
-        if isinstance(self._told, Router):
-            self._told.switch(name, agent_ids)
-        else:
-            self._switched.update(dict.fromkeys(agent_ids, name))
-
-    def _switched_to(self, agent: Any) -> str | None:
-        if not self._switched:
-            return None
-
-        return self._switched.get(agent if isinstance(agent, str) else agent_name(agent))
+    def switch(self, name: str) -> None:
+        """Let one part answer for all agents from now on."""
+        self._switched = name
 
     def _part_for(self, agent: Any) -> Any:
         return self.parts[self.name_for(agent)]
@@ -333,8 +314,7 @@ class Router(BaseReasoner, BaseWriter):
             return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
 
         # ask every source, since all that have this answer must use it up now
-        switched_to = self._switched_to(asked.agent)
-        found = [source.answer_to(asked, prompt_hash, switched_to) for source in self.earlier]
+        found = [source.answer_to(asked, prompt_hash, self._switched) for source in self.earlier]
         answer = next((each for each in found if each is not None), None)
         if isinstance(asked, Question) and answer is not None:
             self.skip(asked, answer)

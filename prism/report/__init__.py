@@ -17,7 +17,8 @@ except ModuleNotFoundError as _error:
         raise
     raise MissingExtraError("report", _error.name) from None
 
-from prism.report._figures.rendering import FigureFormat
+from prism.report._drawing import FigureFormat
+from prism.report._html import Page, Section, page
 from prism.report._page import Report, make_report
 
-__all__ = ["FigureFormat", "Report", "make_report"]
+__all__ = ["FigureFormat", "Page", "Report", "Section", "make_report", "page"]

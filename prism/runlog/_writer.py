@@ -269,6 +269,13 @@ class RunLog:
         os.fsync(self._file.fileno())
         return self._file.tell()
 
+    def cut_after(self, event: str) -> None:
+        """Cut the log off after the last line of an event; nothing is left if there is none."""
+        self._file.flush()
+        lines = self.path.read_bytes()
+        begin = lines.rfind(b'{"event":"%b"' % event.encode())
+        os.truncate(self.path, 0 if begin < 0 else lines.index(b"\n", begin) + 1)
+
     def close(self) -> None:
         """Write the rest, and close the file."""
         self._file.close()

@@ -11,14 +11,14 @@ from shutil import rmtree
 from typing import Any, Self
 
 from prism._version import __version__
-from prism.errors import InputError, PrismError
+from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._journal import JOURNAL_NAME, Journal
-from prism.telemetry.events import SCHEMA_VERSION
+from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
@@ -133,6 +133,10 @@ class RunFolder:
                 self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock, until)
                 try:
                     yield self._log.logger
+                except TooManyFallbacksError:
+                    self._log.cut_after(ROUND_ENDED)
+                    self.journal.do_again()
+                    raise
                 finally:
                     self.journal.close()
         except PrismError:

@@ -56,6 +56,7 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _WRITTEN = ("text", "source", "reason")
 _EFFECT = "effect"
+_AGAIN = "again"
 
 
 class Journal:
@@ -91,21 +92,49 @@ class Journal:
         self.earlier: dict[str, dict[str, Any]] = {}
         self.own: set[str] = set()
         self._numbers: Counter[str] = Counter()
+        self._spent: Counter[str] = Counter()
         self._prompts: dict[str, dict[str, Any]] = {}
         self._clock = clock
         self._file: FileIO | None = None
         for source in (recorded, path):
             if source is not None and source.exists():
+                end = until if source != path else None
                 lines = {
-                    line["id"]: line
-                    for line in read_journal(source)
-                    if until is None or source == path or line.get("round", 0) < until
+                    answer_id: line
+                    for answer_id, line in self._answers_in(source).items()
+                    if end is None or line.get("round", 0) < end
                 }
                 self.earlier |= lines
                 self.own = {*lines} if source == path else set()
         self.unread: set[str] = {*self.earlier}
         if path is not None and path.exists():
             self._file = _opened(path)
+
+    def _answers_in(self, source: Path) -> dict[str, dict[str, Any]]:
+        """Return the answers of a journal by id, without those of rounds that are done again."""
+        found: dict[str, dict[str, Any]] = {}
+        for line in read_journal(source):
+            self._spent.update(
+                calls=line.get("attempts_made", 0),
+                tokens=(line.get("input_tokens") or 0) + (line.get("output_tokens") or 0),
+            )
+            if line.get("kind") == _AGAIN:
+                found = {
+                    answer_id: each
+                    for answer_id, each in found.items()
+                    if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
+                }
+            else:
+                found[line["id"]] = line
+        return found
+
+    def do_again(self) -> None:
+        """Let the current round be done again when the run is resumed, with its effects only.
+
+        Its answers stay in the file, and what they have cost counts.
+        """
+        number = 0 if self._clock is None else self._clock.round
+        self.add({"id": f"round {number}", "digest": _AGAIN, "kind": _AGAIN, "round": number})
 
     def next_id(self, agent_id: str) -> str:
         """Return the id of an agent's next answer."""
@@ -160,11 +189,7 @@ class Journal:
 
     def spent(self) -> tuple[int, int]:
         """Return the calls and tokens of the earlier answers."""
-        calls = tokens = 0
-        for line in self.earlier.values():
-            calls += line.get("attempts_made", 0)
-            tokens += (line.get("input_tokens") or 0) + (line.get("output_tokens") or 0)
-        return calls, tokens
+        return self._spent["calls"], self._spent["tokens"]
 
 
 class JournalAnswers(EarlierAnswers):
@@ -444,7 +469,7 @@ def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: boo
 
 def restore_spending(budget: Budget | None, journal: Journal) -> None:
     """Count what earlier answers have spent, so that a budget holds over kills."""
-    if budget is not None and journal.earlier:
+    if budget is not None:
         calls, tokens = journal.spent()
         budget.add(retries=calls, tokens=tokens)
 

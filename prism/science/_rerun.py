@@ -24,8 +24,8 @@ from prism.telemetry.events import (
     TRANSITION,
     WORKFLOW_ACTION,
 )
-from prism.worlds import Run, SetParameters, SwitchModel, Treatment, resume
-from prism.worlds._treatments import later_models
+from prism.worlds import Run, resume
+from prism.worlds._treatments import later_models, read_treatment, setting
 
 _WRITTEN: Mapping[str, str] = {
     TEXT_WRITTEN: "text",
@@ -92,7 +92,7 @@ def rerun(
     folder: Path | str,
     *,
     from_round: int,
-    treatments: Sequence[str | Treatment] = (),
+    treatments: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
     model: Model | str | Mapping[str, Any] | None = None,
     agents: Any = None,
@@ -139,7 +139,8 @@ def rerun(
             raise InputError(problem, field="agents")
         options = options.replace(agents=agents)
     if parameters:
-        treatments = (SetParameters(from_round, parameters), *treatments)
+        changes = [setting(name, value, from_round) for name, value in parameters.items()]
+        treatments = (*changes, *treatments)
     asked = _model_of(options, model)
     if asked is not None and not _has_journal(options):
         treatments = (_switch(from_round, asked), *treatments)
@@ -207,7 +208,7 @@ def _require_round(from_round: int, rounds: int) -> None:
 def _has_journal(options: Run[Any]) -> bool:
     """Return whether the answers of a run were those of a model."""
     asks = isinstance(options.reasoner, Model | ReplayOptions)
-    return asks or options.writer is not None or bool(later_models(options.treatments))
+    return asks or options.writer is not None or bool(options._later())
 
 
 def _model_of(options: Run[Any], model: Model | str | Mapping[str, Any] | None) -> Model | None:
@@ -221,12 +222,12 @@ def _model_of(options: Run[Any], model: Model | str | Mapping[str, Any] | None) 
     return replace(own, **model)
 
 
-def _switch(from_round: int, model: Model) -> SwitchModel:
+def _switch(from_round: int, model: Model) -> str:
     """Return the treatment by which a run without a model asks one."""
     text = f"{model.server}:{model.model}"
     text += f"@{','.join(model.hosts)}" if model.hosts else ""
     if Model.of(text) == model:
-        return SwitchModel(from_round, text)
+        return f"model={text}@{from_round}"
     problem = "asked none so far: give it one by a text alone, as in ollama:llama3.2"
     raise InputError(problem, field="model")
 
@@ -235,20 +236,19 @@ def _treated(
     options: Run[Any],
     source: Path,
     from_round: int,
-    treatments: tuple[str | Treatment, ...],
+    treatments: tuple[str, ...],
     then: Literal["model", "policy"],
     model: Model | None,
 ) -> Run[Any]:
     """Return the options of the new run."""
+    if then == "policy" and (models := later_models(options.world_class, treatments)):
+        problem = f"{next(iter(models))!r} switches to a model, but then='policy' asks none"
+        raise InputError(f"{problem}: leave out one of them", field="treatments")
     for each in treatments:
-        number = each.round if isinstance(each, Treatment) else _round_of(each)
+        number = read_treatment(each).round
         if number < from_round:
             problem = f"is of round {number}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
-
-        if isinstance(each, SwitchModel) and then == "policy":
-            problem = f"{each.name!r} switches to a model, but then='policy' asks none: leave out"
-            raise InputError(f"{problem} one of them", field="treatments")
 
     decider = _decider(options, source, then)
     if model is not None:
@@ -268,14 +268,6 @@ def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) 
 
     # a policy draws the same numbers again
     return ReplayOptions(source, reasoner, then) if _has_journal(options) else reasoner
-
-
-def _round_of(text: str) -> int:
-    name, _, number = text.partition("@")
-    if not number.isdecimal():
-        raise InputError(f"treatment {text!r} needs its round: write {name}@12", field="treatments")
-
-    return int(number)
 
 
 @contextmanager

@@ -600,8 +600,7 @@ class Feed(Parameters):
         """Give a post the like or dislike of the arm to which it is assigned."""
         turns = self.turns
         for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
-            turns.assignments.add_arm("votes", arm, share)
-            if turns.assignments.assign("post_id", [post.post_id], "votes", arm):
+            if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
                 self.vote(post, **{arm: 1})
         turns.log_assigned()
 

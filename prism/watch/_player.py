@@ -26,10 +26,11 @@ from prism.runs import Observer
 from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
-from prism.worlds import Run, SetParameters, Treatment
+from prism.worlds import Run
 from prism.worlds._about import about_world
-from prism.worlds._fields import plain_value, read_parameters
+from prism.worlds._fields import read_parameters
 from prism.worlds._loop import Loop
+from prism.worlds._treatments import setting
 from prism.worlds._world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
@@ -129,23 +130,23 @@ class Player(Observer):
     def _treat(self, order: Mapping[str, Any]) -> None:
         loop, run = self._loop, self._run
         number = len(loop.finished) + 1
-        treatment: str | SetParameters
         try:
             if order["do"] == "treat":
-                applied = order["name"]
-                treatment = f"{applied}@{number}"
+                applied = [order["name"]]
+                treatments = [f"{order['name']}@{number}"]
             else:
                 parsed = read_parameters(run.world_class, order["parameters"])
-                applied = ", ".join(parsed)
-                treatment = SetParameters(number, plain_value(parsed))
-            loop.treat(treatment)
+                applied = [*parsed]
+                treatments = [setting(name, value, number) for name, value in parsed.items()]
+            for treatment in treatments:
+                loop.treat(treatment)
         except (PrismError, TypeError) as error:
             self._tell({"refused": str(error)})
             return
 
-        run.treatments = (*run.treatments, treatment)
+        run.treatments = (*run.treatments, *treatments)
         self._kept.change(run.to_config())
-        told = {"applied": applied, "from": number, "refused": None}
+        told = {"applied": ", ".join(applied), "from": number, "refused": None}
         self._tell({"command": command(run, self._asked), **told})
 
     def _say_where(self) -> None:
@@ -190,19 +191,9 @@ def _options(run: Run[Any], asked: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"--{name}", str(value))
     for name, value in (asked.get("parameters") or {}).items():
         yield from ("--set", f"{name}={value}")
-    for each in run.treatments:
-        for text in _texts_of(each):
-            yield from ("--treat", text)
+    for text in run.treatments:
+        yield from ("--treat", text)
     yield from ("--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}")
-
-
-def _texts_of(treatment: str | Treatment) -> Iterator[str]:
-    """Yield a treatment as the command line takes it."""
-    if isinstance(treatment, str):
-        yield treatment
-    elif isinstance(treatment, SetParameters):
-        for name, value in treatment.parameters.items():
-            yield f"{name}={value}@{treatment.round}"
 
 
 def fault(error: BaseException) -> dict[str, Any]:

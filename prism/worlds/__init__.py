@@ -37,7 +37,6 @@ from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run, replay, resume
 from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._treatments import SetParameters, SwitchModel, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
@@ -51,10 +50,7 @@ __all__ = [
     "Network",
     "Plane",
     "Run",
-    "SetParameters",
     "Space",
-    "SwitchModel",
-    "Treatment",
     "World",
     "WorldResults",
     "WorldRound",

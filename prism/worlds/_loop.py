@@ -47,7 +47,7 @@ from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._treatments import Treating, Treatment, with_reasoners
+from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
 from prism.worlds._world import MEASURE, World, defines, marked
 
@@ -113,7 +113,7 @@ class Loop:
         reasoner: Any = None,
         writer: BaseWriter | None = None,
         wording: Wording | None = None,
-        treatments: Sequence[str | Treatment] = (),
+        treatments: Sequence[str] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
         log_agents: int | None = None,
@@ -126,13 +126,12 @@ class Loop:
         self.rounds: int = rounds
         self.ticks_per_round: int = ticks
         self.finished: list[WorldRound] = []
-        self.reasoner: Any = with_reasoners(reasoner or PolicyReasoner(seed), treatments)
+        self.reasoner: Any = reasoner or PolicyReasoner(seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = clock or SimulatedClock()
         self.has_run = False
         self._seed = seed
-        self._treatments = tuple(treatments)
-        self._treating = Treating(world, treatments, rounds)
+        self._treatments = Treatments(world, treatments, rounds)
         self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
         self._sampled = (
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
@@ -221,21 +220,13 @@ class Loop:
         if callable(kept_in):
             kept_in(folder)
 
-    def treat(self, treatment: str | Treatment) -> None:
+    def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.
-
-        Args:
-            treatment: A treatment of the world's class and its round, such as ``warning@12``, or
-                another.
 
         Raises:
             PrismError: If it cannot be applied.
         """
-        treatments = (*self._treatments, treatment)
-        treating = Treating(self.world, treatments, self.rounds)
-        if isinstance(treatment, Treatment):
-            treatment.check(self.world)
-        self._treatments, self._treating = treatments, treating
+        self._treatments.add(treatment)
 
     # Beginning
 
@@ -254,7 +245,6 @@ class Loop:
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()
-        self._treating.check()
 
     def _begin(self) -> None:
         turns, world = self.turns, self.world
@@ -309,7 +299,7 @@ class Loop:
         turns.emit(ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
-            self._treating.apply(number)
+            self._treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
             if self._turn_logger is not None:

@@ -58,13 +58,7 @@ from prism.worlds._addresses import address_of, file_of, found_at, load_world
 from prism.worlds._fields import parameter_values, plain_value, read_parameters
 from prism.worlds._loop import Loop
 from prism.worlds._people import AgentTable
-from prism.worlds._treatments import (
-    Treatment,
-    later_models,
-    read_treatments,
-    tables_of,
-    treatment_in,
-)
+from prism.worlds._treatments import later_models
 from prism.worlds._world import DEFAULT_AGENTS, World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -102,7 +96,7 @@ class Arguments(TypedDict, total=False):
     model: Any
     reasoner: Decider | DeciderOptions | ReplayOptions | None
     writer: Any
-    treatments: Sequence[str | Treatment]
+    treatments: Sequence[str]
     parameters: Any
     wording: Wording | None
     logger: EventLogger | None
@@ -152,9 +146,9 @@ class Run(Generic[WorldT_co]):
             are drawn by their weights.
         writer: What writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or
             your own writer. By default, their templates are used.
-        treatments: Treatments of the world's class with their rounds, and ready-made ones:
-            ``["warning@12", SetParameters(20, {"tiring": 0.1})]``. Each is applied when its round
-            begins.
+        treatments: What changes when a round begins: a treatment of the world's class
+            (``warning@12``), a parameter (``tiring=0.1@20``), or the model that decides
+            (``model=ollama:llama3.3@5``).
         parameters: Parameters of a world's class by name. Texts are converted to their types.
         wording: Length and language of the texts of your own writer.
         logger: Where to write the events of a run that is not kept, or None for structlog's own
@@ -227,7 +221,7 @@ class Run(Generic[WorldT_co]):
         model: Any = None,
         reasoner: Any = None,
         writer: Any = None,
-        treatments: Sequence[str | Treatment] = (),
+        treatments: Sequence[str] = (),
         parameters: Any = None,
         wording: Wording | None = None,
         logger: EventLogger | None = None,
@@ -256,7 +250,7 @@ class Run(Generic[WorldT_co]):
         self.seed: int = require_seed(seed)
 
         self._agents = _population(agents)
-        self.treatments: tuple[str | Treatment, ...] = _listed(treatments)
+        self.treatments: tuple[str, ...] = _listed(treatments)
         self.reasoner: Any = decider(model, reasoner)
         self.writer: Any = _writer(self.reasoner, writer)
         self._require_askers()
@@ -415,7 +409,7 @@ class Run(Generic[WorldT_co]):
             "ticks_per_round": self.ticks,
             "seed": self.seed,
             "parameters": self._all_parameters(),
-            "treatments": tables_of(self.treatments),
+            "treatments": [*self.treatments],
             **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
@@ -457,7 +451,7 @@ class Run(Generic[WorldT_co]):
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=read_treatments(config["treatments"], path),
+                treatments=config["treatments"],
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 log_agents=config.get("log_agents"),
@@ -560,6 +554,9 @@ class Run(Generic[WorldT_co]):
         """Make the reasoner and the writer, if any were given."""
         own_reasoner = self.reasoner if _is_own(self.reasoner) else None
         own_writer = self.writer if isinstance(self.writer, BaseWriter) else None
+        if own_reasoner is not None and self._later():
+            problem = "switch to a model, but a reasoner of your own decides: leave out one"
+            raise InputError(problem, field="treatments")
         options, later = (None, {}) if own_reasoner is not None else (self.reasoner, self._later())
         writer = None if own_writer is not None else self.writer
         if options is None and writer is None and not later:
@@ -576,7 +573,7 @@ class Run(Generic[WorldT_co]):
 
     def _later(self) -> Mapping[str, ModelAssignment]:
         """Return the models to which the run switches later."""
-        return later_models(self.treatments) if self.treatments else {}
+        return later_models(self._class, self.treatments) if self.treatments else {}
 
     def _require_askers(self) -> None:
         """Refuse a reasoner or a writer that cannot do its work."""
@@ -767,7 +764,7 @@ def _population(agents: Any) -> Any:
     return AgentTable(number) if isinstance(number, str) else number
 
 
-def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
+def _listed(treatments: Any) -> tuple[str, ...]:
     """Return the treatments of a run.
 
     Raises:
@@ -776,14 +773,13 @@ def _listed(treatments: Any) -> tuple[str | Treatment, ...]:
     # a text is a sequence of letters
     is_list = isinstance(treatments, Iterable) and not isinstance(treatments, str)
     found = tuple(treatments) if is_list else ()
-    if not is_list or not all(isinstance(each, (str, Treatment)) for each in found):
+    if not is_list or not all(isinstance(each, str) for each in found):
         raise InputError(
-            "must be a list of names and treatments, such as ['warning@12', SetParameters(...)]; "
+            "must be a list of texts, such as ['warning@12', 'tiring=0.1@20']; "
             f"got {brief(treatments)}",
             field="treatments",
         )
-
-    return tuple(treatment_in(each) if isinstance(each, str) else each for each in found)
+    return found
 
 
 def decider(model: Any, reasoner: Any) -> Any:

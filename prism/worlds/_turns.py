@@ -54,10 +54,10 @@ from prism.worlds._agent import (
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
-from prism.worlds._assignments import Assignments
 from prism.worlds._guests import Guest, as_agent, lend
 from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._rates import Members
+from prism.worlds._treatments import Assignments
 from prism.worlds._world import World, kinds_of
 
 MOST_WAVES = 10_000

@@ -285,9 +285,8 @@ class World(Declares, Generic[AgentT]):
         """
         assignments = self._running("assign").assignments
         by_id = {agent.agent_id: agent for agent in (self.agents if agents is None else agents)}
-        name = experiment or arm
-        assignments.add_arm(name, arm, share)
-        return [by_id[chosen] for chosen in assignments.assign("agent_id", by_id, name, arm)]
+        chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
+        return [by_id[agent_id] for agent_id in chosen]
 
     async def activate(self, agents: Iterable[AgentT] | None = None) -> None:
         """Give turns to agents, and wait until all their steps have ended; for `tick`.

@@ -200,12 +200,11 @@ async def test_earlier_fallbacks_end_no_run() -> None:
 
 
 async def test_agents_are_switched_in_mid_run() -> None:
-    """From then on others answer for them; nobody can be switched to that there is not."""
+    """From then on another part answers for all."""
     router = by_parity(Says(answer("scrolling")), Says(answer("composing")))
-    router.switch("odd", ["n0"])
+    router.switch("odd")
     decisions = await router.decide_many(crowd(3))
-    assert [each.chosen for each in decisions] == [S.COMPOSING, S.COMPOSING, S.SCROLLING]
-    assert [router.can_switch_to(name) for name in ("odd", "neither")] == [True, False]
+    assert [each.chosen for each in decisions] == [S.COMPOSING, S.COMPOSING, S.COMPOSING]
 
 
 @pytest.mark.slow

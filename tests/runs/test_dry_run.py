@@ -13,7 +13,6 @@ from prism.runs import WriterOptions
 from prism.runs._dry_run import estimate
 from prism.social import Feed
 from prism.testing import FakeOllama
-from prism.worlds import SwitchModel
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}
 
@@ -90,7 +89,7 @@ def test_each_model_is_told_for_itself() -> None:
         price_in=1,
         assigned={"agent agent_0*": {"model": "large", "price_in": 10, "concurrency": 2}},
     )
-    run = Run(Feed, 30, rounds=4, model=model, treatments=(SwitchModel(2, "late", share=0.5),))
+    run = Run(Feed, 30, rounds=4, model=model, treatments=["model=late@2"])
     found = {each.model: each for each in estimate(run).models}
     assert found.keys() == {"small", "large", "late"}
     assert (found["large"].money or 0) > (found["small"].money or 0)

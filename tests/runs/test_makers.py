@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism import Run, resume, runs
+from prism import Run, replay, resume, runs
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.llm._assignments import ModelAssignment
@@ -149,7 +149,10 @@ class Quiet(runs.Observer):
 def test_a_run_that_was_stopped_is_resumed(
     rounds: int, server: FakeOllama, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that ends early goes on when its model is back: later rounds have no fallbacks."""
+    """A run that ends early does its last round again when its model is back: no fallback is left.
+
+    Nothing that was paid for is deleted, and it counts as spent.
+    """
     monkeypatch.setattr("prism.reasoner._router.WINDOW", 20)
 
     def fail(summary: Any) -> None:
@@ -161,12 +164,21 @@ def test_a_run_that_was_stopped_is_resumed(
     folder = tmp_path / "run"
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
         options(server).keep(folder, on_round=fail, observer=Quiet())
+    paid = (folder / "answers.jsonl").read_bytes()
 
     server.recover()
     outcome = resume(folder, observer=Quiet())
     assert outcome is not None
     assert len(outcome.results.rounds) == 3
-    assert [each.number for each in outcome.results.rounds if each.fallbacks] == [rounds + 1]
+    assert "fallbacks" not in outcome.results.totals()
+    journal = (folder / "answers.jsonl").read_bytes()
+    assert journal.startswith(paid)
+    calls = [json.loads(line).get("attempts_made", 0) for line in journal.splitlines()]
+    assert outcome.summary["spent"]["calls"] == sum(calls)
+    again = replay(folder, tmp_path / "again", observer=Quiet())
+    log = (folder / "events.jsonl").read_bytes()
+    assert again.folder is not None
+    assert (again.folder / "events.jsonl").read_bytes() == log
     assert outcome.summary["config"]["stop_at_fallbacks"] == 0.5
 
 

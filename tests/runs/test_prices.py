@@ -11,7 +11,6 @@ from prism.runs._prices import prices_of, with_money
 from prism.runs._running import models_of
 from prism.social import Feed
 from prism.testing import FakeOllama
-from prism.worlds import SwitchModel
 
 COSTS = {"answers": 3, "calls": 4, "input_tokens": 3_000, "output_tokens": 500}
 
@@ -44,7 +43,7 @@ def test_tokens_that_nobody_counted_are_not_free() -> None:
                 Feed,
                 5,
                 model=Model("a", price_in=1),
-                treatments=(SwitchModel(2, "b"),),
+                treatments=["model=b@2"],
             ),
             {"a"},
         ),

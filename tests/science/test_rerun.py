@@ -16,7 +16,6 @@ from prism.runs import Observer, ReplayOptions
 from prism.science import rerun, resume_rerun
 from prism.social import Feed
 from prism.testing import FakeOllama
-from prism.worlds import SetParameters, SwitchModel
 from tests.kit.leaving import Leaving
 from tests.kit.worlds import Stopped
 
@@ -193,8 +192,10 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
         assert {*found} - {(True, "cache")} == {(False, "policy"), (True, "model")}
     with pytest.raises(InputError, match="give it one by a text alone"):
         rerun(run, tmp_path / "b", from_round=3, model=Model("small", prompt="{situation}"))
-    change = SwitchModel(3, model="ollama:small")
-    with pytest.raises(InputError, match="'model' switches to a model, but then='policy' asks"):
+    change = "model=ollama:small@3"
+    with pytest.raises(
+        InputError, match="'model=ollama:small' switches to a model, but then='policy' asks"
+    ):
         rerun(run, tmp_path / "b", from_round=3, treatments=[change], then="policy")
 
 
@@ -205,7 +206,7 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
         model = Model("llama3.2", hosts=(server.host,), prompt="{world.rewired} {situation}")
         Run(Rumour, 20, rounds=6, reasoner=model).keep(tmp_path / "run")
         before = server.asked
-        change = SetParameters(4, {"rewired": 0.2})
+        change = "rewired=0.2@4"
         rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
         assert server.asked > before
 
@@ -235,8 +236,10 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be a round of the run, 1 to 3, got 4"):
         rerun(run, tmp_path / "a", from_round=4)
     with pytest.raises(InputError, match="is of round 1, but nothing may differ before round 2"):
-        rerun(run, tmp_path / "a", from_round=2, treatments=[SetParameters(1, {"friends": 2})])
-    with pytest.raises(InputError, match="'campaign' needs its round: write campaign@12"):
+        rerun(run, tmp_path / "a", from_round=2, treatments=["friends=2@1"])
+    with pytest.raises(
+        InputError, match="'campaign' needs its round, from 1 on: write campaign@12"
+    ):
         rerun(run, tmp_path / "a", from_round=2, treatments=["campaign"])
     Run(Vaccination, 10, rounds=3, reasoner=ReplayOptions(run)).keep(tmp_path / "replayed")
     with pytest.raises(InputError, match=f"replayed.*: is a replay of {run}: rerun that one"):

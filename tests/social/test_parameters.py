@@ -10,7 +10,6 @@ import pytest
 from prism import Run
 from prism.errors import FieldTypeError, FieldValueError
 from prism.social import PRESETS, Feed
-from prism.worlds import SetParameters
 
 GENERATED = {"follow_network": "random", "mean_follows": 4.0}
 MIXED = {"feed": "mixed", "feed_length": 4}
@@ -172,6 +171,6 @@ def test_the_clock_moves_by_the_length_of_a_tick(preset: str, minutes: int) -> N
 
 def test_what_determined_the_population_cannot_change() -> None:
     """A treatment that would change it is refused by the parameter's name."""
-    treatments = [SetParameters(2, {"ticks_per_hour": 60})]
+    treatments = ["ticks_per_hour=60@2"]
     with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
         Run(Feed, 10, rounds=2, treatments=treatments).run()

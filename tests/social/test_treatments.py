@@ -10,14 +10,14 @@ from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
 from prism.social import Feed
 from prism.telemetry.events import TRANSITION
-from prism.worlds import SetParameters, treatment
+from prism.worlds import treatment
 from tests.kit.runs import LoggedRun
 
 
 @pytest.mark.slow
 def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
     """Nobody has an idea while the rate is 0, from the very round of the treatment on."""
-    rates = [SetParameters(2, {"posts_per_tick": 0.0}), SetParameters(4, {"posts_per_tick": 0.2})]
+    rates = ["posts_per_tick=0@2", "posts_per_tick=0.2@4"]
     done: LoggedRun = run_logged(rounds=4, parameters={"posts_per_tick": 0.2}, treatments=rates)
     moves = done.events(TRANSITION)
     assert {each["round"] for each in moves if each["trigger"] == "has_idea"} == {1, 4}
@@ -91,7 +91,7 @@ def test_a_treatment_fills_feeds_that_were_empty() -> None:
         posts_per_tick=0.0,
         common_topics=0,
     )
-    wider = SetParameters(2, {"beyond_follows": 1.0})
+    wider = "beyond_follows=1@2"
     agents = [SocialAgent(name) for name in "abc"]
     results = Run(feed, agents, rounds=2, treatments=[wider]).run()
     assert [each.transitions for each in results.rounds] == [0, 10]

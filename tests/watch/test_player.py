@@ -14,7 +14,7 @@ from prism.errors import InputError
 from prism.statechart.outline import to_outline
 from prism.watch._player import Player, about, command
 from prism.watch._playing import DIAGRAMS
-from prism.worlds import Run, SetParameters, World, param
+from prism.worlds import Run, World, param
 from tests.kit.lamps import Lamp
 from tests.kit.waiting import wait_until
 
@@ -71,7 +71,7 @@ def test_treatments_and_parameters_hold_from_the_next_round_and_the_run_is_repla
     config = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["config"]
     assert config["treatments"] == [
         "warning@2",
-        {"kind": "set", "round": 2, "name": "set", "parameters": {"tiring": 0.8}},
+        "tiring=0.8@2",
     ]
     replay(tmp_path / "run", tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
@@ -121,7 +121,7 @@ def test_parameters_have_types_bounds_and_values() -> None:
 def test_the_command_makes_the_same_run() -> None:
     """Parameters, treatments and seed are written as the command line takes them."""
     asked = {"world": "rumour", "agents": 30, "parameters": {"friends": "8"}}
-    run = Run("rumour", 30, seed=4, treatments=["warning@3", SetParameters(5, {"tiring": 0.1})])
+    run = Run("rumour", 30, seed=4, treatments=["warning@3", "tiring=0.1@5"])
     assert command(run, asked) == (
         "prism run rumour --agents 30 --seed 4 --set friends=8 --treat warning@3 "
         "--treat tiring=0.1@5 --out runs/rumour"

@@ -201,9 +201,9 @@ def test_what_is_for_a_world_is_refused_for_an_agent_alone(
         (Person, {}, "field 'world': must be a world, got the class Person"),
         (Rumour(), {"parameters": {"friends": 4}}, "belong to the given Rumour: pass the class"),
         (Rumour, {"parameters": [("friends", 4)]}, "field 'parameters': must be by name, got a li"),
-        (Rumour, {"treatments": "warning@2"}, r"must be a list of names and.*got 'warning@2'"),
-        (Rumour, {"treatments": [2]}, r"field 'treatments': must be a list of names.*got \[2\]"),
-        (Rumour, {"treatments": 2}, "field 'treatments': must be a list of names.*got 2"),
+        (Rumour, {"treatments": "warning@2"}, r"must be a list of texts.*got 'warning@2'"),
+        (Rumour, {"treatments": [2]}, r"field 'treatments': must be a list of texts.*got \[2\]"),
+        (Rumour, {"treatments": 2}, "field 'treatments': must be a list of texts.*got 2"),
         (Rumour, {"reasoner": "qwen3:4b"}, "a model is passed as model=...; got 'qwen3:4b'"),
     ],
 )

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import prism
 from prism import Run
 from prism.errors import (
-    FieldValueError,
     SimulationError,
 )
 from prism.examples import Rumour, Schelling, Vaccination
@@ -239,21 +238,6 @@ def test_a_treatment_changes_parameters_from_its_round_on(tmp_path: Path) -> Non
     assert (applied["round"], applied["treatment"]) == (7, "warning")
     assert applied["parameters"] == {"tiring": 0.9}
     assert done.run.world.tiring == 0.9
-
-
-@pytest.mark.parametrize(
-    ("treatments", "problem"),
-    [
-        (["warnign@7"], "has no treatment 'warnign': it has warning"),
-        (["warning"], "needs its round: write warning@12"),
-        (["warning@0"], "the run has the rounds 1 to 40: write warning@1 for one from the begin"),
-        (["warning@99"], "the run has the rounds 1 to 40"),
-    ],
-)
-def test_a_treatment_that_cannot_be_is_refused(treatments: list[str], problem: str) -> None:
-    """An unknown treatment, or one without a round of the run, is refused before the run."""
-    with pytest.raises(FieldValueError, match=problem):
-        _ = Run(Rumour(), 20, treatments=treatments).agents
 
 
 class Meddling(Rumour):

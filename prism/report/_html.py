@@ -1,0 +1,274 @@
+"""A page of sections that works offline, and its figures as files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args
+
+import altair as alt
+from markupsafe import Markup
+
+from prism._version import __version__
+from prism.drawing import showable
+from prism.errors import InputError
+from prism.files import replacing
+from prism.files._durable import cache_folder
+from prism.report._drawing import (
+    THEMES,
+    VEGA_LITE,
+    FigureFormat,
+    draw,
+    figure_spec,
+    in_format,
+    saved_spec,
+)
+from prism.report._table import Rows, html_table
+
+_BUNDLING = """
+import sys, vl_convert
+sys.stdout.reconfigure(encoding="utf-8")
+sys.stdout.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]))
+"""
+
+Figure = alt.TopLevelMixin | str
+"""A chart of Altair, or an SVG element that has already been drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a page: a heading, figures and a table, each of which may be missing.
+
+    Args:
+        title: Its heading.
+        about: How to read it.
+        figures: Its figures by name, which is unique on the page and that of their files. The
+            theme of the page sets their colours.
+        rows: The rows of its table.
+        headings: Headings of columns, if they differ from the names.
+        most: Most rows to show.
+        searchable: Whether readers can search the table, and sort it by its headings.
+        more: Anything else, below the table.
+    """
+
+    title: str
+    about: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    rows: Rows = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    most: int = 40
+    searchable: bool = False
+    more: Markup = Markup("")  # noqa: RUF009
+
+    @property
+    def anchor(self) -> str:
+        """Its id on the page."""
+        return "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split())
+
+    def html(self) -> Markup:
+        """Return it as HTML, with a place for each figure."""
+        parts = [Markup('<p class="soft">{}</p>').format(self.about)] if self.about else []
+        places = Markup("").join(_place(name, each) for name, each in self.figures.items())
+        kind = "figures" if len(self.figures) > 1 and not self._is_drawn else ""
+        parts += [Markup('<div class="{}">{}</div>').format(kind, places)] if places else []
+        if self.rows:
+            options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
+            parts.append(html_table(self.anchor, self.rows, self.headings, **options))
+
+        return Markup(
+            '<section id="{0}" aria-labelledby="{0}-heading"><h2 id="{0}-heading">{1}</h2>{2}{3}'
+            "</section>"
+        ).format(self.anchor, showable(self.title), Markup("").join(parts), self.more)
+
+    @property
+    def _is_drawn(self) -> bool:
+        return any(isinstance(each, str) for each in self.figures.values())
+
+
+def _place(name: str, figure: Figure) -> Markup:
+    if isinstance(figure, str):
+        return Markup('<div class="scroll" tabindex="0">{}</div>').format(Markup(figure))
+    return Markup('<div><div class="figure" id="figure-{}"></div></div>').format(name)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of sections; made by `page`.
+
+    Args:
+        title: Its title and main heading.
+        sections: Its sections.
+        subtitle: The line below the title.
+        notes: Notes at its top.
+        sources: What it is made from.
+    """
+
+    title: str
+    sections: Sequence[Section]
+    subtitle: str = ""
+    notes: Sequence[str] = ()
+    sources: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Return one HTML page that works offline."""
+        scripts = [_safe(library().result()), _safe(resource("report.js"))]
+        specs = {
+            name: figure_spec(each)
+            for name, each in self._figures.items()
+            if not isinstance(each, str)
+        }
+        links = Markup('<a href="#{}">{}</a>')
+        notes = Markup("").join(Markup("<li>{}</li>").format(showable(note)) for note in self.notes)
+        noted = Markup('<div class="notes" role="note"><b>Notes</b><ul>{}</ul></div>').format(notes)
+        page = Markup(resource("report.html")).format(
+            title=showable(self.title),
+            subtitle=showable(self.subtitle),
+            version=__version__,
+            digests=Markup(" ").join(map(_digest_of, scripts)),
+            style=Markup(resource("report.css")),
+            links=Markup("").join(links.format(each.anchor, each.title) for each in self.sections),
+            notes=noted if self.notes else "",
+            sections=Markup("\n").join(each.html() for each in self.sections),
+            sources=showable(", ".join(self.sources)),
+            figures=_embedded({"figures": specs, "themes": THEMES}),
+            scripts=Markup("\n").join(
+                Markup("<script>{}</script>").format(Markup(each)) for each in scripts
+            ),
+        )
+        return showable(page)
+
+    def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
+        """Save every figure as a file.
+
+        Args:
+            folder: The folder, created if it does not exist. Files of the same names are replaced.
+            format: ``svg``; ``png`` with two pixels for each pixel of the page; or ``pdf`` with
+                vectors and embedded fonts.
+
+        Returns:
+            The paths of the files, without those of figures in `failures`.
+
+        Raises:
+            InputError: If there is no such format.
+            OSError: If a file cannot be written.
+        """
+        if format not in get_args(FigureFormat):
+            raise InputError(
+                f"figures can be saved as svg, png or pdf, not {format!r}", field="format"
+            )
+
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = [folder / f"{name}.{format}" for name in self._drawn[0]]
+        for path, svg in zip(paths, self._drawn[0].values(), strict=True):
+            with replacing(path) as file:
+                file.write(in_format(svg, format))
+
+        return paths
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The reasons why figures could not be drawn, by name; usually empty."""
+        return self._drawn[1]
+
+    @property
+    def _figures(self) -> Mapping[str, Figure]:
+        return {name: each for section in self.sections for name, each in section.figures.items()}
+
+    @cached_property
+    def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The figures as SVG, and the reasons for those that cannot be drawn."""
+        drawn: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        for name, figure in self._figures.items():
+            try:
+                drawn[name] = figure if isinstance(figure, str) else draw(saved_spec(figure))
+            except ValueError as error:
+                failed[name] = str(error)
+
+        return drawn, failed
+
+
+def page(
+    title: str,
+    sections: Iterable[Section],
+    *,
+    subtitle: str = "",
+    notes: Sequence[str] = (),
+    sources: Sequence[str] = (),
+) -> Page:
+    """Make a page of sections, to be saved as HTML or as figures.
+
+    Args:
+        title: Its title and main heading.
+        sections: Its sections; those with neither figures, rows nor more are left out.
+        subtitle: The line below the title.
+        notes: Notes at its top.
+        sources: What it is made from, for its last line.
+    """
+    kept = [each for each in sections if each.figures or each.rows or each.more]
+    return Page(title, kept, subtitle, notes, sources)
+
+
+@cache
+def library() -> Future[str]:
+    """Begin to bundle the JavaScript that draws figures: Vega-Lite and its dependencies."""
+    pool = ThreadPoolExecutor(1)
+    bundle = pool.submit(_bundle)
+    pool.shutdown(wait=False)
+    return bundle
+
+
+def _bundle() -> str:
+    """Return the library, from the cache if it is there as it was written."""
+    name = f"vega-lite-{VEGA_LITE}-of-vl-convert-{version('vl-convert-python')}.js"
+    with suppress(OSError):  # there is none yet
+        digest, _, kept = (cache_folder() / "figures" / name).read_bytes().partition(b"\n")
+        if digest == sha256(kept).hexdigest().encode():
+            return kept.decode()
+
+    # vl_convert stops all threads of its process for a second or two
+    line = [sys.executable, "-P", "-c", _BUNDLING, VEGA_LITE]
+    made = subprocess.run(line, capture_output=True, check=True).stdout
+    with suppress(OSError):  # no folder can be written
+        folder = cache_folder() / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / name) as file:
+            file.write(b"\n".join([sha256(made).hexdigest().encode(), made]))
+
+    return made.decode()
+
+
+def resource(name: str) -> str:
+    """Return the contents of a file beside this one."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _safe(script: str) -> str:
+    """Return a script for the page, as HTML requires it (WHATWG HTML, 4.12.1.3)."""
+    return showable(script).replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest_of(script: str) -> Markup:
+    """Return the digest by which a security policy allows a script (CSP level 3, 8.4)."""
+    return Markup(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'")
+
+
+def _embedded(data: Any) -> Markup:
+    """Return data as JSON for the page."""
+    # Without the characters that an HTML parser may mistake for markup (WHATWG HTML, 4.12.1.3).
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+
+    return Markup(text)
