@@ -19,8 +19,7 @@ from sphinx.environment import BuildEnvironment
 
 import prism
 import prism.testing
-from prism.runlog._events import PAGE
-from prism.runlog._schema import json_schema
+from prism.runlog._events import PAGE, json_schema
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line

@@ -12,7 +12,7 @@ import structlog
 from structlog.testing import LogCapture
 
 from prism.agents import SocialAgent
-from prism.llm import AnswerCache, Model
+from prism.llm import Model
 from prism.statechart import AgentState, Reasoner, social_media_chart
 from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
@@ -34,7 +34,6 @@ class Trial:
         mode: How the model is asked.
         attempts: Requests for one question.
         timeout: Seconds for one request.
-        cache: Where to keep answers, if anywhere.
     """
 
     server: FakeOllama
@@ -42,7 +41,6 @@ class Trial:
     mode: Any = "chat"
     attempts: int = 1
     timeout: float = 5
-    cache: AnswerCache | None = None
     log: LogCapture = field(default_factory=LogCapture)
 
     async def __aenter__(self) -> "Trial":
@@ -56,7 +54,6 @@ class Trial:
             mode=self.mode,
             pick="argmax",
             fallback=S.SCROLLING,
-            cache=self.cache,
             logger=logger,
         )
         return self

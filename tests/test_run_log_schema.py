@@ -18,7 +18,7 @@ from jsonschema.protocols import Validator
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.llm import AnswerCache, Model, OllamaChatClient
+from prism.llm import Model, OllamaChatClient
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner import Router
 from prism.reasoner._spending import COST_KEYS
@@ -28,9 +28,7 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
-from prism.runlog._events import COMMON, EVENTS
-from prism.runlog._keys import Key
-from prism.runlog._schema import json_schema
+from prism.runlog._events import COMMON, EVENTS, Key, json_schema
 from prism.social import Feed
 from prism.statechart import (
     AgentState,
@@ -175,33 +173,27 @@ def simulate(
 
 
 def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
-    """Run with a model that sometimes fails, then from the cache."""
-    kept = AnswerCache(folder / f"{mode}.cache")
+    """Run with a model that sometimes fails; equal questions are asked once."""
     with FakeOllama(
         choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
     ) as server:
-        for run in ("asked", "cached"):
+        reasoner = Reasoner(
+            OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8),
+            mode=mode,
+            asks_once=True,
+            fallback=S.SCROLLING,
+            seed=5,
+            reasons=True,
+            rotations="drawn",
+        )
+        for run in ("asked", "known"):
             server.fail(
                 Fault.status(400, "no"),
                 Fault.drop(),
                 Fault.says("nonsense"),
                 Fault.weighs({"idle": 1.0}),
             )
-            client = OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8)
-            log = folder / f"{mode}-{run}.jsonl"
-            yield simulate(
-                log,
-                Reasoner(
-                    client,
-                    mode=mode,
-                    cache=kept,
-                    fallback=S.SCROLLING,
-                    seed=5,
-                    reasons=True,
-                    rotations="drawn",
-                ),
-            )
-    kept.close()
+            yield simulate(folder / f"{mode}-{run}.jsonl", reasoner)
 
 
 def broken(agent: Any, context: Any) -> bool:
@@ -225,14 +217,11 @@ async def own_loop(folder: Path) -> None:
     chart.fire(agent, "look", {"post_id": "p1"})
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
     chart.fire_to(agent, "decide", S.SCROLLING)
-    closed = AnswerCache(folder / "closed.cache")
-    closed.close()
     question = Question(
         SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,)
     )
     for reasoner in (
         Reasoner(Answers()),
-        Reasoner(Answers(), model="any", cache=closed),
         Reasoner(Answers()),
     ):
         await reasoner.decide_many([question])
@@ -241,7 +230,7 @@ async def own_loop(folder: Path) -> None:
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
             await Reasoner(pool, mode="decision").decide_many([wide])
-    with PromptLog(folder / "prompts.jsonl.gz") as record:
+    with PromptLog(folder / "answers.jsonl") as record:
         await Reasoner(Answers(), record=record).decide_many([question])
         await Writer(Answers(), record=record).write(TextCall("bo", "k", "Hi?"))
 
@@ -254,16 +243,14 @@ async def of_texts(folder: Path) -> Lines:
         TextCall("ada", "k", "Hi?", fallback="Hi."),
     )
     with FakeOllama(write=lambda prompt, schema: "Hello.") as server:
-        kept = AnswerCache(folder / "texts.cache")
         server.fail(*[Fault.status(400, "content_filter")] * 2, Fault.status(400, "no"))
         async with OllamaChatClient(server.host, "llama3.2") as client:
             with RunLog(first, SimulatedClock()) as log:
-                writer = Writer(client, cache=kept, logger=log.logger)
+                writer = Writer(client, asks_once=True, logger=log.logger)
                 for each in (call, safe, call, call):
                     await writer.write(each)
                 server.fail(Fault.says("no number"))
                 await writer.write(TextCall("ada", "n", "How many?", read=int, most_requests=2))
-        kept.close()
 
     with RunLog(again, SimulatedClock()) as log:
         await carry_out(log.logger)

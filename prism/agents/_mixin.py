@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 from prism.agents.relevance import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart.memory import assigned
+from prism.statechart.memory import restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
@@ -141,7 +141,7 @@ class StatechartMixin:
             problem = f"state must be a member of {name}, got {value!r}"
             raise FieldTypeError(f"{problem}: use one of {members}")
 
-        assigned(self.state_memory or {}, self.state, value)
+        restart_times(self.state_memory or {})
         self._prism_state, self._prism_ticks = value, 0
 
     if TYPE_CHECKING:

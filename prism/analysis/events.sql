@@ -7,14 +7,14 @@ create table columns (
     -- runs and agents
     schema bigint, chart varchar, agents bigint, logged_agents bigint, rounds bigint,
     ticks_per_round bigint, seconds_per_round double, seed bigint, world varchar, parameters json,
-    charts json, arrows json, models json, display_name varchar, archetype varchar,
+    charts json, arrows json, display_name varchar, archetype varchar,
     interests varchar[], following bigint, follows varchar[], timeout_threshold bigint,
     attributes json, parent varchar, action json,
     -- rounds
     states json, agent_ticks bigint, transitions bigint, posts bigint, replies bigint,
     reshares bigint, likes bigint, dislikes bigint, decisions_asked bigint,
     decisions_answered bigint, timeouts json, fallbacks json, stopped json,
-    fallback_examples json, texts json, measures json, costs json,
+    fallback_examples json, texts json, measures json,
     kind varchar, measure varchar, "values" json, quantiles json,
     state_names varchar[], agent_states json, agent_ids varchar[], space varchar, width double,
     height double, places json, edges json, colours json, sizes json, labels varchar[],

@@ -343,7 +343,6 @@ from (
         (6, 'cognition.memory_changed', 'memory_changed'), (7, 'workflow.reset', 'state_reset'),
         (7, 'cognition.reset', 'state_reset'), (8, 'workflow.refused', 'transition_refused'),
         (9, 'statechart.answer_discarded', 'answer_discarded'),
-        (10, 'reasoner.cache_failed', 'cache_failed'),
         (11, 'reasoner.mode_unknown', 'mode_unknown'),
         (12, 'reasoner.decision', 'fallback')) f(place, event, fault) using (event)
     where case event when 'reasoner.decision' then source = 'fallback'
@@ -787,7 +786,6 @@ select e.* exclude (schema), case
         error)
     when event = 'statechart.answer_discarded' then concat('the answer ', chosen, ' to ', e."trigger",
         if(reason = 'not_enabled', ' is no longer possible', ' comes too late'))
-    when event = 'reasoner.cache_failed' then concat('the cache of answers fails: ', error)
     when event = 'text.written' and source = 'failed' then
         concat('has no text for ', "key", ': ', brief(reason, 200))
     when event = 'text.written' and source = 'fallback' then concat('has no text for ', "key",

@@ -50,19 +50,15 @@ def who_answers(
 def _decider(reasoner: str, policy: Path | None, given: dict[str, Any]) -> DeciderOptions:
     """Return who decides; None for the built-in policy."""
     if policy is not None:
-        found = ["--models"] * (given.pop("models", None) is not None)
         if reasoner != "policy":
-            found.append(f"--reasoner {reasoner}")
-        if found:
-            raise InputError(f"--policy already decides: leave out {', '.join(found)}")
+            raise InputError(f"--policy already decides: leave out --reasoner {reasoner}")
         return PolicyOptions(policy)
 
-    is_named = "models" in given or "model" in given
     if reasoner != "policy":
-        if not is_named:
+        if "model" not in given:
             raise _lacks_model("--reasoner", reasoner)
         return model_options({**given, "server": reasoner})
-    if "models" in given or (is_named and len(_named(given["model"])) > 1):
+    if "model" in given and len(_named(given["model"])) > 1:
         return model_options(given)
     return None
 
@@ -140,19 +136,15 @@ def settings_from(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_options(given: Mapping[str, Any]) -> Model:
-    """Return the options of a model, including those of a file of models.
+    """Return the options of a model.
 
     Args:
-        given: Settings of a model by name, None if not given; ``models`` is the file.
+        given: Settings of a model by name, None if not given.
 
     Raises:
-        InputError: If the file cannot be used, or options do not fit.
+        InputError: If options do not fit.
     """
     asked = {name: value for name, value in given.items() if value is not None}
-    models = asked.pop("models", None)
-    if models is not None:
-        return Model.from_file(models, **asked)
-
     return Model.of(asked.pop("model"), **asked)
 
 
@@ -165,7 +157,7 @@ def writer_options(given: Mapping[str, Any]) -> Model | None:
     Raises:
         InputError: If an option of a model was given without a model.
     """
-    if "model" in given or "models" in given:
+    if "model" in given:
         return model_options(settings_from(given))
     if given:
         raise InputError(f"{option_of(next(iter(given)))} needs --model")

@@ -72,9 +72,8 @@ def in_order(name: str, runs: list[Path]) -> tuple[str, list[Path]]:
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._prompts import find_asked
+    from prism.runlog._prompts import find_answers, find_asked
     from prism.runlog._reader import locate_log
-    from prism.runs._journal import find_answers
 
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
@@ -152,11 +151,8 @@ def _parts(
     if record is None:
         return
 
-    from prism.runlog._prompts import choice_text
-
     contents = {
-        "Told" if record.get("asked") == "decision" else "Prompt": record.get("prompt"),
-        "Question": choice_text(record),
+        "Prompt": record.get("prompt"),
         "Reply": record.get("reply"),
     }
     for heading, content in contents.items():
@@ -206,7 +202,7 @@ def _facts(
 
 def _source(event: Mapping[str, Any]) -> str:
     words = {
-        "cache": "cache: an earlier run asked the same question",
+        "cache": "cache: the run has asked the same question before",
         "replay": "replay: the log of an earlier run",
         "fallback": f"fallback: nobody {'chose' if _is_decision(event) else 'wrote'}",
     }

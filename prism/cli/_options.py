@@ -241,19 +241,19 @@ def _with_help(parameter: Parameter, text: str | None) -> Parameter:
     return parameter.replace(annotation=Annotated[kind, changed])
 
 
-_ESSENTIAL = ("model", "hosts", "server", "models", "max_calls", "cache")
+_ESSENTIAL = ("model", "hosts", "server", "max_calls")
 
 _LIBRARY_ONLY = ("attempts", "load_timeout", "keep_alive", "seed")
 """Settings of a model that no command has an option for."""
 
-_METAVARS = {"hosts": "URL", "key": "VARIABLE", "prompt": "FILE", "cache": "FILE"}
+_METAVARS = {"hosts": "URL", "key": "VARIABLE", "prompt": "FILE"}
 
 
 def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
     """Return the options that ask a model: the settings of `prism.llm.Model`.
 
     Args:
-        only: Names of the settings; by default all, and a file of models.
+        only: Names of the settings; by default all.
         without: Names of those to leave out.
         helps: Other help texts for some of them in this command.
     """
@@ -263,11 +263,10 @@ def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
         from prism.llm import Model
         from prism.llm._settings import settings_of
 
-        kinds = settings_of(Model)
+        kinds = settings_of()
         told = {**_entries(Model, _ARGUMENTS_SECTION), **helps}
         names = only or [name for name in kinds if name not in (*_LIBRARY_ONLY, *without)]
-        made = [_option_of(name, kinds[name], told[name]) for name in names]
-        return made if only else [*made, _MODELS]
+        return [_option_of(name, kinds[name], told[name]) for name in names]
 
     return Panel(options, essential=only or _ESSENTIAL)
 
@@ -295,15 +294,6 @@ class _Writer:
     writer_max_length: Annotated[int | None, typer.Option("--writer-length", min=1, **MODEL)] = None
     writer_language: Annotated[str | None, typer.Option(**MODEL)] = None
     writer_prompt: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
-
-
-_MODELS = option(
-    *("models", Path | None),
-    metavar="FILE",
-    help="TOML file with models by archetype, kind, chart or name of agents. Other options "
-    "override its defaults.",
-    **MODEL,
-)
 
 
 def _option_of(name: str, kind: Any, text: str) -> Parameter:

@@ -102,7 +102,7 @@ def _model(given: Mapping[str, Any]) -> Any:
     from prism.cli._answers import model_options, settings_from
 
     settings = settings_from(given)
-    return model_options(settings) if {"model", "models"} & settings.keys() else settings
+    return model_options(settings) if "model" in settings else settings
 
 
 def _print(found: Rerun, *, as_json: bool) -> None:

@@ -47,10 +47,9 @@ class _Asked:
         rounds: Number of rounds; by default the world's own.
         ticks: Number of ticks in a round; by default the world's own.
         seed: Seed of every random number; the same seed gives the same run.
-        log_agents: Number of agents to log, a sample drawn by the seed. By default all, or 1000 if
-            there are more than 100000. Counts and measures always cover all agents.
-        log: How to write the log: plain (the default), or rounds, which leaves out what single
-            agents do (except posts and likes of a feed, which resuming needs).
+        log_agents: Number of agents to log, a sample drawn by the seed; 0 for the totals of rounds
+            alone. By default all, or 1000 if there are more than 100000. Counts and measures always
+            cover all agents.
         parameter_file: File of parameters in TOML (such as reshare_share = 0.2), JSON or YAML.
             --set overrides it.
         reasoner: Who decides: a seeded policy, which needs no model; a model on Ollama; or one on a
@@ -64,8 +63,7 @@ class _Asked:
     rounds: Annotated[int | None, typer.Option(min=1)] = None
     ticks: Annotated[int | None, typer.Option(min=1)] = None
     seed: int = 0
-    log_agents: Annotated[int | None, typer.Option(min=1, metavar="N")] = None
-    log: Literal["plain", "rounds"] | None = None
+    log_agents: Annotated[int | None, typer.Option(min=0, metavar="N")] = None
     parameters: Parameters = None
     treatments: Treatments = None
     parameter_file: Annotated[Path | None, typer.Option("--parameters", metavar="FILE")] = None
@@ -353,7 +351,7 @@ def _made(new: NewRun, world: Any, given: Given) -> Any:
     asked = new.asked
     _refuse(new.alone, "is for single agents, in YAML or thinking: leave it out")
     decides, writes = _who_answers(new)
-    plain = ("agents", "rounds", "ticks", "seed", "log_agents", "log")
+    plain = ("agents", "rounds", "ticks", "seed", "log_agents")
 
     return Run(
         world,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.llm._answer_cache import AnswerCache
     from prism.llm._doctor import Check
     from prism.llm._model import Model
     from prism.llm._pool import OllamaChatClient
@@ -13,7 +12,6 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "AnswerCache",
     "Check",
     "Model",
     "OllamaChatClient",

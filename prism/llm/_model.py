@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
 from prism.llm._addresses import DEFAULT_HOST, full_address
-from prism.llm._assignments import ModelAssignment, assignments_of
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import (
-    KEYS,
     OF_RUNS,
+    REQUESTS,
     Hosts,
-    RequestSettings,
-    RunSettings,
     Server,
+    Settings,
     given_settings,
     to_plain,
 )
@@ -37,7 +34,7 @@ PER_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Model(RunSettings):
+class Model(Settings):
     """A language model: its name, its servers, and how it is asked.
 
     ::
@@ -117,16 +114,9 @@ class Model(RunSettings):
         max_calls: Maximum number of requests in the run.
         max_tokens: Maximum number of tokens in the run.
         deadline: Seconds after which the run asks no more questions.
-        cache: File to keep answers in, and to reuse them from.
-        assigned: Other models, hosts or settings for some of the agents, by a selector:
-            ``{"archetype superuser": {"model": "llama3.3", "temperature": 0.7}}``, or the text of a
-            model. Selectors are ``agent`` (a pattern of names), ``archetype``, ``kind`` (the name
-            of a class) and ``chart``; if several fit an agent, the first in this order counts.
-        models_file: The file they were read from, and its SHA-256.
 
     Raises:
-        InputError: If a setting is invalid, the address of a server is missing, or a selector is
-            repeated.
+        InputError: If a setting is invalid, or the address of a server is missing.
         ReasonerError: If a client cannot be asked.
     """
 
@@ -134,13 +124,10 @@ class Model(RunSettings):
     hosts: Hosts | None = field(default=None, kw_only=False)
     server: Server = "ollama"
     client: Any = None
-    assigned: Any = ()
-    models_file: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse invalid values, and those that do not fit together."""
-        RunSettings.__post_init__(self)
-        object.__setattr__(self, "assigned", assignments_of(self.assigned))
+        Settings.__post_init__(self)
         if self.client is not None:
             self._check_client()
         elif not (self.model or "").strip():
@@ -158,15 +145,6 @@ class Model(RunSettings):
                 "limits what is remembered: set the number of things, remember, too",
                 field="remember_tokens",
             )
-
-        self._check_assigned()
-
-    def _check_assigned(self) -> None:
-        titles = [each.title for each in self.assigned]
-        for each in self.assigned:
-            if titles.count(each.title) > 1:
-                raise each.error("is assigned twice: leave one out")
-            self.for_those(each)
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> Self:
@@ -196,75 +174,26 @@ class Model(RunSettings):
 
         return cls(**{**said, **told})
 
-    @classmethod
-    def from_file(cls, path: Path, **settings: Any) -> Self:
-        """Read a TOML file of models: a default, and tables for kinds of agents.
+    def named(self, text: str) -> Model:
+        """Return the model of a text, asked with this one's settings where they apply to it.
 
-        ::
-
-            model = "llama3.2"
-            host = "http://127.0.0.1:11434"
-            price_in = 0.15
-            price_out = 0.6
-
-            [archetype.superuser]
-            model = "openai:llama3.3@http://127.0.0.1:8000"
-            temperature = 0.7
-
-        The name of a table is a selector, as in ``assigned``.
+        Another kind of server has other hosts, and another model has other prices.
 
         Args:
-            path: The file.
-            settings: Settings that override the file, or that a file cannot have, such as
-                ``max_calls``; None is ignored.
+            text: As for `of`; a bare name stands for a model on the same servers.
 
         Raises:
-            InputError: If the file cannot be read, has an unknown key or a wrong value, or names no
-                default model. The message names the line.
+            InputError: If it names no model.
         """
-        # imported here as it loads pydantic, which few runs need
-        from prism.llm._models_file import read_models
-
-        common, assigned, sha256 = read_models(path)
-        given = {name: value for name, value in settings.items() if value is not None}
-        if "model" in given:
-            given |= model_in_text(given["model"])
-        server = common.get("server", "ollama")
-        if given.get("server", server) != server:
-            # another dialect has other servers
-            common.pop("hosts", None)
-
-        together = {**common, **given}
-        if "model" not in together:
-            problem = "needs a default, the name of a model for all agents without a table"
-            raise InputError(problem, path=path, field="model")
-
-        return cls(**together, assigned=assigned, models_file=(str(path), sha256))
-
-    def for_those(self, assignment: ModelAssignment) -> Model:
-        """Return the model for the agents of an assignment.
-
-        Args:
-            assignment: The assignment.
-
-        Raises:
-            InputError: If it cannot be used.
-        """
-        own = assignment.settings
+        own = model_in_text(text)
         changed: dict[str, Any] = {}
         if own.get("server", self.server) != self.server:
             changed["hosts"] = None
-        if {"model", "server"} & {*own}:
-            # another model has its own prices
-            changed |= dict.fromkeys(("price_in", "price_out"))
         if {"server", "hosts"} & {*own}:
             changed["client"] = None
-        try:
-            return replace(self, **{**changed, **own}, assigned=(), models_file=None)
-        except InputError as error:
-            name = error.field or ""
-            key = name if assignment.place is None else KEYS.get(name, name)
-            raise assignment.error(error.problem, key) from None
+        if own["model"] != self.model or "server" in own:
+            changed |= dict.fromkeys(("price_in", "price_out"))
+        return replace(self, **{**changed, **own})
 
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
@@ -276,10 +205,6 @@ class Model(RunSettings):
         given.pop("server", None)
         if self.client is not None:
             given |= {"reasoner": "client", "client": type_of(self.client)}
-        if self.assigned:
-            given["models"] = {"assigned": [each.to_config() for each in self.assigned]}
-        if self.assigned and self.models_file is not None:
-            given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
 
         return given
 
@@ -312,8 +237,6 @@ class Model(RunSettings):
             if getattr(self, name) is not None:
                 problem = "is for a run: elsewhere, see the arguments of Reasoner and Writer"
                 raise InputError(problem, field=name)
-        if self.assigned:
-            raise InputError("is only for a run, where agents differ", field="assigned")
         if self.client is not None:
             return self.client
 
@@ -390,8 +313,6 @@ class Model(RunSettings):
         if self.client is not None:
             said = {**said, "client": type_of(self.client)}
             del said["server"]
-        if self.assigned:
-            said["assigned"] = self.assigned
 
         told = "".join(f", {name}={value!r}" for name, value in said.items())
         return f"{type(self).__name__}({self.model!r}{told})"
@@ -450,7 +371,7 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     from prism.llm._pool import ModelPool
 
     given = given_settings(model)
-    requests: Any = {name: given[name] for name in RequestSettings.__annotations__ if name in given}
+    requests: Any = {name: given[name] for name in REQUESTS if name in given}
     hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
 
     return ModelPool(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 from prism.errors import FieldValueError, LLMError, TimedOutError
 from prism.llm._addresses import check_address, same_address, with_port, with_version
 from prism.llm._servers import ModelServer, OllamaServer, OpenAIServer
-from prism.llm._settings import RequestSettings, Server, filled_in
+from prism.llm._settings import Server, filled_in
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Cost
 
@@ -55,7 +55,7 @@ class ModelPool(Pool):
         hosts: Sequence[str],
         model: str,
         server: Server = "ollama",
-        **given: Unpack[RequestSettings],
+        **given: Any,
     ) -> None:
         if not model:
             raise FieldValueError(
@@ -155,7 +155,7 @@ class OllamaChatClient(ModelPool):
             the key cannot be sent in a header.
     """
 
-    def __init__(self, host: str, model: str, **settings: Unpack[RequestSettings]) -> None:
+    def __init__(self, host: str, model: str, **settings: Any) -> None:
         super().__init__([host], model, **settings)
 
     @property

@@ -33,7 +33,6 @@ from prism.llm._addresses import (
     with_port,
     with_version,
 )
-from prism.llm._settings import RequestSettings
 from prism.reasoner._calls import Call, ClientServer
 from prism.reasoner._messages import Chat, ChatReply
 from prism.reasoner._spending import Cost, count_of
@@ -130,10 +129,10 @@ class ModelServer(ClientServer):
     no_key: ClassVar[str]
     """What to do if the server does not accept who asks."""
 
-    def __init__(self, address: str, model: str, settings: RequestSettings) -> None:
+    def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         limit, patience = settings["concurrency"], settings["patience"] or 0.0
         super().__init__(shown_address(address), model, limit, patience)
-        self.settings: RequestSettings = settings
+        self.settings: Mapping[str, Any] = settings
         self.seconds: float = settings["timeout"]
         if settings["think"] is not None:
             self.fixed |= _THINKING
@@ -364,7 +363,7 @@ class OpenAIServer(ModelServer):
     no_model = "start the server with {model}, or name a model that it lists"
     no_key = "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)"
 
-    def __init__(self, address: str, model: str, settings: RequestSettings) -> None:
+    def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         super().__init__(address, model, settings)
         self._base = with_version(self.address).rstrip("/")
 

@@ -5,14 +5,12 @@ pydantic is imported with the first value, since most runs ask no model.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
-from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Le
 
@@ -30,7 +28,7 @@ OF_DECISIONS = (
 )
 """Settings without a meaning for a model that writes."""
 
-OF_SPENDING = ("max_calls", "max_tokens", "deadline", "cache")
+OF_SPENDING = ("max_calls", "max_tokens", "deadline")
 
 OF_RUNS = (*OF_DECISIONS, *OF_SPENDING)
 """Settings without a meaning outside of a run."""
@@ -82,12 +80,6 @@ def _variable(value: Any) -> str:
     return value
 
 
-def _path(value: Any) -> Path:
-    if isinstance(value, (str, os.PathLike)):
-        return Path(value)
-    raise ValueError(f"must be the name of a file, got {value!r}")
-
-
 def _think(value: Any) -> bool | str:
     # a command line has only texts
     read = {"false": False, "true": True}.get(value, value) if isinstance(value, str) else value
@@ -119,7 +111,6 @@ NotNegative = Annotated[float, Ge(0)]
 Hosts = Annotated[Sequence[str], Read(_addresses)]
 Variable = Annotated[str, Read(_variable)]
 Texts = Annotated[Sequence[str], Read(_texts)]
-File = Annotated[Path, Read(_path)]
 Think = Annotated[bool | Effort, Read(_think)]
 KeepAlive = Annotated[float | str, Read(_keep_alive)]
 Window = Annotated[int, Ge(2)]
@@ -127,11 +118,8 @@ Share = Annotated[float, Gt(0), Le(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentSettings:
-    """The settings that may differ between the agents of a run, and change during it.
-
-    None stands for the default, or for the run's setting; `Model` describes them.
-    """
+class Settings:
+    """The settings of a model, which `Model` describes; None stands for the default."""
 
     model: str | None = None
     hosts: Hosts | None = None
@@ -146,24 +134,6 @@ class AgentSettings:
     concurrency: Count | None = None
     timeout: Seconds | None = None
     patience: NotNegative | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse invalid values, and store the others in one form."""
-        kind: Any = type(self)
-        for name, setting in settings_of(kind).items():
-            value = getattr(self, name)
-            if value is None:
-                continue
-            try:
-                object.__setattr__(self, name, _checked(setting, value))
-            except ValueError as error:
-                raise InputError(str(error), field=name) from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings(AgentSettings):
-    """The settings of a model for a whole run, besides those that may differ in it."""
-
     attempts: Count | None = None
     load_timeout: Seconds | None = None
     keep_alive: KeepAlive | None = None
@@ -173,7 +143,6 @@ class RunSettings(AgentSettings):
     max_calls: Count | None = None
     max_tokens: Count | None = None
     deadline: Seconds | None = None
-    cache: File | None = None
     stop_at_fallbacks: Share | Literal["never"] | None = None
     prompt: str | None = None
     attributes: Texts | None = None
@@ -182,25 +151,19 @@ class RunSettings(AgentSettings):
     reasons: bool | None = None
     rotations: Rotations | None = None
 
-
-class RequestSettings(TypedDict, total=False):
-    """The settings of requests, as a pool takes them; its servers have them all."""
-
-    concurrency: Count
-    timeout: Seconds
-    load_timeout: Seconds
-    attempts: Count
-    patience: NotNegative | None
-    temperature: NotNegative
-    seed: int
-    think: Think | None
-    keep_alive: KeepAlive
-    window: Window | None
-    reply_tokens: Count | None
-    key: Variable | None
+    def __post_init__(self) -> None:
+        """Refuse invalid values, and store the others in one form."""
+        for name, setting in settings_of().items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            try:
+                object.__setattr__(self, name, _checked(setting, value))
+            except ValueError as error:
+                raise InputError(str(error), field=name) from None
 
 
-REQUESTS: RequestSettings = {
+REQUESTS: Mapping[str, Any] = {
     "concurrency": 4,
     "timeout": 60.0,
     "load_timeout": 600.0,
@@ -214,30 +177,26 @@ REQUESTS: RequestSettings = {
     "reply_tokens": None,
     "key": None,
 }
-"""Their defaults."""
+"""The settings of requests, and their defaults."""
 
 _REPLY_SHARE = 4
 """The default fraction of the window for the reply is one over this number."""
 
 
-def filled_in(given: Mapping[str, Any]) -> RequestSettings:
+def filled_in(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings of requests, with the defaults of those that are not given.
 
     Raises:
         FieldValueError: If one is invalid; the message names it.
         TypeError: If one is unknown.
     """
-    kinds = get_type_hints(RequestSettings, include_extras=True)
-    if unknown := given.keys() - kinds.keys():
-        raise TypeError(f"{min(unknown)} is not a setting of requests: use {', '.join(kinds)}")
+    if unknown := given.keys() - REQUESTS.keys():
+        raise TypeError(f"{min(unknown)} is not a setting of requests: use {', '.join(REQUESTS)}")
 
-    found: Any = dict(REQUESTS)
-    for name, value in given.items():
-        if value is not None:
-            try:
-                found[name] = _checked(kinds[name], value)
-            except ValueError as error:
-                raise FieldValueError(f"{name} {error}") from None
+    try:
+        found = {**REQUESTS, **given_settings(Settings(**given))}
+    except InputError as error:
+        raise FieldValueError(f"{error.field} {error.problem}") from None
 
     window, tokens = found["window"], found["reply_tokens"]
     if window is not None:
@@ -246,15 +205,14 @@ def filled_in(given: Mapping[str, Any]) -> RequestSettings:
             raise FieldValueError(problem)
         found["reply_tokens"] = tokens or max(1, window // _REPLY_SHARE)
 
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @cache
-def settings_of(kind: Any) -> Mapping[str, Any]:
-    """Return the settings of a class by name, with the types of their values besides None."""
-    declares = RunSettings if issubclass(kind, RunSettings) else AgentSettings
-    hints = get_type_hints(declares, include_extras=True)
-    return {each.name: _without_none(hints[each.name]) for each in fields(declares)}
+def settings_of() -> Mapping[str, Any]:
+    """Return the settings by name, with the types of their values besides None."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {each.name: _without_none(hints[each.name]) for each in fields(Settings)}
 
 
 def _without_none(hint: Any) -> Any:
@@ -289,14 +247,13 @@ def _checked(kind: Any, value: Any) -> Any:
         raise ValueError(problem) from None
 
 
-def given_settings(options: AgentSettings) -> dict[str, Any]:
+def given_settings(options: Settings) -> dict[str, Any]:
     """Return the settings of options that are not None."""
-    kind: Any = type(options)
-    given = {name: getattr(options, name) for name in settings_of(kind)}
+    given = {name: getattr(options, name) for name in settings_of()}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def to_plain(options: AgentSettings) -> dict[str, Any]:
+def to_plain(options: Settings) -> dict[str, Any]:
     """Return the given settings of options as JSON data, by their names in files."""
     return {KEYS.get(name, name): _plain(value) for name, value in given_settings(options).items()}
 
@@ -304,7 +261,7 @@ def to_plain(options: AgentSettings) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [each.kept if isinstance(each, Address) else each for each in value]
-    return str(value) if isinstance(value, Path) else value
+    return value
 
 
 def from_plain(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from prism.reasoner._questions import BaseReasoner, Decision, Question
     from prism.reasoner._reasoner import Reasoner
     from prism.reasoner._recollection import Recollection
-    from prism.reasoner._recording import AnswerStore, PromptRecord
+    from prism.reasoner._recording import PromptRecord
     from prism.reasoner._replies import parse_reasoner_response
-    from prism.reasoner._router import EarlierAnswers, Router
+    from prism.reasoner._router import Router
     from prism.reasoner._spending import Budget, Cost
     from prism.reasoner._texts import BaseWriter, TextCall, Written
     from prism.reasoner._wording import Wording
@@ -31,13 +31,11 @@ else:
 
 __all__ = [
     "STATE_DESCRIPTIONS",
-    "AnswerStore",
     "BaseReasoner",
     "BaseWriter",
     "Budget",
     "Cost",
     "Decision",
-    "EarlierAnswers",
     "ModelClient",
     "PolicyReasoner",
     "PromptRecord",

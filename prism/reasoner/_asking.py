@@ -12,12 +12,10 @@ from prism.reasoner._clients import (
     adapt,
     check_client,
     check_model,
-    depends_on,
     has_slots,
-    require_model,
 )
 from prism.reasoner._messages import ModelClient, Reply, has, of_kind, parameters
-from prism.reasoner._recording import AnswerStore, PromptRecord, ReplyCache
+from prism.reasoner._recording import PromptRecord
 from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Budget, Clock, Cost, loop_time, require_positive
 from prism.telemetry.loggers import EventLogger
@@ -82,7 +80,7 @@ class Limits(TypedDict, total=False):
     attempts: int | None
     patience: float | None
     seed: int
-    cache: AnswerStore | None
+    asks_once: bool
     budget: Budget | None
     record: PromptRecord | None
     logger: EventLogger | None
@@ -103,7 +101,6 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        cache: Keeps answers; it is not closed here.
         record: Keeps every prompt and reply, or None.
         pool: The client, wrapped in a pool if it has no slots of its own.
         trial: The cost of trying its servers before a run, which no decision or text has.
@@ -116,31 +113,32 @@ class AsksModel:
         _check(limits)
         client, model, patience = opened(client, limits.get("model"), limits.get("patience"))
         concurrency, attempts = limits.get("concurrency"), limits.get("attempts")
-        cache, seed = limits.get("cache"), limits.get("seed", 0)
         require_positive(timeout=limits.get("timeout"), concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
         check_model(client, model)
-        if cache is not None:
-            require_model(client, model)
 
         own = of_kind(int, getattr(client, "concurrency", None))
         self.client: Any = client
         self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
         self.budget: Budget = limits.get("budget") or Budget()
         self.named: str | None = model
-        self.cache: AnswerStore | None = cache
         self.record: PromptRecord | None = limits.get("record")
         self.open: dict[int, OpenRequest] = {}
         self.trial: Cost = Cost()
         self.pool: ModelClient = adapt(
-            client, model, seed, attempts or DEFAULT_ATTEMPTS, self.concurrency, patience or 0.0
+            client,
+            model,
+            limits.get("seed", 0),
+            attempts or DEFAULT_ATTEMPTS,
+            self.concurrency,
+            patience or 0.0,
         )
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._replies = None if cache is None else ReplyCache(cache, limits.get("logger"))
-        self._depends_on = depends_on(client, model, seed)
+        asks_once = limits.get("asks_once", False) and not self._samples
+        self._replies: dict[str, Reply] | None = {} if asks_once else None
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._takes = parameters(self.pool.chat)
         self._says_no_tokens = False

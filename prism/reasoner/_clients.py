@@ -208,25 +208,3 @@ def check_model(client: object, model: str | None) -> None:
             f"{type(client).__name__}.chat needs the name of a model: give one, "
             "such as Reasoner(client, model='...')"
         )
-
-
-def require_model(client: object, model: str | None) -> None:
-    """Refuse to keep answers whose model is unknown.
-
-    Raises:
-        ReasonerError: If neither the client nor the user names it.
-    """
-    if model is None and not isinstance(getattr(client, "model", None), str):
-        raise ReasonerError(
-            f"a cache keeps answers by model, but {type(client).__name__} names none: give "
-            "Reasoner a model, any name that stands for the model and all else that the answers "
-            "depend on"
-        )
-
-
-def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, if the client reveals it."""
-    names = ("model", "temperature", "seed", "think")
-    settings = [getattr(client, name, None) for name in names]
-    plain = [each if isinstance(each, (str, int, float)) else None for each in settings]
-    return [model, seed, *plain]

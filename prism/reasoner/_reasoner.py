@@ -35,7 +35,15 @@ from prism.reasoner._prompts import (
     own_prompt,
     prompt_hash,
 )
-from prism.reasoner._questions import BaseReasoner, Decision, Question, Source, by_changes, in_full
+from prism.reasoner._questions import (
+    BaseReasoner,
+    Decision,
+    Question,
+    Source,
+    by_changes,
+    hash_of,
+    in_full,
+)
 from prism.reasoner._recollection import Recollection, recollection_of
 from prism.reasoner._recording import Recording
 from prism.reasoner._replies import read_reason
@@ -112,19 +120,16 @@ class Reasoner(AsksModel, BaseReasoner):
             client without its own slots; None means 0, and 60 in a run.
         seed: Seed of the draws of agents without a stream, and of sampling if the client takes a
             seed.
-        cache: Keeps answers from one run to the next, by model, options, prompt and seed. A cache
-            that raises is reported once and no longer used; answers that cannot be read are asked
-            for again. If the client is an agent with its own instructions, pass a ``model`` that
-            names both model and instructions.
+        asks_once: Whether equal questions are asked once in the life of this reasoner, if the
+            client's ``temperature`` is 0, as a run does; otherwise once among those that are open.
         budget: Limits of the run; when one is spent, decisions fall back.
         record: Keeps every prompt and reply, which may be private.
         logger: A structlog logger for decisions.
 
     Raises:
         ReasonerError: If the client has none of the three methods, gives no probabilities in mode
-            ``decision``, or blocks the event loop; if it needs a model and there is none; if there
-            is a cache and neither the client nor ``model`` names a model; or if a prompt names an
-            unknown field.
+            ``decision``, or blocks the event loop; if it needs a model and there is none; or if a
+            prompt names an unknown field.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
         FieldValueError: If mode, pick or rotations are unknown, if an attribute is not a
             name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
@@ -260,8 +265,8 @@ class Reasoner(AsksModel, BaseReasoner):
         (request,) = self._requests(kind, [(asked, draw, rotation)])
         if request.fault is None:
             told = dict(zip(question.options, map(state_text, asked.options), strict=True))
-            key = self._replies.key(self._depends_on, request.identity())
-            self._replies.put(key, request.reply_of(decision, told[decision.chosen]))
+            reply = request.reply_of(decision, told[decision.chosen])
+            self._replies[hash_of(request.identity())] = reply
 
     def _draw(self, question: Question) -> Draw:
         """Get the other parts of a decision: an agent with a name, and a random number."""
@@ -455,7 +460,7 @@ class Reasoner(AsksModel, BaseReasoner):
         assert reply is not None
         found = self._read(request, reply, "model", cost)
         if self._replies is not None and found.source != "fallback":
-            self._replies.put(self._replies.key(self._depends_on, identity), reply)
+            self._replies[hash_of(identity)] = reply
 
         return found
 
@@ -471,7 +476,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._replies is None:
             return None
 
-        reply = self._replies.get(self._replies.key(self._depends_on, identity))
+        reply = self._replies.get(hash_of(identity))
         found = None if reply is None else self._read(request, reply, "cache", None)
         if found is None or found.source == "fallback":
             return None

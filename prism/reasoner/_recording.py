@@ -1,11 +1,9 @@
-"""Keeping prompts and replies: records with ids, and a cache of answers."""
+"""Keeping prompts and replies: records with ids."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from hashlib import sha256
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from prism.reasoner._messages import Reply
@@ -15,8 +13,6 @@ from prism.reasoner._spending import Attempt, Outcome
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
-from prism.telemetry.events import CACHE_FAILED
-from prism.telemetry.loggers import EventLogger, describe, report
 
 
 class PromptRecord(Protocol):
@@ -154,71 +150,3 @@ def _asked(request: Request, reply: Reply | None) -> dict[str, Any]:
 
 def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     return [attempt.to_dict() for attempt in attempts]
-
-
-class AnswerStore(Protocol):
-    """Keeps replies by the digest of their request: a dict, or `prism.llm.AnswerCache` on disk."""
-
-    def get(self, key: str, /) -> str | None:
-        """Return the value of a key, or None."""
-
-    def __setitem__(self, key: str, value: str, /) -> None:
-        """Store a value under a key."""
-
-
-class ReplyCache:
-    """The replies in a store; a store that raises does not end a run.
-
-    It is reported once, as a warning ``reasoner.cache_failed``, and no longer used: asking the
-    model again costs money, but trying a full disk or a locked file at every decision would cost
-    the whole run. A stored text that cannot be read is ignored.
-
-    Args:
-        store: Holds the replies.
-        logger: Where to report a store that raises.
-    """
-
-    def __init__(self, store: AnswerStore, logger: EventLogger | None) -> None:
-        self._store: AnswerStore | None = store
-        self._logger = logger
-
-    def key(self, *parts: Any) -> str:
-        """Return the key of a reply that depends on all of these."""
-        return sha256(json.dumps(parts).encode()).hexdigest()
-
-    def get(self, key: str) -> Reply | None:
-        """Return the reply under a key, or None."""
-        if self._store is None:
-            return None
-
-        try:
-            stored = self._store.get(key)
-        except Exception as error:
-            self._disable(error)
-            return None
-
-        return None if stored is None else _read(stored)
-
-    def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply under a key."""
-        if self._store is None:
-            return
-
-        try:
-            self._store[key] = json.dumps(asdict(reply))
-        except Exception as error:
-            self._disable(error)
-
-    def _disable(self, error: Exception) -> None:
-        self._store = None
-        report(self._logger, "warning", CACHE_FAILED, error=describe(error))
-
-
-def _read(stored: str) -> Reply | None:
-    try:
-        reply = Reply(**json.loads(stored))
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return None
-
-    is_whole = isinstance(reply.text, str) and isinstance(reply.chances, Mapping | None)
-    return reply if is_whole else None

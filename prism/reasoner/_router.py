@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, overload
+from functools import partial
+from typing import Any, Protocol, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
 from prism.reasoner._order import Places
@@ -28,45 +29,19 @@ _FIRST = 20
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
-_TOLD = ("model", "temperature", "think")
-"""The attributes of a client, besides its hosts, that a run logs."""
 
-
-class EarlierAnswers:
-    """Answers that need not be requested; the base class has none."""
-
-    @property
-    def chooses_acts(self) -> bool | None:
-        """Whether agents of the feed chose among all acts there; None if unknown."""
-        return None
-
-    def chooses_acts_for(self, agent: Any) -> bool | None:
-        """Return whether an agent next chooses among all acts; None if unknown."""
-        del agent
-        return None
+class Journal(Protocol):
+    """Answers that need not be requested, such as those of a run that was stopped."""
 
     def answer_to(
-        self,
-        asked: Question | TextCall,
-        prompt_hash: Callable[[], str | None],
-        switched_to: str | None,
-    ) -> Any:
-        """Return the `Decision` on a question, or the `Written` text of a call, if known.
+        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
+    ) -> Decision | Written | None:
+        """Return the answer to a question or a text call, if known.
 
         Args:
             asked: The question or the text call.
             prompt_hash: Returns the hash of its prompt; None if it has none.
-            switched_to: The part to which the run was switched.
         """
-        del asked, prompt_hash, switched_to
-
-    def remember(self, event: Mapping[str, Any]) -> None:
-        """Store an answer from before the run was interrupted."""
-
-    def models(self, asked_for: str) -> list[dict[str, Any]]:
-        """Return the models asked for ``decisions`` or ``texts``, as in the log."""
-        del asked_for
-        return []
 
 
 class CostsByModel:
@@ -78,33 +53,20 @@ class CostsByModel:
     def add(self, answer: Decision | Written) -> None:
         """Add the cost of one decision or text, if a model was asked."""
         cost = answer.cost
-        if cost is not None:
-            counts = (cost.attempts, cost.input_tokens, cost.output_tokens)
-            self._add(cost.model, answer.source, *counts)
+        if cost is None or cost.model is None:
+            return
 
-    def add_event(self, event: Mapping[str, Any]) -> None:
-        """Add the cost in the event of a decision or text, if it has one."""
-        if "attempts" in event:
-            costs = (event[name] for name in ("attempts", "input_tokens", "output_tokens"))
-            self._add(event["model"], event["source"], *costs)
+        new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
+        costs = self._costs.setdefault(cost.model, new)
+        # a useless reply is not an answer, but costs
+        costs["answers"] += answer.source not in ("fallback", "failed")
+        costs["calls"] += cost.attempts
+        costs["input_tokens"] += cost.input_tokens or 0
+        costs["output_tokens"] += cost.output_tokens or 0
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Return the costs as plain data, by the models' names."""
         return {model: dict(self._costs[model]) for model in sorted(self._costs)}
-
-    def _add(
-        self, model: str | None, source: str, calls: int, read: int | None, written: int | None
-    ) -> None:
-        if model is None:
-            return
-
-        new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
-        costs = self._costs.setdefault(model, new)
-        # a useless reply is not an answer, but costs
-        costs["answers"] += source not in ("fallback", "failed")
-        costs["calls"] += calls
-        costs["input_tokens"] += read or 0
-        costs["output_tokens"] += written or 0
 
 
 class Router(BaseReasoner, BaseWriter):
@@ -119,18 +81,15 @@ class Router(BaseReasoner, BaseWriter):
             lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
         )
 
-    All parts are asked at the same time. Each model has its own limit of questions to a server. A
-    run logs which model is asked for how many agents, and at the end what each model cost.
+    All parts are asked at the same time. Each model has its own limit of questions to a server.
 
     Args:
         parts: Reasoners, or writers for texts, by name. Those that ask a model share one `Budget`.
         choose: Returns the name of the part that answers for an agent, always the same. None if the
-            first part answers for all, which the log then does not mention.
-        on_start: Called when a run begins, with the number of its agents by name.
+            first part answers for all.
         stop_at: The share of fallbacks among the last 200 decisions, above 0 and up to 1, that ends
             the run; None for never.
         counts_budget: Whether fallbacks because of a spent budget count.
-        told: Builds the prompts of questions, if the parts need none.
         logger: A structlog logger for decisions and texts.
 
     Attributes:
@@ -140,7 +99,7 @@ class Router(BaseReasoner, BaseWriter):
         costs: The cost of the answers so far, by model.
         places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
-        earlier: Sources of earlier answers; the first that has one counts.
+        journal: Answers that need not be requested, or None.
 
     Raises:
         FieldValueError: If there are no parts, or they have different budgets.
@@ -151,10 +110,8 @@ class Router(BaseReasoner, BaseWriter):
         parts: Mapping[str, BaseReasoner] | Mapping[str, BaseWriter],
         choose: Choose | None = None,
         *,
-        on_start: Callable[[Mapping[str, int]], object] | None = None,
         stop_at: float | None = None,
         counts_budget: bool = True,
-        told: BaseReasoner | None = None,
         logger: EventLogger | None = None,
     ) -> None:
         if not parts:
@@ -167,12 +124,9 @@ class Router(BaseReasoner, BaseWriter):
         self.costs: CostsByModel = CostsByModel()
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
-        self.earlier: list[EarlierAnswers] = []
+        self.journal: Journal | None = None
         self._choose = choose
         self._switched: str | None = None
-        self._on_start = on_start
-        self._is_checked = False
-        self._told = told
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
     # Parts
@@ -193,7 +147,7 @@ class Router(BaseReasoner, BaseWriter):
             return name
 
         raise ReasonerError(
-            f"agent {agent_name(agent)!r} was given to {name!r}, which is not one of "
+            f"agent {_id_of(agent)!r} was given to {name!r}, which is not one of "
             f"{', '.join(self.parts)}"
         )
 
@@ -302,104 +256,47 @@ class Router(BaseReasoner, BaseWriter):
                 part._require_answers()
 
     def _earlier_answers(self, asked: Sequence[Any]) -> dict[int, Any]:
-        """Return the earlier answers by index."""
-        if not self.earlier:
+        """Return the answers of the journal by index."""
+        if self.journal is None:
             return {}
 
-        known = {place: self._answered_before(each) for place, each in enumerate(asked)}
-        return {place: answer for place, answer in known.items() if answer is not None}
+        found: dict[int, Any] = {}
+        for place, each in enumerate(asked):
+            answer = self.journal.answer_to(each, partial(self._hash_of, each))
+            if answer is not None:
+                found[place] = answer
+                self.skip(each, answer)
 
-    def _answered_before(self, asked: Question | TextCall) -> Any:
-        def prompt_hash() -> str | None:
-            return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
+        return found
 
-        # ask every source, since all that have this answer must use it up now
-        found = [source.answer_to(asked, prompt_hash, self._switched) for source in self.earlier]
-        answer = next((each for each in found if each is not None), None)
-        if isinstance(asked, Question) and answer is not None:
-            self.skip(asked, answer)
-
-        return answer
+    def _hash_of(self, asked: Question | TextCall) -> str | None:
+        return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
 
     # Other methods of reasoners
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        return (self._told or self._part_for(question.agent)).prompt_hash(question)
+        found: str | None = self._part_for(question.agent).prompt_hash(question)
+        return found
 
     @property
     def memory(self) -> Any:
         """The memory of agents in prompts, if one of the parts includes it."""
-        memories = (getattr(part, "memory", None) for part in (self._told, *self.parts.values()))
+        memories = (getattr(part, "memory", None) for part in self.parts.values())
         return next((each for each in memories if each is not None), None)
 
     @property
     def chooses_acts(self) -> bool:
         """Whether any part makes agents of the feed choose among all acts."""
-        for source in self.earlier:
-            if (acts := source.chooses_acts) is not None:
-                return acts
-
         return any(part.chooses_acts for part in self.parts.values())
 
     def chooses_acts_for(self, agent: Any) -> bool:
         """Return whether an agent chooses among all acts in its next decision."""
-        for source in self.earlier:
-            if (acts := source.chooses_acts_for(agent)) is not None:
-                return acts
-
         return bool(self._part_for(agent).chooses_acts_for(agent))
 
-    def skip(self, question: Question, decision: Decision | None = None) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._part_for(question.agent).skip(question, decision)
-
-    # What a run logs and needs
-
-    @property
-    def tells_models(self) -> bool:
-        """Whether a run logs the models of agents, and what each model cost."""
-        return self._choose is not None or bool(self._earlier_models())
-
-    def remember(self, event: Mapping[str, Any]) -> None:
-        """Store a decision or text from before an interruption, including its cost.
-
-        Args:
-            event: Its event.
-        """
-        self.costs.add_event(event)
-        if "options" in event:
-            options, chosen, source = (event[name] for name in ("options", "chosen", "source"))
-            self.places.add(options, chosen, event.get("rotation"), source)
-        for source in self.earlier:
-            source.remember(event)
-
-    def check_agents(self, agents: Iterable[Any]) -> None:
-        """Call ``on_start`` before the run begins, such as before models are loaded.
-
-        Args:
-            agents: All agents of the run.
-        """
-        self._check(Counter(map(self.name_for, agents)))
-
-    def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
-        """Return which model is asked for which agents, for the log.
-
-        Args:
-            agents: All agents of the run.
-        """
-        counts = Counter(map(self.name_for, agents))
-        self._check(counts)
-        self._is_checked = False
-
-        told = self._earlier_models()
-        known = {each["for"] for each in told}
-        for name, part in self.parts.items():
-            if self._choose is not None and name not in known:
-                asked = {"for": name, "agents": counts[name], "asked": self._asked_for}
-                told.append({**asked, **_description(part)})
-
-        return told
+    def skip(self, asked: Any, answer: Any = None) -> None:
+        """Let a part know of a question or text call that was answered elsewhere."""
+        self._part_for(asked.agent).skip(asked, answer)
 
     async def close(self) -> None:
         """Close the connections of all parts."""
@@ -407,21 +304,6 @@ class Router(BaseReasoner, BaseWriter):
             close = getattr(part, "close", None)
             if close is not None:
                 await close()
-
-    @property
-    def _asked_for(self) -> str:
-        has_writers = any(isinstance(part, BaseWriter) for part in self.parts.values())
-        has_reasoners = any(isinstance(part, BaseReasoner) for part in self.parts.values())
-        return "texts" if has_writers and not has_reasoners else "decisions"
-
-    def _earlier_models(self) -> list[dict[str, Any]]:
-        return [entry for source in self.earlier for entry in source.models(self._asked_for)]
-
-    def _check(self, counts: Mapping[str, int]) -> None:
-        if self._on_start is not None and not self._is_checked:
-            self._on_start(counts)
-
-        self._is_checked = True
 
 
 class _Fallbacks:
@@ -461,29 +343,6 @@ class _Fallbacks:
             raise TooManyFallbacksError(problem)
 
 
-def models_told(agents: Iterable[Any], *askers: Any) -> dict[str, Any]:
-    """Return the models for a run's first event: nothing unless agents have different ones.
-
-    Args:
-        agents: All agents of the run.
-        askers: Its reasoner and its writer, if any.
-    """
-    told = [
-        entry
-        for asker in askers
-        if (models_for := getattr(asker, "models_for", None)) is not None
-        for entry in models_for(list(agents))
-    ]
-
-    return {"models": told} if told else {}
-
-
-def costs_told(*askers: Any) -> dict[str, Any]:
-    """Return the costs by model for a run's last event, if `models_told` has models."""
-    telling = [asker for asker in askers if getattr(asker, "tells_models", False)]
-    return {"costs": costs_by_model(*telling)} if telling else {}
-
-
 def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
     """Return the cost of a run's answers by the names of models.
 
@@ -510,16 +369,8 @@ def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
     return budgets[0] if budgets else None
 
 
-def _description(part: Any) -> dict[str, Any]:
-    """Return the description of a reasoner's or writer's model; nothing if it asks none."""
-    client = getattr(part, "client", None)
-    told = {name: getattr(client, name, None) for name in _TOLD}
-    hosts = getattr(client, "hosts", None)
-
-    return {
-        **{name: value for name, value in told.items() if isinstance(value, (str, int, float))},
-        **({"hosts": list(hosts)} if isinstance(hosts, (list, tuple)) else {}),
-    }
+def _id_of(agent: Any) -> str:
+    return agent if isinstance(agent, str) else agent_name(agent)
 
 
 async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -163,6 +163,10 @@ class BaseWriter(ABC):
     def __init__(self, logger: EventLogger | None = None) -> None:
         self._logger = logger
 
+    def skip(self, call: TextCall, written: Written) -> None:
+        """Note the answer to a call that was answered elsewhere."""
+        del call, written  # nothing is kept
+
     @abstractmethod
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer text calls, in order. A model's failure is an answer, not an exception."""

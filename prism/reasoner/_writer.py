@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from prism.errors import (
     BudgetSpentError,
     CircuitOpenError,
+    LLMError,
     ModelMissingError,
     PromptTooLongError,
     UselessReplyError,
@@ -19,8 +22,10 @@ from prism.reasoner._asking import AsksModel, Limits
 from prism.reasoner._faults import OtherLoopError, is_permanent_refusal
 from prism.reasoner._messages import Reply
 from prism.reasoner._policy import SEEDS
+from prism.reasoner._questions import hash_of
 from prism.reasoner._recording import record_text
 from prism.reasoner._requests import TextRequest
+from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Cost, require_loop
 from prism.reasoner._texts import (
     BaseWriter,
@@ -37,8 +42,8 @@ _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError, Pro
 class Writer(AsksModel, BaseWriter):
     """Asks a language model for texts, or for JSON of a schema.
 
-    A text call uses the same client, slots, retries, budget and cache as a decision. If its answer
-    cannot be used, the model is asked again, as often as the call allows.
+    A text call uses the same client, slots, retries and budget as a decision. If its answer cannot
+    be used, the model is asked again, as often as the call allows.
 
     Args:
         client: As for `Reasoner`.
@@ -50,7 +55,8 @@ class Writer(AsksModel, BaseWriter):
             own retries; 3 by default.
         patience: Seconds to wait for a failing client, if it has no slots of its own.
         seed: Seed of the sampling, if the client takes one.
-        cache: Keeps texts from one run to the next, by model, prompt and schema.
+        asks_once: Whether equal calls are asked once in the life of this writer, if the client's
+            ``temperature`` is 0, as a run does.
         budget: Limits of the run; a `Reasoner` may share it.
         record: Keeps every prompt and reply, which may be private.
         logger: A structlog logger for texts.
@@ -64,8 +70,7 @@ class Writer(AsksModel, BaseWriter):
         BaseWriter.__init__(self, limits.get("logger"))
         AsksModel.__init__(self, client, **limits)
         self._seed = limits.get("seed", 0)
-        # a text and a decision never share an answer
-        self._depends_on = ["text", *self._depends_on]
+        self._writing: SingleFlight[Written] = SingleFlight()
 
     @property
     def sends_schemas(self) -> bool:
@@ -94,26 +99,33 @@ class Writer(AsksModel, BaseWriter):
         return record_text(record, text_id, call, await self._found(call))
 
     async def _found(self, call: TextCall) -> Written:
+        if self._replies is None:
+            return or_fallback(call, await self._answered(call, Cost()))
+
         key = self._key_of(call)
-        stored = None if key is None or self._replies is None else self._replies.get(key)
-        if stored is not None:
-            found = read_as(call, stored.text, "cache")
+        if (earlier := self._replies.get(key)) is not None:
+            found = read_as(call, earlier.text, "cache")
             if not found.has_failed:
                 return found
 
-        found = await self._answered(call)
-        if key is not None and self._replies is not None and not found.has_failed:
-            self._replies.put(key, Reply(found.text or ""))
-
+        outcome = await self._writing.do(key, partial(self._answered, call))
+        if isinstance(outcome.error, OtherLoopError):
+            raise outcome.error
+        found = outcome.result or failed_by(outcome.error or LLMError("no answer"))
+        found = replace(found, cost=outcome.charge())
+        if found.text is not None and not found.has_failed:
+            self._replies[key] = Reply(found.text)
+            # another call may read the same text in another way
+            found = read_as(call, found.text, "model", found.cost)
         return or_fallback(call, found)
 
-    def _key_of(self, call: TextCall) -> str | None:
-        if self._replies is None:
-            return None
+    def skip(self, call: TextCall, written: Written) -> None:
+        """Note the answer to a call that was answered elsewhere, for equal calls."""
+        if self._replies is not None and written.source == "model" and written.text is not None:
+            self._replies[self._key_of(call)] = Reply(written.text)
 
-        variation = self._variation_of(call)
-        varied = [variation] if variation else []
-        return self._replies.key([*self._depends_on, call.schema, *varied], call.prompt)
+    def _key_of(self, call: TextCall) -> str:
+        return hash_of(json.dumps([call.prompt, call.schema, call.variation]))
 
     def _variation_of(self, call: TextCall) -> int:
         """Return the number added to the seed, which for sampled texts depends on the occasion."""
@@ -124,15 +136,20 @@ class Writer(AsksModel, BaseWriter):
         own = RandomStream(self._seed, "text", *name, call.occasion)
         return call.variation + own.index(SEEDS)
 
-    async def _answered(self, call: TextCall) -> Written:
-        """Ask until there is a usable text, or no request is left."""
+    async def _answered(self, call: TextCall, total: Cost) -> Written:
+        """Ask until there is a usable text, or no request is left.
+
+        Args:
+            call: The call.
+            total: Collects the cost.
+        """
         asked = request = TextRequest(
             call.prompt,
             None if call.schema is None else dict(call.schema),
             lambda said: int(read_as(call, said.text, "model").has_failed),
             most_tokens=_most_tokens(call),
         )
-        total, text, seed = Cost(), None, self._variation_of(call)
+        text, seed = None, self._variation_of(call)
         while True:
             is_repaired = request is not asked
             cost = Cost(repaired=is_repaired or None)

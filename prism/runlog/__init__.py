@@ -6,7 +6,7 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runlog._configuration import configure
-    from prism.runlog._prompts import PromptLog, read_prompts
+    from prism.runlog._prompts import PromptLog, read_answers
     from prism.runlog._writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -16,5 +16,5 @@ __all__ = [
     "RunLog",
     "SimulatedClock",
     "configure",
-    "read_prompts",
+    "read_answers",
 ]

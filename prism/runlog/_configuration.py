@@ -21,7 +21,6 @@ from prism.telemetry.events import (
     RUN_ENDED,
     RUN_STARTED,
     SCHEMA_VERSION,
-    TRANSITION,
 )
 from prism.telemetry.instruments import join_hooks
 from prism.telemetry.loggers import (
@@ -38,9 +37,9 @@ Event = MutableMapping[str, Any]
 def configure(path: PathLike[str] | str, *, details: bool = False) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
-    The first event is ``run.started``, also of a file that goes on after somebody has renamed or
-    emptied it. The last is ``run.ended``, written when the log is closed or the process ends. An
-    agent joins, as ``agent.joined``, when a chart adopts it or it is fired on for the first time.
+    The first event is ``run.started``. The last is ``run.ended``, written when the log is closed or
+    the process ends. An agent joins, as ``agent.joined``, when a chart adopts it or it is fired on
+    for the first time.
     If structlog is already configured, its configuration still applies and gets every event. If
     not, events also go to the standard library's logging, which by default shows only warnings and
     errors. Several threads may write at once.
@@ -69,7 +68,7 @@ class _ConfiguredLog(RunLog):
     def __init__(self, path: Path, *, details: bool) -> None:
         self._details = details
         self._processors = _processors_to_join(path)
-        self._states: dict[tuple[str, str], str] = {}
+        self._joined: set[tuple[str, str]] = set()
         self._has_begun = False
         is_new = not path.exists()
         try:
@@ -146,22 +145,11 @@ class _ConfiguredLog(RunLog):
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
-    def _opening(self) -> bytes:
-        if not self._has_begun:
-            return b""
-        joined: list[Event] = [
-            {"event": AGENT_JOINED, "agent_id": name, "chart": chart, "state": state}
-            for (chart, name), state in self._states.items()
-        ]
-        events: list[Event] = [{"event": RUN_STARTED, "schema": SCHEMA_VERSION}, *joined]
-        return b"".join(self._render(None, "info", event) for event in events)
-
     def _join(self, chart: str, agent_id: str, state: str) -> None:
         """Log an agent that is met for the first time."""
-        if (chart, agent_id) not in self._states:
+        if (chart, agent_id) not in self._joined:
+            self._joined.add((chart, agent_id))
             report(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
-            # also if structlog was configured again, and the event goes elsewhere
-            self._states[chart, agent_id] = state
 
     def _end(self) -> None:
         if self._is_in_use() and self._copy in self._processors:
@@ -190,13 +178,10 @@ class _ConfiguredLog(RunLog):
 
     def _copy(self, logger: Any, method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
-        name = event.get("event")
-        if (self._details or name != EVENT_REFUSED) and not self._file.closed:
-            self._write(self._render(logger, method, event))
+        is_wanted = self._details or event.get("event") != EVENT_REFUSED
+        if is_wanted and not self._file.closed:
+            self._file.write(self._render(logger, method, event))
             self._has_begun = True
-            if name in (AGENT_JOINED, TRANSITION) and "chart" in event:
-                state = event["state" if name == AGENT_JOINED else "to_state"]
-                self._states[event["chart"], event["agent_id"]] = state
         return event
 
 

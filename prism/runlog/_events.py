@@ -5,11 +5,51 @@ The page has a section for each event: its level and meaning, and a table of its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prism.runlog._keys import Event, Key
+from prism.telemetry.events import SCHEMA_VERSION
+
+WORLD_EVENTS = "world."
+"""The prefix of the names of a world's own events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of an event.
+
+    Args:
+        name: Its name.
+        words: The allowed values in words.
+        schema: The allowed values as JSON Schema.
+        meaning: Its meaning.
+        required: Whether the event always has it.
+    """
+
+    name: str
+    words: str
+    schema: Mapping[str, Any]
+    meaning: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event.
+
+    Args:
+        name: Its name, one of `prism.telemetry.events`.
+        meaning: When it is written.
+        keys: Its keys, besides those of every line.
+    """
+
+    name: str
+    meaning: str
+    keys: tuple[Key, ...]
+
 
 PAGE = Path(__file__).with_name("events.md")
 
@@ -84,3 +124,46 @@ COMMON: tuple[Key, ...] = tuple(_keys_in(_every_line.splitlines()))
 
 EVENTS: tuple[Event, ...] = tuple(_events_in(_sections))
 """All events of prism, in the order of the page."""
+
+
+def json_schema(*, strict: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of one line of a log.
+
+    Args:
+        strict: Whether to refuse unknown events and keys. A reader must not, since a later version
+            may add some, and an application may write its own.
+    """
+    branches = [
+        {
+            "if": {"properties": {"event": {"const": event.name}}},
+            "then": {"$ref": f"#/$defs/{event.name}"},
+        }
+        for event in EVENTS
+    ]
+    # the events of a world are named by its author
+    own = {"pattern": f"^{re.escape(WORLD_EVENTS)}"}
+    names = {"anyOf": [{"enum": [event.name for event in EVENTS]}, own]}
+    known = {"properties": {"event": names}} if strict else {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:prism-statecharts:run-log:{SCHEMA_VERSION}" + ":strict" * strict,
+        "title": f"A line of a prism run log, version {SCHEMA_VERSION}",
+        **_object(COMMON),
+        "allOf": [*([known] if known else []), *branches],
+        "$defs": {event.name: _event_schema(event, strict=strict) for event in EVENTS},
+    }
+
+
+def _event_schema(event: Event, *, strict: bool) -> dict[str, Any]:
+    if not strict:
+        return {"title": event.name, "description": event.meaning, **_object(event.keys)}
+    return {"title": event.name, **_object((*COMMON, *event.keys)), "additionalProperties": False}
+
+
+def _object(keys: Iterable[Key]) -> dict[str, Any]:
+    found = tuple(keys)
+    return {
+        "type": "object",
+        "required": [key.name for key in found if key.required],
+        "properties": {key.name: {"description": key.meaning, **key.schema} for key in found},
+    }

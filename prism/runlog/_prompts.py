@@ -1,12 +1,9 @@
-"""The questions in a run's log, and the prompts that are kept beside it."""
+"""What models answered, as it is kept beside a log, and the questions in a log."""
 
 from __future__ import annotations
 
-import atexit
-import gzip
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,123 +14,61 @@ from typing import Any, Self
 
 import orjson
 
-from prism._version import __version__
 from prism.errors import InputError
 from prism.files._durable import lock
 from prism.runlog._reader import last_run, locate_log, read_blocks
 from prism.runlog._writer import SimulatedClock
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
 
-PROMPTS_NAME = "prompts.jsonl.gz"
-"""Name of the file in the folder of a run."""
-
-PRIVATE = (
-    "this file has every prompt and reply as it was sent: names, traits, posts, and whatever else "
-    "agents are told; keep it as private as they are"
-)
-"""The warning for anybody who passes such a file on."""
+ANSWERS_NAME = "answers.jsonl"
+"""Name of the file of answers in the folder of a run."""
 
 Tell = Callable[[str], object]
 """Receives problems with unreadable parts."""
 
-_VERSION = 1
-_BLOCK_BYTES = 1 << 18
-_LEVEL = 6
-_HEADER = b'{"prism":'
-"""How the first line of each run begins; those of records begin with their ids."""
-_GZIP = zlib.MAX_WBITS | 16
-_NO_PROMPTS = "is damaged, or no file of prompts, and nothing is added to it: name another file"
-_NOT_READ = "is cut off or damaged: not a JSON object"
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
 class PromptLog:
-    """A file of prompts and replies, for `Reasoner` and `Writer`.
+    """A file of prompts and replies, for the ``record`` of a `Reasoner` or a `Writer`.
 
     Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
-    colon, and the number of decisions and texts that the agent has asked for. Lines are compressed
-    in blocks, each a gzip member, so a killed process loses at most the last block. Only the user
-    who runs prism may read the file.
-
-    A program that starts again may give the same path: its records are appended as those of another
-    run, of which `read_prompts` reads the last.
+    colon, and the number of decisions and texts that the agent has asked for. It is in the
+    operating system's hands as soon as it is kept. Only the user who runs prism may read the file.
+    Of a program that starts again with the same file, the last line with an id counts.
 
     Args:
-        path: File to write.
-        clock: The run's clock, for round and tick of each record; None for neither.
-        go_on: What `save` returned: continue an existing file from there; the rest is cut off.
+        path: File to write, ``answers.jsonl`` beside the log.
+        clock: The run's clock, for round and tick of each line; None for neither.
 
     Raises:
+        InputError: If another process is writing to it.
         OSError: If it cannot be written; any method may also raise it later.
-        InputError: If the file is something else or damaged, another process is writing to it, or
-            it is shorter than it was when it was saved.
 
     Attributes:
         path: The file.
     """
 
-    def __init__(
-        self,
-        path: PathLike[str] | str,
-        clock: SimulatedClock | None = None,
-        *,
-        go_on: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, path: PathLike[str] | str, clock: SimulatedClock | None = None) -> None:
         self.path: Path = Path(path)
         self._clock = clock
-        self._counts: Counter[str] = Counter(go_on["counts"] if go_on else {})
-        self._asked_at: dict[str, tuple[int, int]] = {}
-        self._lines = bytearray()
-        self._file = _opened(self.path, None if go_on is None else go_on["bytes"])
-        self._failure: OSError | None = None
-        # of a program that ends without closing it
-        atexit.register(self.flush)
-        if go_on is None:
-            header = {"prism": __version__, "prompts": _VERSION, "private": PRIVATE}
-            self._lines += orjson.dumps(header, option=_OPTIONS)
+        self._numbers: Counter[str] = Counter()
+        self._file = open_answers(self.path)
 
     def new_id(self, agent_id: str) -> str:
         """Return the id of an agent's next decision or text."""
-        self._counts[agent_id] += 1
-        record_id = f"{agent_id}:{self._counts[agent_id]}"
-        if self._clock is not None:
-            moment = self._clock.moment
-            self._asked_at[record_id] = (moment.round, moment.tick)
-
-        return record_id
+        self._numbers[agent_id] += 1
+        return f"{agent_id}:{self._numbers[agent_id]}"
 
     def keep(self, record: dict[str, Any]) -> None:
-        """Keep one record; it is written with the next block."""
-        asked_at = self._asked_at.pop(record["id"], None)
-        place = {} if asked_at is None else dict(zip(("round", "tick"), asked_at, strict=True))
-        self._lines += _line({"id": record["id"], **place, **record})
-        if len(self._lines) >= _BLOCK_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Pass all records so far to the operating system, so that others can read them."""
-        block, self._lines = bytes(self._lines), bytearray()
-        if block:
-            self._write(block)
-
-    def save(self) -> dict[str, Any]:
-        """Write everything so far to the disk, so that it survives a crash of the machine.
-
-        Returns:
-            Where to continue later, as plain data.
-        """
-        self.flush()
-        os.fsync(self._file.fileno())
-        return {"bytes": self._file.tell(), "counts": dict(self._counts)}
+        """Write one record."""
+        clock = self._clock
+        at = {} if clock is None else {"round": clock.round, "tick": clock.tick}
+        self._file.write(as_line({"id": record["id"], **at, **record}))
 
     def close(self) -> None:
-        """Write the rest, and close the file."""
-        try:
-            if not self._file.closed:
-                self.flush()
-        finally:
-            atexit.unregister(self.flush)
-            self._file.close()
+        """Close the file."""
+        self._file.close()
 
     def __enter__(self) -> Self:
         """Return the log itself."""
@@ -143,160 +78,50 @@ class PromptLog:
         """Close the file."""
         self.close()
 
-    def _write(self, block: bytes) -> None:
-        # without a time, so that the same run writes the same bytes if its replies are the same
-        left = memoryview(gzip.compress(block, _LEVEL, mtime=0))
-        try:
-            # nothing can be read after an incomplete block
-            if self._failure is not None:
-                raise self._failure
 
-            while left:
-                left = left[self._file.write(left) :]
-        except OSError as error:
-            self._failure = error
-            problem = error.strerror or str(error)
-            raise OSError(error.errno, problem, str(self.path)) from error
+def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
+    """Yield the prompts and replies of a run, in the order in which they came.
 
-
-def read_prompts(
-    run: PathLike[str] | str, *, on_fault: Tell | None = None
-) -> Iterator[dict[str, Any]]:
-    """Read the prompts and replies of a run, in the order of the answers.
-
-    Of several runs in one file, it is the last.
+    The last line may be cut off, as the program may have been killed while it was written.
 
     Args:
         run: The folder of the run, or the file itself.
-        on_fault: Called with each fault, such as the incomplete end of a file that is being
-            written.
 
     Yields:
-        A dict for each decision and text: ``id``, ``kind`` (``decision`` or ``text``), ``round``
-        and ``tick`` if known, ``agent_id``, ``prompt``, ``reply``, ``source``, ``reason`` and
-        ``attempts``; for a decision also ``state``, ``trigger``, ``options``, ``context``,
-        ``asked`` (``chat``, or ``decision`` with its ``choice``), ``chosen`` and ``probabilities``;
-        for a text its ``key`` and ``schema``. If one request served several decisions,
-        ``same_request_as`` is the id of the record that has the attempts.
+        A dict for each decision and text, with its ``id``, ``prompt``, ``reply`` and ``attempts``.
 
     Raises:
-        InputError: If nothing was recorded, or a part cannot be read and there is no ``on_fault``.
+        InputError: If nothing was recorded, or a line is damaged.
     """
-    path = prompts_of(Path(run))
-    if not path.is_file():
-        raise InputError(f"holds no {PROMPTS_NAME}: give a PromptLog to its reasoner", path=run)
+    given = Path(run)
+    path = given / ANSWERS_NAME if given.is_dir() else given
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+    for number, line in enumerate(lines[:-1], start=1):
+        found = read_line(line)
+        if found is None or "id" not in found:
+            raise InputError("is damaged: not the answer of a run", path=path, line=number)
+        yield found
 
-    return _records(path, on_fault)
 
-
-def find_prompts(
-    run: PathLike[str] | str, ids: Iterable[str], on_fault: Tell
-) -> dict[str, dict[str, Any]]:
-    """Return the records of some ids, if they exist.
+def find_answers(run: Path, ids: Iterable[str], on_fault: Tell) -> dict[str, dict[str, Any]]:
+    """Return the prompts and replies of some answers by id, as far as they were recorded.
 
     Args:
         run: The folder of the run.
         ids: The ids.
-        on_fault: Called with problems of unreadable parts.
+        on_fault: Called with what is damaged.
     """
-    path = prompts_of(Path(run))
-    if not path.is_file():
+    wanted = {*ids}
+    if not (run / ANSWERS_NAME).is_file():
         return {}
-
-    left = {_start_of(one): one for one in ids}
-    found: dict[str, dict[str, Any]] = {}
-    for line, number in _lines(path, on_fault):
-        # the id comes first, so other lines need not be parsed
-        start = line[: line.find(b'",') + 2]
-        if start in left:
-            record = read_line(line)
-            if record is None:
-                _tell(path, number, _NOT_READ, on_fault)
-            else:
-                found[left.pop(start)] = record
-        if not left:
-            break
-
-    return found
-
-
-def _start_of(record_id: str) -> bytes:
-    """Return the beginning of a record's line."""
-    named = json.dumps(record_id, ensure_ascii=False)
-    return f'{{"id":{named},'.encode("utf-8", "surrogatepass")
-
-
-def choice_text(record: Mapping[str, Any]) -> str | None:
-    """Return a decision question as text: the question, and the meaning of each option.
-
-    Args:
-        record: The record of the decision.
-    """
-    choice = record.get("choice")
-    if not isinstance(choice, dict):
-        return None
-
-    criteria = choice.get("criteria")
-    meanings = criteria if isinstance(criteria, dict) else {}
-    options = "\n".join(
-        f"- {option}" + (f": {meaning}" if meaning else "") for option, meaning in meanings.items()
-    )
-
-    return f"{choice.get('instructions')}\n\n{options}"
-
-
-def prompts_of(run: Path) -> Path:
-    """Return the path of a run's prompts, whether or not the file exists."""
-    return run / PROMPTS_NAME if run.is_dir() else run
-
-
-def _records(path: Path, on_fault: Tell | None) -> Iterator[dict[str, Any]]:
-    is_first = True
-    for line, number in _lines(path, on_fault):
-        record = read_line(line)
-        if record is None:
-            _tell(path, number, _NOT_READ, on_fault)
-        elif is_first:
-            _check_header(path, record)
-        else:
-            yield record
-
-        is_first = False
-
-
-def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
-    """Yield the lines of the last run that can be read, each with its number."""
-    blocks = ((block.first_line, BytesIO(block.data)) for block in read_blocks(path))
-    headers = (
-        number
-        for first, lines in blocks
-        for number, line in enumerate(lines, start=first)
-        if line.startswith(_HEADER)
-    )
-    begins = max(headers, default=1)
-    for block in read_blocks(path):
-        if block.fault is not None:
-            _tell(path, block.first_line, block.fault, on_fault)
-
-        for number, line in enumerate(BytesIO(block.data), start=block.first_line):
-            if number >= begins:
-                yield line, number
-
-
-def _check_header(path: Path, header: Mapping[str, Any]) -> None:
-    version = header.get("prompts")
-    if not isinstance(version, int):
-        raise InputError("is not a file of prompts: its first line must say so", path=path, line=1)
-    if version > _VERSION:
-        problem = f"is of version {version}, and this prism knows {_VERSION}: read it with a newer"
-        raise InputError(problem, path=path, line=1)
-
-
-def _tell(path: Path, line: int, problem: str, on_fault: Tell | None) -> None:
-    if on_fault is None:
-        raise InputError(problem, path=path, line=line)
-
-    on_fault(f"{path}: line {line} {problem}")
+    try:
+        return {line["id"]: line for line in read_answers(run) if line["id"] in wanted}
+    except InputError as error:
+        on_fault(str(error))
+        return {}
 
 
 def read_line(line: bytes) -> dict[str, Any] | None:
@@ -309,7 +134,8 @@ def read_line(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _line(record: Mapping[str, Any]) -> bytes:
+def as_line(record: Mapping[str, Any]) -> bytes:
+    """Return the line of an answer."""
     try:
         return orjson.dumps(record, default=str, option=_OPTIONS)
     except TypeError:
@@ -318,63 +144,24 @@ def _line(record: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def _opened(path: Path, kept: int | None) -> FileIO:
-    """Open a file that only its owner may read, and truncate it after the kept part.
-
-    Args:
-        path: The file.
-        kept: The length of that part; None for all that can be read.
-    """
-    flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags if kept else flags | os.O_CREAT, 0o600)
+def open_answers(path: Path) -> FileIO:
+    """Open a file that only its owner may read, without a last line that is cut off."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     file = FileIO(descriptor, "r+b")
     try:
         lock(file)
-        path.chmod(0o600)
-        length = os.fstat(descriptor).st_size
-        if kept is None:
-            kept = _readable_length(path, file)
-        if length < kept:
-            problem = f"has {length} bytes, and had {kept}: put it back as it was"
-            raise InputError(problem, path=path)
-
-        file.truncate(kept)
-        file.seek(kept)
-    except BlockingIOError:
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.seek(whole)
+    except BaseException as error:
         file.close()
-        raise InputError("is being written by another process", path=path) from None
-    except BaseException:
-        file.close()
+        if isinstance(error, BlockingIOError):
+            raise InputError("is being written by another process", path=path) from None
         raise
-
     return file
 
 
-def _readable_length(path: Path, file: FileIO) -> int:
-    """Return where the last whole block of a file of prompts ends.
-
-    Raises:
-        InputError: If it is something else, or damaged.
-    """
-    whole, begins = 0, b""
-    unpack = zlib.decompressobj(wbits=_GZIP)
-    while data := file.read(_BLOCK_BYTES):
-        while data:
-            try:
-                text = unpack.decompress(data)
-            except zlib.error:
-                raise InputError(_NO_PROMPTS, path=path) from None
-            begins = begins or text
-            data = unpack.unused_data
-            if unpack.eof:
-                whole = file.tell() - len(data)
-                unpack = zlib.decompressobj(wbits=_GZIP)
-
-    if not (begins or _HEADER).startswith(_HEADER):
-        raise InputError(_NO_PROMPTS, path=path)
-
-    return whole
-
+# The questions in a log
 
 _ID_KEYS = {DECISION: "decision_id", TEXT_WRITTEN: "text_id"}
 _OUTCOMES = (TRANSITION, ANSWER_DISCARDED)
@@ -482,46 +269,28 @@ def _events(
 ) -> Iterator[tuple[str | None, Mapping[str, Any], int]]:
     """Yield the relevant events of agents, each with its id, if any, and its line."""
     log = locate_log(run)
-    # if prompts were recorded, events without an id asked no model
-    counts = None if prompts_of(beside or log.parent).is_file() else Counter[str]()
-    wanted, first = _mentions(agent_id), last_run(log).line
+    # if answers were recorded, events without an id asked no model
+    is_recorded = ((beside or log.parent) / ANSWERS_NAME).is_file()
+    counts: Counter[str] = Counter()
+    names = _ID_KEYS if agent_id is None else (agent_id,)
+    # most lines are about something else, and need not be parsed
+    marks = [json.dumps(name, ensure_ascii=False).encode("utf-8", "replace") for name in names]
+    first = last_run(log).line
     for block in read_blocks(log):
         if block.fault is not None:
             on_fault(f"{log}: line {block.first_line} {block.fault}")
 
         for line, text in enumerate(BytesIO(block.data), start=block.first_line):
-            # prism log check reports invalid JSON
-            event = (read_line(text) if line >= first and wanted(text) else None) or {}
-            is_wanted = agent_id in (None, event.get("agent_id"))
-            if not is_wanted or not isinstance(event.get("event"), str):
+            if line < first or not any(mark in text for mark in marks):
                 continue
-
-            yield _id_of(event, counts), event, line
-
-
-def _mentions(agent_id: str | None) -> Callable[[bytes], bool]:
-    """Return a quick test for lines that may be relevant; most are not, and need not be parsed."""
-    if agent_id is None:
-        names = [f'"{name}"'.encode() for name in _ID_KEYS]
-        return lambda text: any(name in text for name in names)
-
-    # another logger may have written the log, with blanks or escape sequences
-    named = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    forms = {named, json.dumps(agent_id).encode()}
-    return lambda text: any(form in text for form in forms)
-
-
-def _id_of(event: Mapping[str, Any], counts: Counter[str] | None) -> str | None:
-    key = _ID_KEYS.get(event["event"])
-    if key is None:
-        return None
-
-    given, agent_id = event.get(key), event.get("agent_id")
-    if isinstance(given, str):
-        return given
-    # a template is not an answer
-    if counts is None or not isinstance(agent_id, str) or event.get("source") == "template":
-        return None
-
-    counts[agent_id] += 1
-    return f"{agent_id}:{counts[agent_id]}"
+            # prism log check reports invalid JSON
+            event = read_line(text) or {}
+            agent = event.get("agent_id")
+            if agent_id not in (None, agent) or not isinstance(event.get("event"), str):
+                continue
+            asked = event.get(_ID_KEYS.get(event["event"], ""))
+            is_template = event.get("source") == "template"
+            if asked is None and event["event"] in _ID_KEYS and not (is_recorded or is_template):
+                counts[str(agent)] += 1
+                asked = f"{agent}:{counts[str(agent)]}"
+            yield asked, event, line

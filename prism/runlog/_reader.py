@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from io import RawIOBase
+from gzip import BadGzipFile, GzipFile
+from io import BufferedReader
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -30,9 +30,8 @@ CUT_OFF = "is where the compressed data is cut off"
 DAMAGED = "contains damaged compressed data; nothing after it can be read"
 TOO_LONG = f"is longer than {BLOCK_BYTES:,} bytes and is left out"
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW = 31
-_PACKED_BYTES = 64 << 10
+GZIP_MAGIC = b"\x1f\x8b"
+"""How a file begins that is compressed with gzip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +86,7 @@ def log_in(folder: Path) -> Path:
     return next((path for path in named if path.is_file()), folder / LOG_NAME)
 
 
-def read_blocks(
-    path: Path, size: int = BLOCK_BYTES, *, begin: int = 0, end: int = sys.maxsize
-) -> Iterator[Block]:
+def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield a log in blocks of whole lines, with few of them in memory.
 
     A file that starts with the first bytes of gzip is decompressed, whatever its name. A log that
@@ -98,8 +95,6 @@ def read_blocks(
     Args:
         path: The log.
         size: Number of bytes to read at once.
-        begin: Where in the file to begin, at the start of a line.
-        end: Where in the file to end, after a line.
 
     Yields:
         The lines; a block with a fault for a line longer than `size`, and for compressed data that
@@ -109,10 +104,8 @@ def read_blocks(
         InputError: If the file cannot be opened or read.
     """
     try:
-        with path.open("rb", buffering=0) as file:
-            if begin:
-                file.seek(begin)
-            yield from _cut(unpacked(file, end - begin), size)
+        with path.open("rb") as file:
+            yield from _cut(_Source(file), size)
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -169,99 +162,32 @@ def _starts_and_ends(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     yield block.first_line + data.count(b"\n", 0, first), event
 
 
-def unpacked(file: RawIOBase | BinaryIO, most: int = sys.maxsize) -> _Source:
-    """Return a reader of a file's bytes, up to a limit, decompressed if necessary."""
-    source = _Peeked(file, most)
-    return Unpacked(source) if source.start == _GZIP_MAGIC else source
-
-
-class _Source(Protocol):
-    """Bytes to be read into a buffer."""
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the start of a buffer; return the number of bytes, 0 at the end."""
-
-
-class _Peeked:
-    """A file whose first bytes have been read; it may be a pipe, which cannot be read twice.
-
-    Attributes:
-        start: Its first bytes, enough to detect its compression.
-    """
-
-    def __init__(self, file: RawIOBase | BinaryIO, most: int) -> None:
-        self.start = b""
-        while len(self.start) < len(_GZIP_MAGIC) and (
-            more := file.read(len(_GZIP_MAGIC) - len(self.start))
-        ):
-            self.start += more
-
-        self._again = self.start
-        self._file = file
-        self._left = most
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the start of a buffer; return the number of bytes, 0 at the end."""
-        found = self.read(len(buffer))
-        buffer[: len(found)] = found
-
-        return len(found)
-
-    def read(self, most: int) -> bytes:
-        """Return some bytes, none at the end."""
-        most = min(most, self._left)
-        again, self._again = self._again[:most], self._again[most:]
-        found = again or self._file.read(most) or b""
-        self._left -= len(found)
-
-        return found
-
-
-class Unpacked:
-    """The decompressed bytes of a compressed file.
-
-    Args:
-        file: The file, which may have several parts.
+class _Source:
+    """The bytes of a file, decompressed if necessary.
 
     Attributes:
         fault: Why there are no more bytes, unless the file has ended normally.
     """
 
-    def __init__(self, file: _Peeked) -> None:
+    def __init__(self, file: BufferedReader) -> None:
         self.fault: str | None = None
-        self._file = file
-        self._packed = b""
-        self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
+        self._file: Any = GzipFile(fileobj=file) if file.peek(2)[:2] == GZIP_MAGIC else file
 
-    def readinto(self, buffer: memoryview, /) -> int:
+    def readinto(self, buffer: memoryview) -> int:
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
-        data = b""
-        while not data and self.fault is None:
-            self._packed = self._packed or self._file.read(_PACKED_BYTES)
-            is_end = not self._packed
-            data = self._unpack(len(buffer))
-            if is_end and not data:
-                self.fault = self.fault or (None if self._unpacker.eof else CUT_OFF)
-                break
-
-        buffer[: len(data)] = data
-
-        return len(data)
-
-    def _unpack(self, most: int) -> bytes:
-        # Compressed logs may have been concatenated, so another one may follow.
-        if self._unpacker.eof and self._packed:
-            self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
-
+        if self.fault is not None:
+            return 0
         try:
-            data = self._unpacker.decompress(self._packed, most)
-        except zlib.error:
+            # one part at a time, since what precedes a fault is read
+            data = self._file.read1(len(buffer))
+        except EOFError:
+            self.fault = CUT_OFF
+            return 0
+        except (BadGzipFile, zlib.error):
             self.fault = DAMAGED
-            return b""
-
-        self._packed = self._unpacker.unconsumed_tail or self._unpacker.unused_data
-
-        return data
+            return 0
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _cut(source: _Source, size: int) -> Iterator[Block]:
@@ -291,9 +217,8 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
 
     if rest:
         yield Block(bytes(memoryview(buffer)[:rest]), line, 1)
-    # unless the file has ended normally
-    if fault := getattr(source, "fault", None):
-        yield Block(b"", line + bool(rest), 1, fault)
+    if source.fault is not None:
+        yield Block(b"", line + bool(rest), 1, source.fault)
 
 
 def _fill(source: _Source, buffer: memoryview, filled: int) -> int:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from sys import modules
-from threading import RLock
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import orjson
@@ -26,20 +25,6 @@ DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
 
 _PLACE = ("round", "tick")
-
-_handing_over = RLock()
-"""Held while a line is handed over, and by a thread that forks.
-
-Otherwise a process forked meanwhile would wait for ever for the file, which another thread writes,
-or write that thread's line once more.
-"""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_handing_over.acquire,
-        after_in_parent=_handing_over.release,
-        after_in_child=_handing_over.release,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +79,7 @@ class SimulatedClock:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
         self.seconds_per_tick: float = seconds_per_tick
-        self._start = self.moment.seconds
         self._is_bound = False
-
-    def to_list(self) -> list[Any]:
-        """Return the current instant as plain data, for `go_on_at`."""
-        now = self.moment
-        return [now.time.isoformat(), now.round, now.tick]
-
-    def go_on_at(self, instant: Sequence[Any]) -> None:
-        """Continue at an instant that `to_list` returned."""
-        time, *place = instant
-        self.moment = Moment(datetime.fromisoformat(time), *place)
 
     @property
     def round(self) -> int:
@@ -116,11 +90,6 @@ class SimulatedClock:
     def tick(self) -> int:
         """Current tick of the round, counted from 1; 0 before the first."""
         return self.moment.tick
-
-    @property
-    def ticks(self) -> int:
-        """Ticks since the start."""
-        return round((self.moment.seconds - self._start) / self.seconds_per_tick)
 
     @property
     def timestamp(self) -> str:
@@ -203,7 +172,7 @@ class RunLog:
     simulated clock, so two runs of the same simulation write the same bytes. Without a simulated
     clock, the time is real, and values bound with ``structlog.contextvars.bind_contextvars``, such
     as round and tick, are also written. Each line is then passed to the operating system at once,
-    instead of in blocks.
+    whole, so that several threads and forked processes may write.
 
     Args:
         path: File to write; it must not exist yet.
@@ -233,11 +202,10 @@ class RunLog:
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
-        # the program may change its folder
-        self._name = str(self.path.absolute())
         if keep is None:
             self.path.touch(exist_ok=False)
-        self._file = self._open()
+        size = 0 if at_once or clock is None else _BUFFER_BYTES
+        self._file: BinaryIO = self.path.open("ab", size)
         try:
             lock(self._file)
             if keep is not None:
@@ -249,25 +217,16 @@ class RunLog:
         except BaseException:
             self._file.close()
             raise
-
-        self._write = self._file.write if clock is not None else self._write_at_once
-        if clock is not None and at_once:
-            self._write = self._write_and_flush
         self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
         """Pass everything written so far to the operating system, so that others can read it."""
         self._file.flush()
 
-    def save(self) -> int:
-        """Write everything so far to the disk, so that it survives a crash of the machine.
-
-        Returns:
-            The length of the log in bytes.
-        """
+    def save(self) -> None:
+        """Write everything so far to the disk, so that it survives a crash of the machine."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        return self._file.tell()
 
     def cut_after(self, event: str) -> None:
         """Cut the log off after the last line of an event; nothing is left if there is none."""
@@ -292,52 +251,12 @@ class RunLog:
         import structlog
 
         logger: FilteringBoundLogger = structlog.wrap_logger(
-            _Sink(self._write),
+            _Sink(self._file.write),
             processors=[self._render],
             wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(20)),
             context_class=dict,
         ).bind()
         return logger
-
-    def _write_at_once(self, line: bytes) -> None:
-        with _handing_over:
-            if self._is_empty_now():
-                line = self._opening() + line
-            self._file.write(line)
-            self._file.flush()
-
-    def _write_and_flush(self, line: bytes) -> None:
-        self._file.write(line)
-        self._file.flush()
-
-    def _opening(self) -> bytes:
-        """Return the lines with which the log goes on in an empty file."""
-        return b""
-
-    def _open(self) -> BinaryIO:
-        # appending: after somebody has emptied the file, the next line is its first
-        file: BinaryIO = Path(self._name).open("ab", _BUFFER_BYTES)  # noqa: SIM115
-        now = os.fstat(file.fileno())
-        self._identity = now.st_ino, now.st_dev
-        return file
-
-    def _is_empty_now(self) -> bool:
-        """Return whether the log was emptied, or renamed; continue in a new file then.
-
-        If there can be none, the log goes on in the old file.
-        """
-        with suppress(OSError):
-            # not by `Path`, which takes twice as long, for each line
-            now = os.stat(self._name)  # noqa: PTH116
-            if (now.st_ino, now.st_dev) == self._identity:
-                return now.st_size == 0
-        with suppress(OSError):
-            file = self._open()
-            self._file.close()
-            self._file = file
-            # held by a process forked from this one, perhaps
-            lock(file)
-        return self._file.tell() == 0
 
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event or "stack_info" in event:
@@ -347,7 +266,7 @@ class RunLog:
 
     def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
         """Return structlog's logger, optimised for a hundred thousand events per second."""
-        write, clock = self._write, self._clock
+        write, clock = self._file.write, self._clock
 
         def info(logger: Any, event: str, *args: Any, **keys: Any) -> Any:
             """Log an event as structlog does, but skip steps that few events need."""

@@ -10,7 +10,6 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:
     from prism.runs._folder import RunFolder
     from prism.runs._options import PolicyOptions, ReplayOptions, WriterOptions
-    from prism.runs._rounds import RoundFrames
     from prism.runs._running import Observer, Outcome
     from prism.runs._status import RunState, RunStatus, find_runs, run_status
 else:
@@ -21,7 +20,6 @@ __all__ = [
     "Outcome",
     "PolicyOptions",
     "ReplayOptions",
-    "RoundFrames",
     "RunFolder",
     "RunState",
     "RunStatus",

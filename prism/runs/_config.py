@@ -13,7 +13,6 @@ from typing import Any, get_args
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
 from prism.runs._folder import SUMMARY_NAME, read_summary
@@ -34,8 +33,9 @@ is anything."""
 
 _CONFIG_KINDS: Kinds = {
     # checked when the model is made
-    **{KEYS.get(name, name): object for name in settings_of(Model) if name != "server"},
-    "models": dict,
+    KEYS.get(name, name): object
+    for name in settings_of()
+    if name != "server"
 }
 
 REASONER_KINDS: Mapping[str, Kinds] = {
@@ -65,13 +65,12 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
         return _read_replay(config)
 
     given = {name: value for name, value in config.items() if name in _CONFIG_KINDS}
-    by_agent = _assigned(given.pop("models", {}))
     settings = from_plain(given)
     if config["reasoner"] == "client":
         # a client cannot be kept, so it has to be given again when the run is resumed
-        return Model(**settings, **by_agent, client=LostClient(config["client"]))
+        return Model(**settings, client=LostClient(config["client"]))
 
-    return Model(**settings, **by_agent, server=config["reasoner"])
+    return Model(**settings, server=config["reasoner"])
 
 
 def _read_replay(config: Mapping[str, Any]) -> ReplayOptions:
@@ -100,17 +99,6 @@ def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
         return PolicyOptions(Path(config["policy"]))
 
     return read_reasoner(config)
-
-
-def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the models for some of the agents in ``run.json``."""
-    try:
-        assigned = [ModelAssignment(**from_plain(each)) for each in models.get("assigned", ())]
-        file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
-    except (TypeError, KeyError):
-        raise InputError(f"cannot be {brief(models)}", field="models") from None
-
-    return {"assigned": tuple(assigned), "models_file": file}
 
 
 def check_config(

@@ -270,11 +270,12 @@ class CountingClient:
         model = counted.model
         self.model = model.model
         # sampled questions are asked separately for each agent
-        self.temperature: float | None = (
-            model.temperature or 0.0
-            if model.client is None
-            else getattr(model.client, "temperature", None)
-        )
+        # its texts repeat prompts more often than a model's would, so each of them is counted
+        self.temperature: float | None = None
+        if not writes:
+            asked = model.client
+            known = getattr(asked, "temperature", None)
+            self.temperature = known if asked is not None else model.temperature or 0.0
         self.counted = counted
         self._counts = counted.counts
         self._writes = writes
@@ -446,7 +447,6 @@ class ByPolicy(BaseReasoner):
         self.client: Any = CountingClient(client.counted, writes=True)
         self.named: str | None = None
         self.budget: Budget = asking.budget
-        self.cache: None = None
         self._asking, self._counts = asking, client.counted.counts
         self._policy = PolicyReasoner(seed)
 

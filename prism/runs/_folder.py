@@ -15,21 +15,19 @@ from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runlog._reader import LOG_NAME, LOG_NAMES
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._journal import JOURNAL_NAME, Journal
+from prism.runs._journal import Journal
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
 RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
-_MEMORIES = ("memory.json", "memory_before.json")
 _MOST_NAMED = 3
 
 _RESULTS = "results"
-_SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict}
-_LATER_KINDS = {"charts": list, _RESULTS: dict}
 
 
 class RunFolder:
@@ -70,10 +68,8 @@ class RunFolder:
         """
         try:
             _require_free(path)
-            _require_writable(path)
         except OSError as error:
             raise _unwritable(path, error) from None
-
         return cls(path)
 
     @classmethod
@@ -130,7 +126,7 @@ class RunFolder:
         self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
-                self.journal = Journal(self.path / JOURNAL_NAME, recorded, clock, until)
+                self.journal = Journal(self.path / ANSWERS_NAME, recorded, clock, until)
                 try:
                     yield self._log.logger
                 except TooManyFallbacksError:
@@ -140,21 +136,17 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            answers = self.path / JOURNAL_NAME
+            answers = self.path / ANSWERS_NAME
             has_answers = answers.exists() and answers.stat().st_size
             if self.is_new and not (self._has_rounds or has_answers):
                 _forget(self.path)
             raise
 
-    def flush(self) -> None:
-        """Flush the log, so that others can read it."""
-        assert self._log is not None
-        self._log.flush()
-
     def round_ended(self) -> None:
-        """Flush the log of a round."""
+        """Flush the log of a round, so that others can read it."""
+        assert self._log is not None
         self._has_rounds = True
-        self.flush()
+        self._log.flush()
 
     def change(self, config: Mapping[str, Any]) -> None:
         """Record that the options of a run change between two rounds.
@@ -218,7 +210,7 @@ class RunFolder:
 
 def problem_of_version(summary: Mapping[str, Any]) -> str | None:
     """Return why this version of prism does not resume a run, or None if it does."""
-    begun_by = summary["prism"]
+    begun_by = summary.get("prism")
     if begun_by == __version__:
         return None
 
@@ -234,7 +226,7 @@ def is_begun(folder: Path) -> bool:
 
 
 def _forget(folder: Path) -> None:
-    for name in (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, *_MEMORIES):
+    for name in _FILES:
         (folder / name).unlink(missing_ok=True)
     rmtree(folder / DOCUMENTS_NAME, ignore_errors=True)
     # if the folder holds anything else, it stays
@@ -261,45 +253,35 @@ def read_summary(path: Path) -> dict[str, Any]:
     """
     file = path / SUMMARY_NAME
     try:
-        summary = parse_json(file.read_bytes().decode(), path=file)
+        summary = parse_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise _no_run(path) from None
     except NotADirectoryError:
         raise InputError("is a file: name the folder of a run", path=path) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+        raise InputError(f"cannot be read: {error.strerror}", path=file) from None
     except InputError as error:
         problem = f"is damaged: it {error.problem}"
         raise InputError(problem, path=file, line=error.line, field=error.field) from None
     except UnicodeDecodeError:
-        raise InputError(
-            "is damaged: it is not valid JSON, as it is not UTF-8", path=file
-        ) from None
-
-    if not isinstance(summary, dict):
-        raise InputError("is damaged: it must hold a JSON object", path=file)
-
-    _require_parts(summary, file)
+        raise InputError("is damaged: it is not UTF-8", path=file) from None
+    if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
+        raise InputError("is damaged: it describes no run", path=file)
     return summary
-
-
-def _require_parts(summary: Mapping[str, Any], file: Path) -> None:
-    # only some worlds have charts to tell, and results exist once the run is complete
-    for name, kind in {**_SUMMARY_KINDS, **_LATER_KINDS}.items():
-        missing = name not in summary and name in _SUMMARY_KINDS
-        if missing or type(summary.get(name, kind())) is not kind:
-            raise InputError("is missing, or not what prism writes", path=file, field=name)
 
 
 def _no_run(path: Path) -> InputError:
     if not path.exists():
         return InputError("there is no such folder", path=path)
-    if below := sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}")):
-        listed = ", ".join(below[:_MOST_NAMED]) + ", ..." * (len(below) > _MOST_NAMED)
-        problem = f"holds several runs, and is none itself: name one of them ({listed})"
+    below = sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}"))
+    if below:
+        problem = f"holds several runs, and is none itself: name one of them ({_listed(below)})"
         return InputError(problem, path=path)
-
     return InputError(f"holds no run to resume (no {SUMMARY_NAME}): begin one there", path=path)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
 def _require_free(path: Path) -> None:
@@ -331,25 +313,16 @@ def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
     there = sorted(each.name for each in path.iterdir()) if path.exists() else []
     others = [name for name in there if not name.startswith(".") and name not in own]
     if others:
-        listed = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
-        problem = f"holds other files ({listed}): choose an empty folder, or a new one"
+        problem = f"holds other files ({_listed(others)}): choose an empty folder, or a new one"
         raise InputError(problem, path=path)
-
-
-def _require_writable(path: Path) -> None:
-    # check the nearest existing folder before anything is computed
-    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not nearest.is_dir():
-        raise InputError(f"cannot be created: {nearest} is a file, not a folder", path=path)
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"cannot be written to: permission denied for {nearest}", path=path)
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_OWN = (*LOG_NAMES, SUMMARY_NAME, JOURNAL_NAME, DOCUMENTS_NAME, *_MEMORIES)
+_FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME, "memory.json", "memory_before.json")
+_OWN = (*_FILES, DOCUMENTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
@@ -363,33 +336,12 @@ def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
         InputError: If it is one of them.
     """
     for read in reads:
-        if any(_is_same(out, found) for found in _files_of(read)):
+        files = [read / name for name in _OWN] if read.is_dir() else [read]
+        if out.exists() and any(each.exists() and each.samefile(out) for each in files):
             problem = f"is read by this command ({read}): name another file to write to"
             raise InputError(problem, path=out)
 
     place = Path(os.path.realpath(out))
-    if _belongs_to_a_run(place):
+    is_beside_a_run = any((place.parent / name).exists() for name in (*LOG_NAMES, SUMMARY_NAME))
+    if place.name in _OWN and is_beside_a_run:
         raise InputError("belongs to a run: name another file to write to", path=out)
-
-
-def _files_of(read: Path) -> Iterator[Path]:
-    if not read.is_dir():
-        yield read
-        return
-
-    yield from (read / name for name in _OWN)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:  # one of them does not exist
-        return False
-
-
-def _belongs_to_a_run(place: Path) -> bool:
-    return place.name in _OWN and _holds_a_run(place.parent)
-
-
-def _holds_a_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (*LOG_NAMES, SUMMARY_NAME))

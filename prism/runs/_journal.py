@@ -6,10 +6,8 @@ with these answers, and to ask only where they end. A replay never asks.
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,15 +15,12 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from prism.errors import InputError, ReplayError
-from prism.files._durable import lock
-from prism.reasoner._router import EarlierAnswers, Router, all_of
+from prism.errors import ReplayError
+from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
-from prism.runlog._prompts import find_prompts
+from prism.runlog._prompts import as_line, open_answers, read_answers
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
@@ -40,19 +35,9 @@ from prism.statechart import (
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-JOURNAL_NAME = "answers.jsonl"
-"""Name of the file in the folder of a run."""
-
-PRIVATE = (
-    "this file has every prompt and reply as it was sent: names, traits, posts, and whatever else "
-    "agents are told; keep it as private as they are"
-)
-"""The warning for anybody who passes such a file on."""
-
 _ASKING: ContextVar[str] = ContextVar("prism_answer_id", default="")
 """The id of the answer that a task is asking for."""
 
-_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _WRITTEN = ("text", "source", "reason")
 _EFFECT = "effect"
@@ -108,12 +93,12 @@ class Journal:
                 self.own = {*lines} if source == path else set()
         self.unread: set[str] = {*self.earlier}
         if path is not None and path.exists():
-            self._file = _opened(path)
+            self._file = open_answers(path)
 
     def _answers_in(self, source: Path) -> dict[str, dict[str, Any]]:
         """Return the answers of a journal by id, without those of rounds that are done again."""
         found: dict[str, dict[str, Any]] = {}
-        for line in read_journal(source):
+        for line in read_answers(source):
             self._spent.update(
                 calls=line.get("attempts_made", 0),
                 tokens=(line.get("input_tokens") or 0) + (line.get("output_tokens") or 0),
@@ -166,8 +151,8 @@ class Journal:
         self.earlier[line["id"]] = whole
         if self.path is not None:
             if self._file is None:
-                self._file = _opened(self.path)
-            self._file.write(_line(whole))
+                self._file = open_answers(self.path)
+            self._file.write(as_line(whole))
 
     def close(self) -> None:
         """Close the file."""
@@ -192,7 +177,7 @@ class Journal:
         return self._spent["calls"], self._spent["tokens"]
 
 
-class JournalAnswers(EarlierAnswers):
+class JournalAnswers:
     """The answers of a journal, for a `Router`, which need not be asked for again.
 
     Args:
@@ -208,17 +193,13 @@ class JournalAnswers(EarlierAnswers):
         self._pending: dict[int, str] = {}
 
     def answer_to(
-        self,
-        asked: Question | TextCall,
-        prompt_hash: Callable[[], str | None],
-        switched_to: str | None,
+        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
     ) -> Decision | Written | None:
         """Return the answer of the journal, if it has one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        del switched_to  # of whom it is asked follows from the run
         answer_id = self.journal.next_id(_agent_of(asked))
         line = self._line(answer_id, digest_of(asked))
         if line is not None and self._is_worded_otherwise(line, prompt_hash):
@@ -342,9 +323,9 @@ class JournalledPart(BaseReasoner, BaseWriter):
         found: str | None = self._part.prompt_hash(question)
         return found
 
-    def skip(self, question: Question, *answered: Any) -> None:
-        """Draw the random numbers of a question that was answered elsewhere."""
-        self._part.skip(question, *answered)
+    def skip(self, asked: Any, answer: Any = None) -> None:
+        """Let the part know of a question or text call that was answered elsewhere."""
+        self._part.skip(asked, answer)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         _ASKING.set(answer_id)
@@ -462,7 +443,7 @@ def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: boo
     """
     if isinstance(asker, Router):
         answers = JournalAnswers(journal, asks=asks, may_part=may_part)
-        asker.earlier.append(answers)
+        asker.journal = answers
         for name, part in asker.parts.items():
             asker.parts[name] = JournalledPart(part, answers)
 
@@ -472,70 +453,3 @@ def restore_spending(budget: Budget | None, journal: Journal) -> None:
     if budget is not None:
         calls, tokens = journal.spent()
         budget.add(retries=calls, tokens=tokens)
-
-
-def find_answers(
-    run: Path, ids: Iterable[str], on_fault: Callable[[str], object]
-) -> dict[str, dict[str, Any]]:
-    """Return the prompts and replies of some answers, by id, as far as they were recorded.
-
-    Args:
-        run: The folder of the run; an application's own loop may have recorded prompts there.
-        ids: The ids.
-        on_fault: Called with problems of unreadable parts.
-    """
-    journal = run / JOURNAL_NAME
-    if not journal.is_file():
-        return find_prompts(run, ids, on_fault)
-    wanted = {*ids}
-    try:
-        return {line["id"]: line for line in read_journal(journal) if line["id"] in wanted}
-    except InputError as error:
-        on_fault(str(error))
-        return {}
-
-
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the answers of a journal, in the order in which they came.
-
-    The last line may be cut off, as the run may have been killed while it was written.
-
-    Raises:
-        InputError: If another line is damaged.
-    """
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            found = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            raise InputError("is damaged: not valid JSON", path=path, line=number) from None
-        if not isinstance(found, dict) or "id" not in found:
-            raise InputError("is no answer of a run", path=path, line=number)
-        yield found
-
-
-def _opened(path: Path) -> FileIO:
-    """Open a journal that only its owner may read, without a last line that is cut off."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-    file = FileIO(descriptor, "r+b")
-    try:
-        lock(file)
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
-        file.seek(whole)
-    except BlockingIOError:
-        file.close()
-        raise InputError("is being written by another process", path=path) from None
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(record, default=str, option=_OPTIONS)
-    except TypeError:
-        # a model may have written half a surrogate pair, which UTF-8 cannot represent
-        text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace") + b"\n"

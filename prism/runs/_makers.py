@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from prism.errors import InputError
-from prism.llm import AnswerCache, Model
-from prism.llm._assignments import ModelAssignment
+from prism.llm import Model
 from prism.llm._model import LostClient, lost, pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner import AnswerStore
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
-from prism.runs._assigned import ALL_OTHERS, NO_LATER, Assigned, Later
 from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import (
+    ALL_OTHERS,
+    NO_LATER,
     DeciderOptions,
+    Later,
     PolicyOptions,
     ReplayOptions,
     WriterOptions,
-    options_of,
 )
 from prism.runs._policy_file import Policy
 from prism.statechart import (
@@ -37,36 +35,13 @@ from prism.statechart import (
     Writer,
 )
 
-LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
-"""The logger that warns about a model for no agent."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all models of one run share.
-
-    Args:
-        budget: What it may spend.
-        cache: The kept answers, if any.
-    """
-
-    budget: Budget
-    cache: AnswerCache | None
-
-    @classmethod
-    def of(cls, options: Model) -> Self:
-        """Make the shared parts for a run.
-
-        Raises:
-            FieldValueError: If a limit is not above 0.
-            InputError: If the file of answers cannot be used.
-        """
-        budget = Budget(
-            max_calls=options.max_calls,
-            max_tokens=options.max_tokens,
-            deadline=options.deadline,
-        )
-        return cls(budget, None if options.cache is None else AnswerCache(options.cache))
+def _budget_of(options: Model) -> Budget:
+    return Budget(
+        max_calls=options.max_calls,
+        max_tokens=options.max_tokens,
+        deadline=options.deadline,
+    )
 
 
 def make_reasoner(
@@ -74,8 +49,7 @@ def make_reasoner(
     seed: int,
     fallback: Any,
     *,
-    chart: str | None = None,
-    shared: Shared | None = None,
+    budget: Budget | None = None,
     later: Later = NO_LATER,
 ) -> BaseReasoner:
     """Make the reasoner of a run: a `Router` of all its models, if it has any.
@@ -84,25 +58,24 @@ def make_reasoner(
         options: The options of the reasoner.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        chart: Name of the chart of agents that do not name one.
-        shared: What it shares with the run's writer.
+        budget: The budget that it shares with the run's writer.
         later: Models to which the run switches later, by their names in the log.
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, the policy, or the file of answers cannot be
-            used.
+        InputError: If the log of the earlier run, or the policy, cannot be used.
     """
     if isinstance(options, PolicyOptions):
         return _until_later(Policy.from_file(options.policy).reasoner(seed), seed, fallback, later)
-    common = shared or Shared.of(options)
-    reasoners = {
-        title: _reasoner(each, seed, fallback, common) for title, each in _parts(options, later)
+    shared = budget or _budget_of(options)
+    parts = {
+        title: _reasoner(each, seed, fallback, shared) for title, each in _parts(options, later)
     }
-    assigned = Assigned(options.assigned, chart, LOGGER.warning)
-    choose = assigned if options.assigned or later else None
+    return Router(parts, _first if later else None, **_stopping(options))
 
-    return Router(reasoners, choose, on_start=assigned.check, **_stopping(options))
+
+def _first(_agent: object) -> str:
+    return ALL_OTHERS
 
 
 def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) -> BaseReasoner:
@@ -110,17 +83,15 @@ def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) ->
     if not later:
         return first
 
-    options = {title: options_of(assignment) for title, assignment in later.items()}
+    options = {title: Model.of(text) for title, text in later.items()}
     any_of_them = next(iter(options.values()))
-    shared = Shared.of(any_of_them)
-    models = {title: _reasoner(each, seed, fallback, shared) for title, each in options.items()}
+    budget = _budget_of(any_of_them)
+    models = {title: _reasoner(each, seed, fallback, budget) for title, each in options.items()}
 
-    return Router(
-        {ALL_OTHERS: first, **models}, lambda _agent: ALL_OTHERS, **_stopping(any_of_them)
-    )
+    return Router({ALL_OTHERS: first, **models}, _first, **_stopping(any_of_them))
 
 
-def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseReasoner:
+def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget) -> BaseReasoner:
     memory = None
     if options.remember is not None:
         memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
@@ -136,17 +107,10 @@ def _reasoner(options: Model, seed: int, fallback: Any, shared: Shared) -> BaseR
         memory=memory,
         reasons=bool(options.reasons),
         rotations=options.rotations or "drawn",
-        budget=shared.budget,
-        cache=_cache_for(options, shared),
+        budget=budget,
+        asks_once=True,
     )
     return in_a_dry_run(reasoner, seed)
-
-
-def _cache_for(model: Model, shared: Shared) -> AnswerStore | None:
-    """Return where answers are kept: without a file, those to equal questions within the run."""
-    if shared.cache is not None:
-        return shared.cache
-    return {} if model.client is None and not model.temperature else None
 
 
 def _stopping(options: Model) -> dict[str, Any]:
@@ -160,51 +124,33 @@ def _stopping(options: Model) -> dict[str, Any]:
     return {"stop_at": stop_at, "counts_budget": share is not None}
 
 
-def make_writer(
-    options: Model, seed: int, *, chart: str | None = None, shared: Shared | None = None
-) -> BaseWriter:
+def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> BaseWriter:
     """Make the writer of a run, which asks a model for texts.
 
     Args:
         options: The model.
         seed: Seed of the run.
-        chart: Name of the chart of agents that do not name one.
-        shared: What it shares with the run's reasoner.
+        budget: The budget that it shares with the run's reasoner.
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If an option applies to decisions only, or the file of answers cannot be used.
+        InputError: If an option applies to decisions only.
     """
     for name in OF_DECISIONS:
-        given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
-        if given:
+        if getattr(options, name) is not None:
             problem = "applies to decisions, but in this run a model only writes"
-            first = given[0]
-            raise (
-                first.error(problem, name)
-                if isinstance(first, ModelAssignment)
-                else InputError(problem, field=name)
-            )
+            raise InputError(problem, field=name)
 
-    common = shared or Shared.of(options)
-
-    def writer(each: Model) -> Writer:
-        asked = _asked(each, seed, writes=True)
-        return Writer(**asked, seed=seed, budget=common.budget, cache=common.cache)
-
-    writers = {title: writer(each) for title, each in _parts(options)}
-    assigned = Assigned(options.assigned, chart, LOGGER.warning)
-
-    return Router(writers, assigned if options.assigned else None, on_start=assigned.check)
+    asked = _asked(options, seed, writes=True)
+    shared = budget or _budget_of(options)
+    return Router({ALL_OTHERS: Writer(**asked, seed=seed, budget=shared, asks_once=True)})
 
 
-def _parts(options: Model, later: Later = NO_LATER) -> Iterator[tuple[str, Model]]:
-    """Yield the options of each group of agents, with the name of the group in the log."""
-    yield ALL_OTHERS, replace(options, assigned=(), models_file=None)
-    for each in options.assigned:
-        yield each.title, options.for_those(each)
-    for title, assignment in later.items():
-        yield title, options.for_those(assignment)
+def _parts(options: Model, later: Later) -> Iterator[tuple[str, Model]]:
+    """Yield the run's own model, and those to which it switches, by their names in the log."""
+    yield ALL_OTHERS, options
+    for title, text in later.items():
+        yield title, options.named(text)
 
 
 def _asked(model: Model, seed: int, *, writes: bool = False) -> dict[str, Any]:
@@ -241,7 +187,6 @@ def make_askers(
     seed: int,
     fallback: Any,
     *,
-    chart: str | None = None,
     later: Later = NO_LATER,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
     """Make the reasoner and the writer of a run; a model that does both is one client.
@@ -251,7 +196,6 @@ def make_askers(
         writer: The options of the writer.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        chart: Name of the chart of agents that do not name one.
         later: Models to which the run switches later, by their names in the log. If one model
             decides and writes, they also write.
 
@@ -260,21 +204,21 @@ def make_askers(
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, or the file of answers, cannot be used.
+        InputError: If the log of the earlier run cannot be used.
     """
     if isinstance(reasoner, ReplayOptions):
-        return _repeated(reasoner, writer, seed, fallback, chart, later)
+        return _repeated(reasoner, writer, seed, fallback, later)
 
-    shared = Shared.of(reasoner) if isinstance(reasoner, Model) else None
-    decides = _decider(reasoner, seed, fallback, chart, shared, later)
+    budget = _budget_of(reasoner) if isinstance(reasoner, Model) else None
+    decides = _decider(reasoner, seed, fallback, budget, later)
     if writer is None:
         return decides, None
     if not isinstance(reasoner, Model):
         assert isinstance(writer.model, Model)
-        return decides, make_writer(writer.model, seed, chart=chart)
+        return decides, make_writer(writer.model, seed)
     if writer.model is not None:
         options = _own_model(reasoner, writer.model)
-        return decides, make_writer(options, seed, chart=chart, shared=shared)
+        return decides, make_writer(options, seed, budget=budget)
 
     return decides, _written_by(decides, seed)
 
@@ -284,7 +228,6 @@ def _repeated(
     writer: WriterOptions | None,
     seed: int,
     fallback: Any,
-    chart: str | None,
     later: Later,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
     """Make the reasoner and writer of an earlier run, or those that follow where the runs part."""
@@ -296,10 +239,10 @@ def _repeated(
     if replayed.then is None:
         asked, writer = _unasked(asked), _unasked_writer(writer)
     if replayed.then == "policy":
-        _, writes = make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+        _, writes = make_askers(asked, writer, seed, fallback, later=later)
         return Router({ALL_OTHERS: _PolicyAfterwards(seed)}), writes
 
-    return make_askers(asked, writer, seed, fallback, chart=chart, later=later)
+    return make_askers(asked, writer, seed, fallback, later=later)
 
 
 def _unasked(asked: Any) -> Any:
@@ -342,13 +285,11 @@ class _PolicyAfterwards(PolicyReasoner):
         return True
 
 
-def make_repeated_writer(
-    replayed: ReplayOptions, seed: int, *, chart: str | None = None
-) -> BaseWriter | None:
+def make_repeated_writer(replayed: ReplayOptions, seed: int) -> BaseWriter | None:
     """Make the writer of an earlier run of a single agent, whose answers are in its journal."""
     asked, _ = _recorded(replayed.run)
     asked = _unasked(asked) if replayed.then is None else asked
-    return make_writer(asked, seed, chart=chart) if isinstance(asked, Model) else None
+    return make_writer(asked, seed) if isinstance(asked, Model) else None
 
 
 def _recorded(run: Path) -> tuple[DeciderOptions, WriterOptions | None]:
@@ -367,39 +308,28 @@ def _decider(
     reasoner: Model | PolicyOptions | None,
     seed: int,
     fallback: Any,
-    chart: str | None,
-    shared: Shared | None,
+    budget: Budget | None,
     later: Later,
 ) -> BaseReasoner | None:
     if reasoner is None:
         return _until_later(PolicyReasoner(seed), seed, fallback, later) if later else None
 
-    return make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
+    return make_reasoner(reasoner, seed, fallback, budget=budget, later=later)
 
 
 def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
         # a client of another library does not reveal its model
-        name: Writer(
-            part.client,
-            model=part.named,
-            seed=seed,
-            budget=part.budget,
-            cache=part.cache if isinstance(part.cache, AnswerCache) else None,
-        )
+        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, asks_once=True)
         for name, part in decides.parts.items()
     }
-    # problems of assignments are reported for the reasoner
-    return Router(writers, decides.name_for if decides.tells_models else None)
+    return Router(writers, _first if len(writers) > 1 else None)
 
 
 def _own_model(reasoner: Model, model: str | Model) -> Model:
     """Return the options of another model, given by name or with its own options."""
     if isinstance(model, Model):
         return model
-
-    unwanted: dict[str, Any] = dict.fromkeys((*OF_DECISIONS, "models_file"))
-    if model != reasoner.model:
-        unwanted |= dict.fromkeys(("price_in", "price_out"))
-    return replace(reasoner, model=model, assigned=(), **unwanted)
+    unwanted: dict[str, Any] = dict.fromkeys(OF_DECISIONS)
+    return replace(reasoner.named(model), **unwanted)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
 from prism.runlog._reader import locate_log
-from prism.runs._assigned import NO_LATER, Later
 from prism.statechart import Wording
+
+ALL_OTHERS = "all others"
+"""The title of agents that use the run's own model."""
+
+Later = Mapping[str, str]
+"""Models to which a run switches later, as texts by their names in the log."""
+
+NO_LATER: Later = MappingProxyType({})
 
 Then = Literal["model", "policy"]
 """What decides from where a run diverges from the one that it repeats."""
@@ -85,19 +92,6 @@ DeciderOptions = ReasonerOptions | PolicyOptions
 """The same for runs in which a policy file can decide."""
 
 
-def options_of(assignment: ModelAssignment) -> Model:
-    """Return the model of a later switch.
-
-    Raises:
-        InputError: If no model is named, or an option cannot be used.
-    """
-    settings = assignment.settings
-    if "model" not in settings:
-        raise assignment.error("is missing: so far, the policy has decided", "model")
-
-    return Model(**settings)
-
-
 def with_client(options: Any, given: Any) -> Any:
     """Return the options of a kept run with the client that it asks.
 
@@ -161,7 +155,7 @@ def recorded_log(replay: ReplayOptions) -> Path:
 class WriterOptions:
     """Options for a model that writes the texts of a run.
 
-    It shares budget, cache and limits with the model that decides, if there is one. A replayed run
+    It shares budget and limits with the model that decides, if there is one. A replayed run
     takes the texts from the earlier run.
 
     Args:

@@ -21,18 +21,23 @@ from prism.llm._addresses import with_credentials
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runlog._reader import LOG_NAME, locate_log
-from prism.runs._assigned import NO_LATER, Later
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._journal import (
-    JOURNAL_NAME,
     Journal,
     JournalledPart,
     journalled,
     restore_spending,
 )
-from prism.runs._options import ReplayOptions, WriterOptions, options_of, with_client
+from prism.runs._options import (
+    NO_LATER,
+    Later,
+    ReplayOptions,
+    WriterOptions,
+    with_client,
+)
 from prism.runs._prices import prices_of, with_money
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
@@ -272,7 +277,6 @@ def carry_out(
                 held.keep_before()
         elif recorded is not None:
             _take_from(run, Journal(None, recorded.journal, until=recorded.until), recorded)
-        _close_caches(run, options, stack, observer)
         if models:
             _load_models(run, options, observer)
         observer.started(run)
@@ -322,7 +326,7 @@ def _recorded_of(options: Any) -> _Recorded | None:
     log = locate_log(decides.run)
     may_part = decides.then is not None
     is_same = not may_part and log.name == LOG_NAME and decides.is_whole
-    return _Recorded(log.parent / JOURNAL_NAME, log if is_same else None, may_part, decides.until)
+    return _Recorded(log.parent / ANSWERS_NAME, log if is_same else None, may_part, decides.until)
 
 
 def _begin_keeping(
@@ -391,16 +395,14 @@ def models_of(options: Any) -> Iterator[Model]:
         decides = decides.model
     if isinstance(decides, Model):
         yield decides
-        yield from map(decides.for_those, decides.assigned)
 
     later: Later = options._later() if hasattr(options, "_later") else NO_LATER
-    for each in later.values():
-        yield decides.for_those(each) if isinstance(decides, Model) else options_of(each)
+    for text in later.values():
+        yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
 
     writer = getattr(options, "writer", None)
     if isinstance(writer, WriterOptions) and isinstance(writer.model, Model):
         yield writer.model
-        yield from map(writer.model.for_those, writer.model.assigned)
 
 
 def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
@@ -408,26 +410,9 @@ def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
     return run.reasoner, getattr(run, "writer", None)
 
 
-def _close_caches(
-    run: Runnable[Any], options: RunOptions[Any], stack: ExitStack, observer: Observer
-) -> None:
-    # who gives a reasoner of one's own also closes its cache
-    given = [getattr(options, "reasoner", None), getattr(options, "writer", None)]
-    for asker in _askers(run):
-        part = asker.part if isinstance(asker, JournalledPart) else asker
-        if not any(part is each for each in given):
-            stack.enter_context(closing_cache(asker, observer.warn))
-
-
 def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:
     """Load the model that decides, and that of a writer with its own clients."""
     reasoner, writer = _askers(run)
-    # report a table of models that matches no agent before minutes are spent on loading
-    for asker in (reasoner, writer):
-        check = getattr(asker, "check_agents", None)
-        if check is not None and hasattr(run, "agents"):
-            check(run.agents)
-
     # a run without a model does not load the code that asks one
     from prism.runs._loading import load_model
 
@@ -456,29 +441,6 @@ def askers_in(reasoner: Any) -> list[Reasoner | Writer]:
     from prism.statechart import Reasoner, Writer
 
     return [reasoner] if isinstance(reasoner, (Reasoner, Writer)) else []
-
-
-@contextmanager
-def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
-    """Write the last answers to the cache's file when the run ends, and warn if that fails."""
-    asking = askers_in(reasoner)
-    if not asking:
-        yield
-        return
-
-    from prism.llm import AnswerCache
-
-    caches = {id(asker.cache): asker.cache for asker in asking}
-    try:
-        yield
-    finally:
-        # answers wait in memory while another process has the file locked
-        for cache in caches.values():
-            if isinstance(cache, AnswerCache):
-                try:
-                    cache.close()
-                except InputError as error:
-                    warn(f"{error}; the last answers are not in it")
 
 
 def spent_by(*reasoners: Any, models: Sequence[Model] = ()) -> dict[str, Any]:

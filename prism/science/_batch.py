@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from prism.errors import InputError
 from prism.runs._dry_run import Estimate, estimate_all
 from prism.runs._folder import is_begun
-from prism.runs._status import Heartbeat
+from prism.runs._status import read_heartbeat
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
     final_measures,
@@ -226,7 +226,9 @@ class Carrying:
             return self.executor
         # unlike those of multiprocessing, its processes do not run the user's script again
         loky = library("loky")
-        pool: Executor = loky.get_reusable_executor(self.at_a_time, initializer=prepare_worker)
+        pool: Executor = loky.get_reusable_executor(
+            self.at_a_time, initializer=prepare_worker, initargs=(os.getpid(),)
+        )
         return pool
 
     def close(self, *, at_once: bool = False) -> None:
@@ -505,8 +507,8 @@ class _Driver:
             else:
                 self._take(self._under_way.pop(future), row)
         for run in self._under_way.values() if not ended else ():
-            heartbeat = Heartbeat.read(self._folder.path / run.name)
-            done = 0 if heartbeat is None else heartbeat.round - 1
+            heartbeat = read_heartbeat(self._folder.path / run.name)
+            done = heartbeat["round"] - 1 if heartbeat else 0
             if done > self._rounds.get(run.name, 0):
                 self._rounds[run.name] = done
                 self._how.observer.round_ended(run, done)

@@ -76,12 +76,19 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> DuckDBPyRelation:
     others = [name for name in names if name not in states]
     filled = [{**dict.fromkeys(states, 0), **row} for row in rows]
     columns = [*others[:first], *states, *others[first:]]
-    # as objects first, so that whole numbers stay whole beside missing ones
-    frame = pd.DataFrame(filled, columns=columns, dtype=object).convert_dtypes(
-        convert_floating=False
-    )
-    empty = {name: "string" for name in columns if frame[name].dtype == object}
-    return duckdb.connect().from_df(frame.astype(empty))
+    series = {name: _column([row.get(name) for row in filled]) for name in columns}
+    return duckdb.connect().from_df(pd.DataFrame(series, columns=columns))
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """Return values as a column; whole numbers stay whole beside missing ones."""
+    import pandas as pd
+
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds or not kinds <= {bool, int, float} or (bool in kinds and len(kinds) > 1):
+        return pd.array([None if each is None else str(each) for each in values], dtype="string")
+    kind = "boolean" if bool in kinds else "Float64" if float in kinds else "Int64"
+    return pd.array(values, dtype=kind)
 
 
 def write_tables(folder: Path, tables: Mapping[str, DuckDBPyRelation]) -> None:

@@ -29,13 +29,17 @@ from prism.worlds import Run, resume
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
-def prepare_worker() -> None:
-    """Prepare a process of prism's own for many runs."""
+def prepare_worker(parent: int) -> None:
+    """Prepare a process of prism's own for many runs.
+
+    Args:
+        parent: The process of the batch.
+    """
     # what a world prints must not be mixed with the output of the command
     os.dup2(2, 1)
     # the driver handles a Ctrl-C at the terminal
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     # freeze what is loaded, which every full collection during the runs would scan again
     gc.freeze()
 

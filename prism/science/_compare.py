@@ -189,9 +189,12 @@ def _long_enough(
     """
     least = last if same else from_round
     kept = [run for run in runs if run.rounds >= least]
-    if max(run.rounds for run in runs) < from_round or not kept:
-        most = max(run.rounds for run in runs)
-        raise InputError(f"the runs have {most} rounds, so none from round {least} on")
+    most = max(run.rounds for run in runs)
+    if most < from_round:
+        raise InputError(f"the runs have {most} rounds, so none from round {from_round} on")
+    if not kept:
+        problem = f"no run has completed round {last}: choose an earlier to_round (--to-round)"
+        raise InputError(problem)
 
     notes = [
         f"{run.path} is left out: it has completed {run.rounds} of {last} rounds"

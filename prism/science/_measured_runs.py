@@ -21,7 +21,7 @@ from prism.science._batch import Batch, BatchRun, read_batch
 from prism.science._batch_folder import BatchFolder
 from prism.science._measure_names import MEASURES, OF_POSTS
 from prism.science._plan_file import VARIED_SETTINGS
-from prism.worlds._assignments import CONTROL
+from prism.worlds._treatments import CONTROL
 
 Source: TypeAlias = PathLike[str] | str
 MeasureKind = Literal["own", "run", "state", "cost"]
@@ -208,12 +208,14 @@ def measured_run(path: Path, from_round: int, to_round: int | None) -> ComparedR
     own = [name for name in rows[0] if name not in ("run", "round", *MEASURES)]
     for row in rows:
         for name in (*own, *MEASURES):
-            if row["round"] is None and name not in own:
-                run.add("run", name, row[name])
-            elif row["round"] is not None and from_round <= row["round"] <= last:
+            if row["round"] is not None and from_round <= row["round"] <= last:
                 run.add_round(name, row["round"], row[name])
+    # measures of the world come first
     for name in own:
         run.add_own(name)
+    total = next(row for row in rows if row["round"] is None)
+    for name in MEASURES:
+        run.add("run", name, total[name])
     _add_states(run, log, from_round, last)
     _add_costs(run, log, from_round, last)
     return run

@@ -15,7 +15,6 @@ from prism.llm import Model
 from prism.llm._addresses import shown_address
 from prism.llm._settings import KEYS, from_plain
 from prism.runs import PolicyOptions, WriterOptions
-from prism.runs._config import digest
 from prism.science._batch_folder import BatchFolder
 from prism.science._measure_names import unknown_measure
 from prism.science._plan_file import (
@@ -218,7 +217,7 @@ class Plan:
                 # the first of each kind is set up as well
                 if (kind := _kind_of(each)) not in kinds:
                     kinds.add(kind)
-                    _set_up(run)
+                    run.prepare(None)
             except PrismError as error:
                 problem = error.problem if isinstance(error, InputError) else str(error)
                 raise self.source.error(problem, _where(self, error, each)) from None
@@ -270,11 +269,6 @@ def inputs_of(plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in _kinds(plan):
         found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
-    # options contain the contents of a file of models, but not its name
-    for settings in (plan.data, *plan.data.get("arm", ())):
-        models = settings.get("reasoner", {}).get("models")
-        if models is not None:
-            found[models] = digest(Path(models))
 
     return found
 
@@ -282,7 +276,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 """Keys of plans for the feed, and the feed's own names for them."""
 
-_OF_RUNS = ("agents", "rounds", "ticks", "log_agents", "log")
+_OF_RUNS = ("agents", "rounds", "ticks", "log_agents")
 """Keys of a plan that a run has as well."""
 
 _OF_PLAN = (
@@ -338,9 +332,6 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
         return PolicyOptions(Path(given["policy"]))
 
     given = from_plain(given)
-    models = given.pop("models", None)
-    if models is not None:
-        return Model.from_file(Path(models), **given)
     if "model" not in given:
         raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
@@ -402,15 +393,6 @@ def _kind_of(configuration: Configuration) -> str:
 
 
 # Checks before the first run
-
-
-def _set_up(run: Run[Any]) -> None:
-    """Set up a run without its cache of answers, which another process may be using."""
-    reasoner = run.reasoner
-    if isinstance(reasoner, Model) and reasoner.cache is not None:
-        run = run.replace(reasoner=replace(reasoner, cache=None))
-
-    run.prepare(None)
 
 
 def _check_measures(

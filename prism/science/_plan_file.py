@@ -26,7 +26,7 @@ VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
 """Settings that may be varied besides parameters of the world."""
 
 _SHIPPED = Path(__file__).with_name("plans")
-_FILES = ("models", "cache", "policy")
+_FILES = ("policy",)
 
 Count = Annotated[int, Field(ge=1)]
 Agents = Count | str
@@ -36,8 +36,7 @@ Parameters = Annotated[dict[str, Value], Field(description="Parameters of the wo
 Reasoner = Annotated[
     dict[str, Any],
     Field(
-        description="The model that decides: settings of prism.llm.Model; or policy, a policy "
-        "file, or models, a file of models."
+        description="The model that decides: settings of prism.llm.Model; or policy, a policy file."
     ),
 ]
 Treatments = Annotated[
@@ -141,10 +140,9 @@ class PlanFile(Sizes):
     posts: Optionally[str] = Field(
         None, description="File of posts with which the social feed begins."
     )
-    log_agents: Optionally[Count] = Field(
+    log_agents: Optionally[Annotated[int, Field(ge=0)]] = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    log: Literal["plain", "rounds"] = Field("plain", description="How the logs are written.")
     seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
         1, description="Number of seeds, counted from 0, or a list of seeds."
     )

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from prism.statechart._nesting import EventDescriptor, In, State, done
+from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import Configuration, state_text
 from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
@@ -147,12 +147,6 @@ class Hierarchy:
         """Whether anything is kept of agents."""
         return bool(self.kept or self.timed)
 
-    @cached_property
-    def needs_memory(self) -> bool:
-        """Whether agents must have room for what the chart remembers."""
-        draws = any(callable(item.after) for item in self.transitions)
-        return self.remembers and (draws or self.tree.has_composites)
-
     # Events
 
     @cached_property
@@ -181,12 +175,6 @@ class Hierarchy:
         return event in self.triggers or (
             isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
         )
-
-    @cached_property
-    def answers_done(self) -> bool:
-        """Whether some transition reacts to the end of a composite."""
-        nodes = self.tree.nodes[1:]
-        return any(self.reacts_to(done(node.state)) for node in nodes if node.children)
 
     # As a flat chart
 

@@ -17,7 +17,7 @@ from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.rows import NestedRows, Reaction
 from prism.statechart._hierarchy import Hierarchy
 from prism.statechart._numbers import Arc
-from prism.statechart.memory import FIELD, histories
+from prism.statechart.memory import histories
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import TIMEOUT, TIMING, Transition, target_text
@@ -364,8 +364,7 @@ def missing(agent: object, chart: Definition[Any], more: Iterable[str] = ()) -> 
         raise AgentError(
             f"{agent.__name__} is a class, of which only agents have all attributes: pass an agent"
         )
-    memory = [FIELD] if chart.hierarchy.needs_memory else []
-    return [name for name in ("state", *memory, *chart.needs, *more) if not _has(agent, name)]
+    return [name for name in ("state", *chart.needs, *more) if not _has(agent, name)]
 
 
 def require_fit(agents: Iterable[object], chart: Definition[Any], more: Iterable[str] = ()) -> None:

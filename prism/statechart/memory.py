@@ -3,58 +3,36 @@
 The memory, ``state_memory``, is a dict of JSON values that only charts with histories or timers
 use, and None until then::
 
-    {"history": {"engaging": ["replying"]}, "ticks": {"engaging": 5}}
+    {"history": {"engaging": ["replying"]}, "ticks": {"engaging": 5}, "after": {"engaging": {...}}}
 
-``ticks`` has how long active states have been so. Three more keys are rare. ``after`` has the ticks
-that functions said for time-outs, by state, and below 0 the time-outs that came while their guards
-refused. ``assigned`` has the states that an application has assigned since the last tick.
-``raised`` has what a strict chart has not answered yet, since an action raised an error.
+``ticks`` has how long active states have been so. ``after`` has the ticks that functions said for
+time-outs, by state, and 0 for time-outs that came while their guards refused.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
-from prism.errors import AgentError
-from prism.statechart._definition import Definition
 from prism.statechart._numbers import CHART, Tree
-from prism.statechart.names import agent_name
-from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
-IF_FROZEN = "if it is frozen, keep it in a field of an agent with StatechartMixin"
-"""Advice for an object in which nothing can be written."""
 
-FIELD = "state_memory"
+def memory_of(agent: Any) -> dict[str, Any]:
+    """Return what charts remember about an agent, as a dict that can be changed.
 
-
-def memory_of(chart: Definition[Any], agent: Any) -> dict[str, Any]:
-    """Return what a chart remembers about an agent, as a dict that can be changed.
-
-    If the chart has no composites, it is kept beside an agent that has no room for it.
-
-    Raises:
-        AgentError: If the agent has no room for it.
+    It is kept beside an agent that has no room for it, or something else under that name.
     """
-    try:
-        memory = getattr(agent, FIELD)
-        if memory is None:
-            memory = {}
-            setattr(agent, FIELD, memory)
-    except AttributeError as error:
-        if chart.hierarchy.needs_memory:
-            raise AgentError(
-                f"chart {chart.name!r} remembers histories or times of agent "
-                f"{agent_name(agent)!r}, which has no room for them ({error}): give its class "
-                f"a field  {FIELD} = None , call chart.adopt(obj), or derive it from "
-                f"prism.agents.StatechartMixin; {IF_FROZEN}"
-            ) from None
-        memory = None
-    # what a mock, or the application, has there is none of prism's
+    memory = getattr(agent, "state_memory", None)
+    if memory is None:
+        # models refuse what they do not declare by errors of their own
+        with suppress(Exception):
+            agent.state_memory = memory = {}
+            memory = agent.state_memory
     return memory if isinstance(memory, dict) else kept_beside(agent).memory
 
 
@@ -80,49 +58,30 @@ def remember(memory: dict[str, Any], plan: Any) -> None:
         left = {text: [*leaves] for text, leaves in plan.left.items()}
         memory.setdefault("history", {}).update(left)
     if plan.stopped or plan.started:
-        _end(memory, plan.stopped)
+        restart_times(memory, plan.stopped)
         memory.setdefault("ticks", {}).update(dict.fromkeys(plan.started, 0))
 
 
-def _end(memory: dict[str, Any], states: Iterable[str]) -> None:
-    for state in states:
-        for key in ("ticks", "after"):
-            memory.get(key, {}).pop(state, None)
-
-
-def assigned(memory: dict[str, Any], before: Any, state: Any) -> None:
-    """End the time of a leaf that an application assigns, in regions only of new leaves.
-
-    The time of what is around it ends in the next tick, where the chart is known.
-    """
-    leaves = {*leaf_texts(state)}
-    _end(memory, leaves - {*leaf_texts(before)} or leaves)
-    if "ticks" in memory and state_text(state) not in memory.setdefault("assigned", []):
-        memory["assigned"].append(state_text(state))
+def restart_times(memory: dict[str, Any], states: Iterable[str] | None = None) -> None:
+    """End the times of some states, by default of all, as of those that an application assigns."""
+    for key in ("ticks", "after"):
+        kept = memory.get(key, {})
+        for state in [*kept] if states is None else states:
+            kept.pop(state, None)
 
 
 def forget(memory: dict[str, Any]) -> None:
     """Forget everything that a chart remembers; what somebody else keeps there stays."""
-    for key in ("history", "ticks", "after", "assigned", "raised"):
+    for key in ("history", "ticks", "after"):
         memory.pop(key, None)
 
 
-def count(
-    memory: dict[str, Any], timed: Iterable[str], active_in: Callable[[str], Collection[str]]
-) -> None:
+def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     """Let one tick pass in the active states whose time is kept; forget the time of all others.
 
     A state of whose entry nothing is known was assigned: its time begins with this tick.
-
-    Args:
-        memory: What is remembered of the agent.
-        timed: The texts of the states.
-        active_in: Returns the texts of the states that are active in one that was assigned.
     """
     ticks = memory.get("ticks", {})
-    for state in memory.pop("assigned", ()):
-        active = active_in(state)
-        _end(memory, [each for each in ticks if ticks[each] and each not in active])
     memory["ticks"] = {state: ticks.get(state, 0) + 1 for state in timed}
     if after := memory.get("after"):
         memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}

@@ -21,7 +21,6 @@ from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
-from prism.statechart.memory import FIELD
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
@@ -384,9 +383,7 @@ class Statechart(Written[StateT]):
 
         Its models' own triggers work as before. With them, and with ``chart.fire``, come records in
         ``state_history``, ticks and time-outs, the log of transitions and refused events,
-        `explain`, `check`, pictures and coverage. A ``HierarchicalMachine`` has only records,
-        ticks, time-outs and the log. The events of an ``AsyncMachine`` are fired by ``await
-        chart.afire(model, trigger)``, time-outs included; nothing explains them.
+        `explain`, `check`, pictures and coverage.
 
         Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
         runs an event. ``chart.release()`` takes them back.
@@ -400,8 +397,8 @@ class Statechart(Written[StateT]):
             clock: As for the chart itself.
 
         Raises:
-            DefinitionError: If the Machine belongs to a chart already, or lacks a state that has a
-                time-out.
+            DefinitionError: If the Machine belongs to a chart already, is an ``AsyncMachine`` or a
+                ``HierarchicalMachine``, or lacks a state that has a time-out.
         """
         return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
@@ -429,8 +426,7 @@ class Statechart(Written[StateT]):
             AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        needs_memory = self._definition.hierarchy.needs_memory
-        add_missing_fields(agent, self.initial, **{FIELD: None} if needs_memory else {})
+        add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
@@ -487,8 +483,6 @@ class Statechart(Written[StateT]):
 
     def fits(self, agent: object) -> list[str]:
         """Return the attributes that an agent lacks: ``state``, and those in `needs`.
-
-        A chart that remembers histories or times needs ``state_memory``, too, which `adopt` adds.
 
         Args:
             agent: An agent; its properties are read.
@@ -576,8 +570,6 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         """Explain what an event would do to an agent: see `Statechart.explain`."""
         from prism.statechart.inspection import explain
 
-        if self._is_hierarchical or self._is_async:
-            raise self._has_no("explanation")
         definition, machine = self._as_it_runs, self._machine
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]

@@ -9,7 +9,6 @@ GUARD_FAILED = "statechart.guard_failed"
 ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
-CACHE_FAILED = "reasoner.cache_failed"
 TEXT_WRITTEN = "text.written"
 
 RUN_STARTED = "run.started"

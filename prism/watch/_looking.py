@@ -27,9 +27,8 @@ from prism.drawing import Levels, showable
 from prism.errors import InputError
 from prism.report._facts.pictures import Picture, read_picture
 from prism.report._facts.run_facts import Recorded
-from prism.runlog._prompts import Asked, asked_in, read_line
+from prism.runlog._prompts import Asked, asked_in, find_answers, read_line
 from prism.runlog._reader import BLOCK_BYTES, LOG_NAME, Block
-from prism.runs._journal import find_answers
 from prism.telemetry import events
 from prism.watch._tail import blocks_back
 from prism.watch._watched import Watched

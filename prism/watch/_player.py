@@ -104,7 +104,7 @@ class Player(Observer):
         self._say_where()
         if self._goes == "pause":
             # what has been written so far is to be seen
-            self._kept.flush()
+            self._kept.round_ended()
         while self._goes == "pause":
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
             self._follow_orders(is_between=is_between)

@@ -29,7 +29,7 @@ from prism.errors import InputError, PrismError
 from prism.report import make_report
 from prism.report._document import library
 from prism.report._document import resource as report_resource
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 from prism.watch import _looking as looking

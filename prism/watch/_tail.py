@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import BLOCK_BYTES, TOO_LONG, Block, Unpacked, locate_log, unpacked
+from prism.runlog._reader import BLOCK_BYTES, GZIP_MAGIC, TOO_LONG, Block, locate_log
 
 _MARK_BYTES = 256
 
@@ -44,7 +44,7 @@ class Tail:
             self._file: BinaryIO = self.path.open("rb", buffering=0)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.path) from None
-        if isinstance(unpacked(self._file), Unpacked):
+        if self._file.read(2) == GZIP_MAGIC:
             self._file.close()
             raise InputError("is compressed: unpack it to watch it", path=self.path)
 

@@ -17,8 +17,7 @@ from prism.analysis._tables import faults
 from prism.analysis._tables.decisions import COSTS, sums
 from prism.analysis._tables.states import closes_round, how_closing
 from prism.report._facts.pictures import groups_in
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import EVENTS, WORLD_EVENTS
 from prism.runlog._prompts import read_line
 from prism.runlog._reader import Block, last_run
 from prism.telemetry import events

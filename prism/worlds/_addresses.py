@@ -205,19 +205,17 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    known = _loaded(path)
+    known = sys.modules.get(path.stem)
     if known is not None:
-        return known
-
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise InputError(f"names {path}, but there is no such file", field="world")
-    if path.stem in sys.modules:
+        if (file := getattr(known, "__file__", None)) and Path(file).absolute() == path.absolute():
+            return known
         raise InputError(
             f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",
             path=path,
         )
-
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"names {path}, but there is no such file", field="world")
     # as for a script, the modules in its folder can be imported
     folder = str(path.absolute().parent)
     if folder not in sys.path:
@@ -233,20 +231,6 @@ def _load_file(path: Path) -> ModuleType:
         raise
 
     return module
-
-
-def _loaded(path: Path) -> ModuleType | None:
-    """Return the module that was loaded from a file, if there is one."""
-    # there may be thousands of modules, and a batch calls this for each of its runs
-    file = os.path.abspath(path)  # noqa: PTH100
-    likely = sys.modules.get(path.stem)
-    others = (each for each in list(sys.modules.values()) if each is not likely)
-    for module in (likely, *others):
-        found = getattr(module, "__file__", None)
-        if found and os.path.abspath(found) == file:  # noqa: PTH100
-            return module
-
-    return None
 
 
 def _address_of_class(cls: type[Any]) -> str:

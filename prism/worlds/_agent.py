@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from prism.errors import AgentError, DefinitionError, SimulationError
+from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
 from prism.reasoner._questions import DEFAULT_PULL
@@ -66,18 +66,6 @@ class AgentStream(RandomStream):
         return tuple.__getitem__(items, int(self.random() * len(items)))
 
 
-class _Nowhere:
-    """Stands for the world of an agent that has not joined one."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("charts", "turns"):
-            raise AgentError(
-                "the agent has joined no run: return it from the world's populate, or add it with "
-                "world.add(...)"
-            )
-        raise AttributeError(name)
-
-
 class Agent(Declares):
     """An individual in a world, with a state of its own.
 
@@ -91,7 +79,7 @@ class Agent(Declares):
     Attributes:
         chart: The chart of the class.
         timeout_threshold: Longest dwell time in ticks in states for which the chart sets no limit.
-        world: The world that it has joined.
+        world: The world that it has joined, or None.
         state: Its state; `fire` and `decide` change it.
         neighbours: Agents connected to it in the world's network.
         inbox: Messages that it has received, oldest first.
@@ -121,7 +109,7 @@ class Agent(Declares):
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
     else:
-        world = _Nowhere()
+        world = None
         neighbours = NOBODY
 
     state_memory: ClassVar[Any] = None
@@ -280,35 +268,6 @@ class Agent(Declares):
         """
         return Asked(self, trigger, context, weights, prompt)
 
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        template: str,
-        max_length: int | None = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[str]: ...
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        max_length: int | None = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[str | None]: ...
-    @overload
-    def write(
-        self,
-        prompt: str,
-        *,
-        schema: Mapping[str, Any],
-        template: Any = None,
-        language: str | None = None,
-        key: str = "text",
-    ) -> Awaitable[Any]: ...
     def write(
         self,
         prompt: str,
@@ -404,7 +363,7 @@ class Agent(Declares):
             SimulationError: If the agent has begun to act.
             DefinitionError: If the chart does not have this state.
         """
-        turns = None if isinstance(self.world, _Nowhere) else self.world.turns
+        turns = None if self.world is None else self.world.turns
         if turns is not None and turns.has_begun:
             raise SimulationError(
                 f"agent {self.agent_id!r} has begun to act: begin_in belongs in setup or populate; "

@@ -142,11 +142,7 @@ class AgentSet(tuple[AgentT, ...]):
         chosen = super().__getitem__(place)
         return AgentSet(chosen) if isinstance(place, slice) else chosen
 
-    @overload
-    def __add__(self, others: tuple[AgentT, ...], /) -> AgentSet[AgentT]: ...
-    @overload
-    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]: ...
-    def __add__(self, others: Any, /) -> Any:
+    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
         """Return the set of these agents and of others."""
         return AgentSet(super().__add__(others))
 

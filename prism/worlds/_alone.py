@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass, field, fields
-from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, cast
-
-import orjson
+from typing import Any, ClassVar, Self
 
 from prism._faults import note_place, shortened
 from prism.errors import InputError
-from prism.reasoner._router import costs_told, models_told
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log, read_blocks
+from prism.runlog._reader import locate_log
 from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
 from prism.runs._options import ReasonerOptions, ReplayOptions
 from prism.runs._running import run_to_end
@@ -36,9 +32,6 @@ DEFAULT_AGENT_ID = "agent"
 
 NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
-
-Event = Mapping[str, Any]
-ToldT = TypeVar("ToldT")
 
 
 class AloneLoop:
@@ -130,7 +123,6 @@ class AloneLoop:
                 rounds=self.rounds,
                 ticks_per_round=1,
                 seed=self._seed,
-                **models_told([agent], self.writer),
             )
             self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
             for number in range(1, self.rounds + 1):
@@ -143,7 +135,7 @@ class AloneLoop:
             results = self.results()
             totals = results.totals
             counts = totals() if callable(totals) else totals.to_dict()
-            self._emit(RUN_ENDED, **counts, **costs_told(self.writer))
+            self._emit(RUN_ENDED, **counts)
         return results
 
     @property
@@ -193,14 +185,6 @@ class AloneLoop:
                 await close()
 
 
-def events_in(log: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log; a last line that is cut off is left out."""
-    for block in read_blocks(log):
-        for line in BytesIO(block.data):
-            if line.endswith(b"\n"):
-                yield orjson.loads(line)
-
-
 @dataclass(init=False, repr=False, kw_only=True)
 class AloneRun(Run[Any]):
     """A run of a single agent whose model only writes, made by `Run` for the agent's file.
@@ -248,7 +232,7 @@ class AloneRun(Run[Any]):
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
-        self._given: dict[str, Any] = {"world": world, "model": model, **given}
+        self._arguments: dict[str, Any] = {"world": world, "model": model, **given}
         self._loop: Any = None
         self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
         self.reasoner = decider(model, self.reasoner)
@@ -371,18 +355,3 @@ def _default_of(each: Any, file: Any) -> Any:
         raise InputError(f"is needed to run {named}: name it", field=each.name)
 
     return each.default
-
-
-def told_by(kind: type[ToldT], event: Event, /, **others: Any) -> ToldT:
-    """Return the object that an event describes by keys with the names of the fields.
-
-    Args:
-        kind: The dataclass.
-        event: The event.
-        others: Fields whose keys have other names.
-    """
-    names = {each.name for each in fields(cast("Any", kind))} & event.keys() - others.keys()
-    given = {name: event[name] for name in names}
-    told = {key: tuple(one) if isinstance(one, list) else one for key, one in given.items()}
-
-    return kind(**told, **others)

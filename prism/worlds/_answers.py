@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from prism.errors import ReasonerError
@@ -12,7 +12,6 @@ from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
 from prism.statechart import (
     BaseWriter,
-    Budget,
     Decision,
     PolicyReasoner,
     Question,
@@ -46,7 +45,6 @@ class Answers:
         reasoner: Makes the decisions.
         writer: Writes the texts, or None.
         wording: Length and language of texts for calls that do not specify them.
-        parameters: The world's current parameters, for prompts.
 
     Attributes:
         has_writer: Whether there is a writer.
@@ -55,16 +53,9 @@ class Answers:
         writer: Writes the texts, or takes their templates.
     """
 
-    def __init__(
-        self,
-        reasoner: Any,
-        writer: BaseWriter | None,
-        wording: Wording | None,
-        parameters: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, reasoner: Any, writer: BaseWriter | None, wording: Wording | None) -> None:
         self.reasoner, self.wording = reasoner, wording or USUAL_WORDING
         self.has_writer = writer is not None
-        self.parameters = parameters
         self.memory: Any = getattr(reasoner, "memory", None)
         self.open_questions = 0
         self.writer: BaseWriter = writer or TemplateWriter()
@@ -76,12 +67,6 @@ class Answers:
     def concurrency(self) -> int:
         """How many requests are worth sending at the same time, or 0 if answers come at once."""
         return max(getattr(self.reasoner, "concurrency", 0), self.writer.concurrency)
-
-    @property
-    def budget(self) -> Budget | None:
-        """The budget that both share, or None if no model is asked."""
-        budgets = (getattr(each, "budget", None) for each in (self.reasoner, self.writer))
-        return next((each for each in budgets if isinstance(each, Budget)), None)
 
     def begin_round(self) -> None:
         """Begin the counts of a round."""

@@ -19,7 +19,7 @@ from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart.states import state_text
 from prism.worlds._addresses import address_of, load_world
-from prism.worlds._run import Run, number_or_file
+from prism.worlds._run import Run
 from prism.worlds._world import TREATMENT, marked
 
 MOST_ROUNDS = 20
@@ -105,7 +105,7 @@ def check_world(
         treatments = [f"{name}@{1 + number % rounds}" for number, name in enumerate(own)]
     options = {
         "world": address,
-        "agents": number_or_file(agents),
+        "agents": agents if isinstance(agents, int) else str(agents),
         "rounds": rounds,
         "ticks": ticks,
         "seed": seed,

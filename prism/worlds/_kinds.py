@@ -9,14 +9,12 @@ from functools import partial
 from math import floor, isfinite
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from prism._faults import place_of_method
 from prism.errors import DefinitionError
 from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT, trigger_text
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
-from prism.worlds._agent_set import leaves_in
 from prism.worlds._guests import Guest, GuestChart, act
 from prism.worlds._world import MEASURE, PICTURE, RATE, STEP, TREATMENT, World, kinds_of, marked
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
-
-_HOOKS = ("setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "until", "populate")
 
 
 @dataclass(slots=True)
@@ -246,10 +242,8 @@ def check_classes(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> None:
     Raises:
         DefinitionError: Lists every problem.
     """
-    problems = [each for kind in kinds for each in _kind_problems(kind)]
-    _refuse(problems)
-    steps = _step_problems(cls, kinds) if kinds or kinds_of(cls) else ()
-    _refuse([*_world_problems(cls), *steps, *_meaning_problems(cls, kinds)])
+    _refuse(each for kind in kinds for each in _kind_problems(kind))
+    _refuse([*_world_problems(cls), *_step_problems(cls, kinds)])
 
 
 def _refuse(problems: Iterable[str]) -> None:
@@ -263,23 +257,14 @@ def _kind_problems(cls: Any) -> Iterator[str]:
     if not isinstance(chart, Statechart):
         yield f"{cls.__name__} has no chart: set  chart = Statechart(...)  in the class"
         return
-
     definition = chart.definition
-    late = [
-        state_text(each.source)
-        for each in definition.transitions
-        if each.trigger == TIMEOUT
-        and not definition.timeouts
-        and cls.timeout_threshold is None
-        and not issubclass(cls, Guest)
-    ]
-    if late:
+    timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
+    has_limit = definition.timeouts or cls.timeout_threshold is not None or issubclass(cls, Guest)
+    if timed and not has_limit:
         yield (
-            f"{cls.__name__} never times out in {', '.join(dict.fromkeys(late))}: give the chart "
-            "timeouts={state: ticks}, or the class a timeout_threshold"
+            f"{cls.__name__} never times out in {', '.join(dict.fromkeys(map(state_text, timed)))}"
+            ": give the chart timeouts={state: ticks}, or the class a timeout_threshold"
         )
-    for name in marked(cls, MEASURE):
-        yield from _argument_problems(cls, name, ["self"])
 
 
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
@@ -287,33 +272,10 @@ def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
         yield f"{cls.__name__}.order must be 'random' or 'listed', got {cls.order!r}"
     if cls.together and cls.independent:
         yield f"{cls.__name__} is together and independent: leave one out"
-
-    wanted = {STEP: ["self", "an agent"], PICTURE: ["self", "an agent"]}
     for mark in (STEP, MEASURE, TREATMENT, PICTURE):
         for name in marked(cls, mark):
-            yield from _argument_problems(cls, name, wanted.get(mark, ["self"]))
             if hasattr(World, name):
                 yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
-            if mark != STEP and inspect.iscoroutinefunction(getattr(cls, name)):
-                yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
-    yield from _hook_problems(cls)
-
-
-def _hook_problems(cls: type[World[Any]]) -> Iterator[str]:
-    for name in _HOOKS:
-        if inspect.iscoroutinefunction(getattr(cls, name)):
-            yield f"{cls.__name__}.{name} is async, but has nothing to wait for"
-    for name in ("tick", "close_round"):
-        if not inspect.iscoroutinefunction(getattr(cls, name)):
-            yield f"{cls.__name__}.{name} must be async: async def {name}(self)"
-
-
-def _argument_problems(cls: type, name: str, arguments: Sequence[str]) -> Iterator[str]:
-    try:
-        inspect.signature(getattr(cls, name)).bind(*arguments)
-    except TypeError:
-        where = f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
-        yield f"{where} must take only {' and '.join(arguments)}"
 
 
 def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
@@ -321,52 +283,23 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
     by_rate, known = is_by_rate(cls), {*kinds, *kinds_of(cls)}
     charts = [each for each in known if isinstance(getattr(each, "chart", None), Statechart)]
     taken: dict[tuple[type, Any], str] = {}
-    for name, states in marked(cls, STEP).items():
+    for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
-        unknown = [
-            each
-            for each in states
-            if not any(kind.chart.definition.leaves_of(each) for kind in fitting)
-        ]
-        if unknown:
-            listed = ", ".join(map(repr, unknown))
-            yield f"{cls.__name__}.{name}: steps during states that no agent's chart has: {listed}"
         if by_rate and getattr(method, RATE) is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
-        rate = getattr(method, RATE)
-        if isinstance(rate, str) and rate not in cls.fields:
-            yield (
-                f"{cls.__name__}.{name} has the rate {rate!r}, but {cls.__name__} has no such "
-                f"field: for a field of each agent, write  rate=lambda world, agent: agent.{rate}"
-            )
-        for kind in fitting:
-            for each in states:
-                if not kind.chart.definition.leaves_of(each):
-                    continue
-                if each in kind.chart.definition.final_states:
-                    yield (
-                        f"{cls.__name__}.{name}: steps during {each!r}, a final state of "
-                        f"{kind.__name__}, in which an agent is done"
-                    )
-                other = taken.setdefault((kind, each), name)
+        for state in states:
+            having = [kind for kind in fitting if kind.chart.definition.leaves_of(state)]
+            if not having:
+                yield (
+                    f"{cls.__name__}.{name}: a step during a state that no agent's chart has: "
+                    f"{state!r}"
+                )
+            for kind in having:
+                other = taken.setdefault((kind, state), name)
                 if other != name and not by_rate:
-                    where = f"{kind.__name__} in {state_text(each)!r}"
+                    where = f"{kind.__name__} in {state_text(state)!r}"
                     yield f"{cls.__name__} has two steps of a {where}: {other} and {name}"
-
-
-def _meaning_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
-    """Yield the keys of ``meanings`` that are no states."""
-    charts = definitions_of([*kinds, *kinds_of(cls)])
-    # by their texts, since prompts contain those
-    known = {state_text(each) for chart in charts for each in (*chart.states, *_parents(chart))}
-    for key in cls.meanings:
-        if not {state_text(each) for each in leaves_in(key)} <= known:
-            yield f"{cls.__name__}.meanings has the unknown state {key!r}"
-
-
-def _parents(definition: Definition[Any]) -> Iterable[Any]:
-    return [node.state for node in definition.hierarchy.tree.nodes[1:]]
 
 
 # What the log says of nested charts

@@ -14,7 +14,6 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
-from prism.reasoner._router import costs_told, models_told
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs._running import run_to_end
@@ -41,7 +40,7 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
 from prism.worlds._answers import Answers
-from prism.worlds._fields import parameter_values, parameters_of
+from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
@@ -132,7 +131,7 @@ class Loop:
         self.has_run = False
         self._seed = seed
         self._treatments = Treatments(world, treatments, rounds)
-        self._answers = Answers(self.reasoner, writer, wording, _Parameters(world))
+        self._answers = Answers(self.reasoner, writer, wording)
         self._sampled = (
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
         )
@@ -208,8 +207,7 @@ class Loop:
             results: WorldResults = self.world.results(
                 WorldResults(len(self.agents), tuple(self.finished))
             )
-            costs = costs_told(self.reasoner, self.writer)
-            self.turns.emit(RUN_ENDED, **results.totals(), **costs)
+            self.turns.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -262,7 +260,6 @@ class Loop:
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
             **_charts_told([*turns.kinds.values()]),
-            **models_told(self.agents, self.reasoner, self.writer),
         )
         turns.announce()
         self._emit_picture(self._picture())
@@ -439,24 +436,6 @@ class SampledLogger:
         logged = self.logged
         if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
             report(self._logger, level, event, **keys)
-
-
-class _Parameters(Mapping[str, Any]):
-    """The current parameters of a world, read-only."""
-
-    def __init__(self, world: Any) -> None:
-        self._world, self._names = world, parameters_of(type(world))
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return getattr(self._world, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _is_many(agents: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from math import ceil, isqrt
 from operator import index
 from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, cast
@@ -40,7 +41,7 @@ class Network(Generic[AgentT]):
     Attributes:
         directed: Whether a connection leads one way only.
         has_changed: Whether agents or connections were added or removed since it was made.
-        width: Agents per row, on a grid or lattice.
+        width: Agents per row, on a grid.
     """
 
     def __init__(
@@ -209,25 +210,6 @@ def grid(
         FieldValueError: If the last row is not full, or there are fewer than 3 rows or columns to
             wrap.
     """
-    return lattice(world, 8 if diagonal else 4, width, wraps=wraps)
-
-
-def lattice(
-    world: Populated[AgentT], degree: int, width: int | None = None, *, wraps: bool = False
-) -> Network[AgentT]:
-    """Put agents on a lattice, row by row, where all have the same number of neighbours.
-
-    Args:
-        world: The world, in its `World.setup`.
-        degree: Neighbours of each agent: 3 (honeycomb), 4 (squares), 6 (triangles) or 8 (squares
-            with their corners). Agents at the edge have fewer.
-        width: Agents in a row; by default the root of their number.
-        wraps: Whether the first row and column are next to the last, so that there is no edge.
-
-    Raises:
-        FieldValueError: If the lattice does not exist, the last row is not full, or there are too
-            few rows to wrap.
-    """
     size = len(world.agents)
     width = isqrt(size) if width is None else width
     if width < 1 or size % width:
@@ -236,10 +218,13 @@ def lattice(
             f"{size} agents do not fill rows of {width}: pass another width, such as width={fits}, "
             "or change the number of agents"
         )
+    height = size // width
+    if wraps and min(width, height) < 3:
+        raise FieldValueError(f"a grid of {width} by {height} is too small to wrap")
 
-    network = Network(world.agents, lattice_pairs(width, size // width, degree, wraps=wraps))
+    steps = [(1, 0), (0, 1), *([(1, 1), (-1, 1)] if diagonal else [])]
+    network = Network(world.agents, _grid_pairs(width, height, steps, wraps=wraps))
     network.width = width
-
     return network
 
 
@@ -500,52 +485,11 @@ def _all_pairs(size: int) -> list[Pair]:
     return [(one, other) for one in range(size) for other in range(one)]
 
 
-def lattice_pairs(width: int, height: int, degree: int, *, wraps: bool) -> list[Pair]:
-    """Return the connections of a lattice with rows.
-
-    Args:
-        width: Places in a row.
-        height: Rows.
-        degree: Neighbours of each place that is not at the edge: 3, 4, 6 or 8.
-        wraps: Whether the first row and column are beside the last.
-
-    Raises:
-        FieldValueError: If the lattice does not exist, or cannot wrap with this number of rows.
-    """
-    if degree not in _STEPS:
-        raise FieldValueError(f"degree must be one of {', '.join(map(str, _STEPS))}, got {degree}")
-
-    steps = _STEPS[degree]
-    pairs = [
-        (row * width + column, place)
-        for row in range(height)
-        for column in range(width)
-        for place in _around(row, column, steps(row, column), width, height, wraps=wraps)
-    ]
-    if wraps and 2 * len({frozenset(pair) for pair in pairs}) != width * height * degree:
-        rows = "" if degree in (4, 8) else ", and the numbers of its rows and columns must be even"
-        raise FieldValueError(
-            f"a lattice of {width} by {height} with {degree} neighbours is too small to wrap{rows}"
-        )
-
-    return pairs
-
-
-def _around(
-    row: int, column: int, steps: Sequence[Pair], width: int, height: int, *, wraps: bool
-) -> Iterator[int]:
-    for right, down in steps:
-        x, y = column + right, row + down
-        if wraps:
-            x, y = x % width, y % height
-        if 0 <= x < width and 0 <= y < height:
-            yield y * width + x
-
-
-# with six neighbours, every second row is shifted by half a place; with three, it is a brick wall
-_STEPS: Mapping[int, Callable[[int, int], Sequence[Pair]]] = {
-    3: lambda row, column: [(1, 0)] if (row + column) % 2 else [(1, 0), (0, 1)],
-    4: lambda _row, _column: [(1, 0), (0, 1)],
-    6: lambda row, _column: [(1, 0), (0, 1), (1, 1) if row % 2 else (-1, 1)],
-    8: lambda _row, _column: [(1, 0), (0, 1), (1, 1), (-1, 1)],
-}
+def _grid_pairs(width: int, height: int, steps: Sequence[Pair], *, wraps: bool) -> Iterator[Pair]:
+    for row, column in product(range(height), range(width)):
+        for right, down in steps:
+            x, y = column + right, row + down
+            if wraps:
+                x, y = x % width, y % height
+            if 0 <= x < width and 0 <= y < height:
+                yield row * width + column, y * width + x

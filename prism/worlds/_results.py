@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prism.runlog._words import EXCEPTION_NAME
-from prism.runs._rounds import RoundFrames, frames_of
 
 Measured = float | int | None
 
@@ -99,16 +98,6 @@ class Measuring:
             KeyError: If the measure does not exist.
         """
         return [each.measures[measure] for each in self.rounds]
-
-    def to_frames(self) -> RoundFrames:
-        """Return the rounds as polars frames.
-
-        The run's own events are in its log: see `prism.analysis.read_log`.
-
-        Raises:
-            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
-        """
-        return frames_of([each.to_dict() for each in self.rounds])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from reprlib import repr as brief
@@ -12,13 +12,11 @@ from typing import (
     Any,
     ClassVar,
     Generic,
-    Literal,
     Protocol,
     Self,
     TypedDict,
     TypeVar,
     Unpack,
-    get_args,
     overload,
 )
 
@@ -27,7 +25,6 @@ import orjson
 from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError, PrismError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
@@ -44,6 +41,7 @@ from prism.runs._config import (
 from prism.runs._folder import RunFolder, read_summary
 from prism.runs._options import (
     DeciderOptions,
+    Later,
     PolicyOptions,
     asks_a_model,
     deadline_of,
@@ -52,10 +50,10 @@ from prism.runs._options import (
 )
 from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
-from prism.statechart import BaseWriter, Decider, Wording
+from prism.statechart import BaseWriter, Decider
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, file_of, found_at, load_world
-from prism.worlds._fields import parameter_values, plain_value, read_parameters
+from prism.worlds._fields import parameter_values, plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._people import AgentTable
 from prism.worlds._treatments import later_models
@@ -65,8 +63,7 @@ WorldT_co = TypeVar("WorldT_co", covariant=True)
 ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 ResultsT = TypeVar("ResultsT", bound=RunResults)
 
-Askers = tuple[Any, BaseWriter | None]
-"""The reasoner and the writer."""
+Agents = int | str | Path | AgentTable | Iterable[Any] | None
 
 POLICY = "policy"
 
@@ -77,18 +74,14 @@ _KINDS: Mapping[str, Any] = {
     "ticks_per_round": int,
     "seed": int,
     "parameters": dict,
-    "treatments": object,
+    "treatments": list,
     "reasoner": (POLICY, *DECIDER_KINDS),
     "inputs": dict,
 }
 
 
-Agents = int | str | Path | AgentTable | Iterable[Any] | None
-LogForm = Literal["plain", "rounds"]
-
-
 class Arguments(TypedDict, total=False):
-    """The arguments of a `Run` by name, for type checkers."""
+    """The arguments of a `Run` by name."""
 
     rounds: int | None
     ticks: int | None
@@ -98,11 +91,9 @@ class Arguments(TypedDict, total=False):
     writer: Any
     treatments: Sequence[str]
     parameters: Any
-    wording: Wording | None
     logger: EventLogger | None
     clock: SimulatedClock | None
     log_agents: int | None
-    log: LogForm
 
 
 class RunsAlone(Protocol):
@@ -150,14 +141,12 @@ class Run(Generic[WorldT_co]):
             (``warning@12``), a parameter (``tiring=0.1@20``), or the model that decides
             (``model=ollama:llama3.3@5``).
         parameters: Parameters of a world's class by name. Texts are converted to their types.
-        wording: Length and language of the texts of your own writer.
         logger: Where to write the events of a run that is not kept, or None for structlog's own
             logger, once it is configured.
         clock: The run's clock.
-        log_agents: How many agents the log covers, a sample drawn by the seed. By default all, or
-            1,000 if there are more than 100,000. Counts and measures cover all agents.
-        log: How the log of a kept run is written: ``plain``, or with ``rounds`` only, without the
-            events of single agents. A feed keeps its posts and votes.
+        log_agents: How many agents the log covers, a sample drawn by the seed; 0 leaves out the
+            events of single agents, except the posts and votes of a feed. By default all, or 1,000
+            if there are more than 100,000. Counts and measures cover all agents.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
             agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
@@ -181,7 +170,6 @@ class Run(Generic[WorldT_co]):
         ticks: Ticks in a round.
         treatments: The treatments.
         log_agents: How many agents the log covers, as given.
-        log: How the log is written.
         reasoner: What decides, as given, or the model.
         writer: What writes, as given.
 
@@ -193,66 +181,53 @@ class Run(Generic[WorldT_co]):
     # type checkers would infer the type of a run from what __new__ returns
     if not TYPE_CHECKING:
 
-        def __new__(cls, world: Any = None, *_agents: Any, **_given: Any) -> Any:
+        def __new__(cls, world: Any = None, *_agents: Any, **_options: Any) -> Any:
             """Make a run, or an `AloneRun` if the world is an agent that is run alone."""
             key = key_of(world) if cls is Run else None
             return super().__new__(cls if key is None else _alone(key))
 
     @overload
     def __init__(
-        self, world: type[WorldT_co], agents: Agents = None, **others: Unpack[Arguments]
+        self, world: type[WorldT_co], agents: Agents = None, **options: Unpack[Arguments]
     ) -> None: ...
     @overload
     def __init__(
-        self: Run[Any], world: str | Path | type[RunsAlone], agents: Agents = None, **others: Any
+        self: Run[Any], world: str | Path | type[RunsAlone], agents: Agents = None, **options: Any
     ) -> None: ...
     @overload
     def __init__(
-        self, world: WorldT_co, agents: Agents = None, **others: Unpack[Arguments]
+        self, world: WorldT_co, agents: Agents = None, **options: Unpack[Arguments]
     ) -> None: ...
-    def __init__(  # type: ignore[misc] # what is for an agent alone does not get here
-        self,
-        world: Any,
-        agents: Agents = None,
-        *,
-        rounds: int | None = None,
-        ticks: int | None = None,
-        seed: int = 0,
-        model: Any = None,
-        reasoner: Any = None,
-        writer: Any = None,
-        treatments: Sequence[str] = (),
-        parameters: Any = None,
-        wording: Wording | None = None,
-        logger: EventLogger | None = None,
-        clock: SimulatedClock | None = None,
-        log_agents: int | None = None,
-        log: LogForm = "plain",
-    ) -> None:
-        self._given: dict[str, Any] = {
-            name: value for name, value in locals().items() if name not in ("self", "__class__")
-        }
-        made, self._class, self._address = _found(world)
-        self.log_agents: int | None = log_agents
-        self.log: LogForm = _log_form(log, log_agents)
-        if log_agents is not None:
-            require_count("log_agents", log_agents)
-        self._is_class = made is None
-        self._parameters = _read_parameters(self._class, parameters, made)
-        self._world: World[Any] | None = made or _made(self._class, self._parameters)
+    def __init__(self, world: Any, agents: Agents = None, **options: Any) -> None:
+        if unknown := options.keys() - Arguments.__annotations__.keys():
+            raise TypeError(f"Run() got an unexpected keyword argument {min(unknown)!r}")
+        self._arguments: dict[str, Any] = {"world": world, "agents": agents, **options}
+        self._class, self._address = _class_of(world)
+        self._is_class = not isinstance(world, World)
+        self._parameters: Any = options.get("parameters") or {}
+        if self._parameters and not self._is_class:
+            problem = f"belong to the given {self._class.__name__}: pass the class, or leave them"
+            raise InputError(problem, field="parameters")
+        self._world: World[Any] | None = self._new_world() if self._is_class else world
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self._loop: Any = None
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock, self._wording = logger, clock, wording
-        self.rounds: int = require_count("rounds", self._class.rounds if rounds is None else rounds)
-        self.ticks: int = require_count("ticks", self._class.ticks if ticks is None else ticks)
-        self.seed: int = require_seed(seed)
+        self._logger, self._clock = options.get("logger"), options.get("clock")
 
+        rounds, ticks = options.get("rounds"), options.get("ticks")
+        self.rounds: int = self._class.rounds if rounds is None else rounds
+        self.ticks: int = self._class.ticks if ticks is None else ticks
+        self.log_agents: int | None = options.get("log_agents")
+        least = {"rounds": 1, "ticks": 1, "log_agents": 0}
+        for name, number in least.items():
+            if (value := getattr(self, name)) is not None:
+                require_whole(name, value, number)
+        self.seed: int = require_seed(options.get("seed", 0))
         self._agents = _population(agents)
-        self.treatments: tuple[str, ...] = _listed(treatments)
-        self.reasoner: Any = decider(model, reasoner)
-        self.writer: Any = _writer(self.reasoner, writer)
+        self.treatments: tuple[str, ...] = _listed(options.get("treatments", ()))
+        self.reasoner: Any = decider(options.get("model"), options.get("reasoner"))
+        self.writer: Any = _writer(self.reasoner, options.get("writer"))
         self._require_askers()
 
     # Carrying it out
@@ -340,15 +315,14 @@ class Run(Generic[WorldT_co]):
         Args:
             changes: Arguments by name, as the class takes them.
         """
-        given = {**self._given, **changes}
+        arguments = {**self._arguments, **changes}
         if "parameters" in changes and not self._is_class and "world" not in changes:
-            given["world"] = self._class
-        if "model" in changes and "reasoner" not in changes:
-            given["reasoner"] = None
-        if "reasoner" in changes and "model" not in changes:
-            given["model"] = None
-        # both were one client, or will be
-        return type(self)(**given)
+            arguments["world"] = self._class
+        # either of both decides
+        for name, other in (("model", "reasoner"), ("reasoner", "model")):
+            if name in changes and other not in changes:
+                arguments[other] = None
+        return type(self)(**arguments)
 
     def __repr__(self) -> str:
         """Show the world, the rounds and the seed."""
@@ -413,7 +387,6 @@ class Run(Generic[WorldT_co]):
             **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
-            **({} if self.log == "plain" else {"log": self.log}),
             "inputs": self.digests(),
         }
 
@@ -441,7 +414,7 @@ class Run(Generic[WorldT_co]):
         Raises:
             InputError: If it is not such data.
         """
-        optional = {"writer": dict, "log_agents": int, "log": str}
+        optional = {"writer": dict, "log_agents": int}
         check_config(config, path, _KINDS, optional)
         with naming(path):
             return cls(
@@ -455,7 +428,6 @@ class Run(Generic[WorldT_co]):
                 reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 log_agents=config.get("log_agents"),
-                log=config.get("log", "plain"),
             )
 
     @property
@@ -479,15 +451,14 @@ class Run(Generic[WorldT_co]):
         if not isinstance(self._agents, (int, AgentTable)):
             yield (
                 "agents",
-                ("are objects, which another process could not recreate: give a number or a file"),
+                "are objects, which another process could not recreate: give a number or a file",
             )
         for name, asked in (("reasoner", self.reasoner), ("writer", self.writer)):
             if asked is not None and not hasattr(asked, "to_config"):
                 kept = f"a folder cannot keep a {type(asked).__name__}"
                 yield name, f"is your own object, and {kept}: pass a model, or call run()"
-        for name, given in (("logger", self._logger), ("wording", self._wording)):
-            if given is not None:
-                yield name, "is only for a run that is not kept: leave it out, or call run()"
+        if self._logger is not None:
+            yield "logger", "is only for a run that is not kept: leave it out, or call run()"
 
     def _all_parameters(self) -> dict[str, Any]:
         """Return all parameters as JSON, including those with their defaults."""
@@ -516,18 +487,21 @@ class Run(Generic[WorldT_co]):
         """The loop that carries out the run, for inspection."""
         if self._loop is None:
             self.prepare(self._logger or LateLogger())
-        assert self._loop is not None
         return self._loop
+
+    def _new_world(self) -> World[Any]:
+        try:
+            return self._class(**self._parameters)
+        except (DefinitionError, InputError):
+            raise
+        except (TypeError, PrismError) as error:
+            raise InputError(str(error), field="parameters") from None
 
     def _make(self, logger: EventLogger | None) -> Any:
         """Make the world, its agents, the reasoner and the writer."""
-        if self._world is None:
-            self._world = _made(self._class, self._parameters)
-        world = self._world
-        if self._is_described:
-            # the next run makes a new one
-            self._world = None
-
+        world = self._world or self._new_world()
+        # the next run makes a new one
+        self._world = None if self._is_described else world
         decides, writes = self._askers(world)
         words = self.writer
         return Loop(
@@ -538,11 +512,11 @@ class Run(Generic[WorldT_co]):
             seed=self.seed,
             reasoner=decides,
             writer=writes,
-            wording=words.wording() if isinstance(words, WriterOptions) else self._wording,
+            wording=words.wording() if isinstance(words, WriterOptions) else None,
             treatments=self.treatments,
             logger=self._logger if logger is None else logger,
             clock=self._clock,
-            log_agents=0 if self.log == "rounds" else self.log_agents,
+            log_agents=self.log_agents,
         )
 
     @property
@@ -550,28 +524,26 @@ class Run(Generic[WorldT_co]):
         """Whether each carrying out of the run makes a new world and new agents."""
         return self._is_class and isinstance(self._agents, (int, AgentTable))
 
-    def _askers(self, world: World[Any]) -> Askers:
-        """Make the reasoner and the writer, if any were given."""
-        own_reasoner = self.reasoner if _is_own(self.reasoner) else None
-        own_writer = self.writer if isinstance(self.writer, BaseWriter) else None
-        if own_reasoner is not None and self._later():
+    def _askers(self, world: World[Any]) -> tuple[Any, BaseWriter | None]:
+        """Return the reasoner and the writer, if any were given."""
+        reasoner, writer, later = self.reasoner, self.writer, self._later()
+        own_reasoner = reasoner if _is_own(reasoner) else None
+        own_writer = writer if isinstance(writer, BaseWriter) else None
+        if own_reasoner is not None and later:
             problem = "switch to a model, but a reasoner of your own decides: leave out one"
             raise InputError(problem, field="treatments")
-        options, later = (None, {}) if own_reasoner is not None else (self.reasoner, self._later())
-        writer = None if own_writer is not None else self.writer
-        if options is None and writer is None and not later:
+        options = None if own_reasoner is not None else reasoner
+        written = None if own_writer is not None else writer
+        if options is None and written is None and not later:
             return own_reasoner, own_writer
 
         # the code that asks a model is loaded only by runs that have one
         from prism.runs._makers import make_askers
 
-        decides, writes = make_askers(
-            options, writer, self.seed, world.fallback, chart=world.chart_name, later=later
-        )
-
+        decides, writes = make_askers(options, written, self.seed, world.fallback, later=later)
         return own_reasoner or decides, own_writer or writes
 
-    def _later(self) -> Mapping[str, ModelAssignment]:
+    def _later(self) -> Later:
         """Return the models to which the run switches later."""
         return later_models(self._class, self.treatments) if self.treatments else {}
 
@@ -704,64 +676,26 @@ def _alone(key: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _found(world: Any) -> tuple[World[Any] | None, type[World[Any]], str | None]:
-    """Return the existing world, if one was given, its class, and its address."""
-    if isinstance(world, World):
-        return world, type(world), None
-    if isinstance(world, type):
-        if not issubclass(world, World):
-            raise InputError(f"must be a world, got the class {world.__name__}", field="world")
-        return None, world, None
-    if not isinstance(world, (str, Path)):
+def _class_of(world: Any) -> tuple[type[World[Any]], str | None]:
+    """Return the class of a world, and its address if that was given."""
+    if isinstance(world, (str, Path)):
+        address = address_of(str(world))
+        return load_world(address), address
+    cls = world if isinstance(world, type) else type(world)
+    if not issubclass(cls, World):
         raise InputError(f"must be a world, got {world!r}", field="world")
-
-    address = address_of(str(world))
-    return None, load_world(address), address
-
-
-def _read_parameters(cls: type[World[Any]], given: Any, made: World[Any] | None) -> dict[str, Any]:
-    """Return parameters, with texts converted to the types of the parameters.
-
-    Raises:
-        InputError: If there is no such parameter, or a text cannot be converted.
-    """
-    if not given:
-        return {}
-    if made is not None:
-        problem = f"belong to the given {cls.__name__}: pass the class instead, or leave them out"
-        raise InputError(problem, field="parameters")
-    if not isinstance(given, Mapping):
-        problem = f"must be by name, got a {type(given).__name__}"
-        raise InputError(problem, field="parameters")
-
-    with _naming_parameters():
-        return read_parameters(cls, given)
-
-
-def _made(cls: type[World[Any]], parameters: Mapping[str, Any]) -> World[Any]:
-    with _naming_parameters():
-        return cls(**parameters)
-
-
-@contextmanager
-def _naming_parameters() -> Iterator[None]:
-    """Name the parameter in errors that are raised inside the block."""
-    try:
-        yield
-    except (DefinitionError, InputError):
-        raise
-    except (TypeError, PrismError) as error:
-        raise InputError(str(error), field="parameters") from None
+    return cls, None
 
 
 def _population(agents: Any) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
-    if agents is None:
-        return DEFAULT_AGENTS
-    if isinstance(agents, (bool, AgentTable)) or not isinstance(agents, (int, str, Path)):
-        return agents
-    number = number_or_file(agents)
-    return AgentTable(number) if isinstance(number, str) else number
+    if isinstance(agents, str) and agents.isdecimal():
+        agents = int(agents)
+    if isinstance(agents, (str, Path)):
+        return AgentTable(agents)
+    if isinstance(agents, int) and agents < 1:
+        raise InputError(f"must be 1 or more, got {agents}", field="agents")
+    return DEFAULT_AGENTS if agents is None else agents
 
 
 def _listed(treatments: Any) -> tuple[str, ...]:
@@ -813,39 +747,6 @@ def _is_own(asked: Any) -> bool:
     return asked is not None and not hasattr(asked, "to_config")
 
 
-def _is_missing(path: Path) -> bool:
-    """Return whether there is no such file; whatever else is wrong is told when it is read."""
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return True
-    except (OSError, ValueError):
-        return False
-
-    return False
-
-
-def number_or_file(agents: int | str | Path) -> int | str:
-    """Return the entry of run.json: a number of agents, or the name of a file."""
-    text = str(agents)
-    try:
-        number = float(text)
-    except ValueError:
-        if not text.strip():
-            raise InputError("must be a number or a file, got nothing", field="agents") from None
-        if not Path(text).suffix and _is_missing(Path(text)):
-            problem = f"must be a number or a file, got {text!r}, and there is no such file"
-            raise InputError(problem, field="agents") from None
-        return text
-
-    if not number.is_integer():
-        raise InputError(f"must be a whole number or a file, got {text}", field="agents")
-    if number < 1:
-        raise InputError(f"must be 1 or more, got {text}", field="agents")
-
-    return int(number)
-
-
 def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
     plain = plain_value(value)
     items = plain if isinstance(plain, list) else [plain]
@@ -859,32 +760,14 @@ def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
     )
 
 
-def _log_form(log: LogForm, log_agents: int | None) -> LogForm:
-    """Return the form of the log.
+def require_whole(name: str, value: int, least: int) -> int:
+    """Return a number of rounds, ticks or agents.
 
     Raises:
-        InputError: If it is unknown, or leaves out the agents that it should cover.
+        FieldValueError: If it is not a whole number of at least so much.
     """
-    if log not in get_args(LogForm):
-        raise InputError(f"must be {', '.join(get_args(LogForm))}, got {log!r}", field="log")
-    if log == "rounds" and log_agents is not None:
-        raise InputError(
-            "has no effect with a log of rounds: leave one of them out",
-            field="log_agents",
-        )
-
-    return log
-
-
-def require_count(name: str, value: int) -> int:
-    """Return a number of rounds or ticks.
-
-    Raises:
-        FieldValueError: If it is not a whole number of at least 1.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
-
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise FieldValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
     return value
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._assignments import ModelAssignment
 from prism.llm._model_text import model_in_text
 from prism.randomness import RandomStream
 from prism.reasoner._router import Router
+from prism.runs._options import Later
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
 from prism.worlds._fields import parameter_values, plain_value, read_parameters
@@ -70,13 +70,12 @@ def setting(name: str, value: Any, number: int) -> str:
     return f"{name}={text}@{number}"
 
 
-def later_models(cls: type[World[Any]], texts: Iterable[str]) -> Mapping[str, ModelAssignment]:
+def later_models(cls: type[World[Any]], texts: Iterable[str]) -> Later:
     """Return the models to which a run switches, by their names in the log."""
     models = [each for each in map(read_treatment, texts) if _is_model(cls, each)]
-    return {
-        each.title: ModelAssignment("agent", each.title, **model_in_text(each.value or ""))
-        for each in models
-    }
+    for each in models:
+        model_in_text(each.value or "")
+    return {each.title: each.value or "" for each in models}
 
 
 def _is_model(cls: type[World[Any]], treatment: Treatment) -> bool:

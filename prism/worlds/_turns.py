@@ -54,6 +54,7 @@ from prism.worlds._agent import (
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
+from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest, as_agent, lend
 from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._rates import Members
@@ -922,7 +923,8 @@ class Turns:
                 return
             asked = ()
         if asked or writing:
-            questions = [self.question(each) for each in asked]
+            parameters = parameter_values(self.world)
+            questions = [self._question(each, parameters) for each in asked]
             decisions, texts = await self.answers.ask(
                 questions, [each.call for each in writing], self.logger
             )
@@ -931,7 +933,7 @@ class Turns:
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
-    def question(self, asked: Asked) -> Question:
+    def _question(self, asked: Asked, parameters: Mapping[str, Any]) -> Question:
         """Return a decision as a reasoner is asked."""
         agent = asked.agent
         return Question(
@@ -943,7 +945,7 @@ class Turns:
             asked.weights,
             asked.prompt,
             self.kinds[type(agent)].chart.definition,
-            self.answers.parameters,
+            parameters,
             None if self.answers.memory is None else agent.memories,
         )
 

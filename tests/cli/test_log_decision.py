@@ -182,7 +182,7 @@ def test_a_run_may_also_come_first(first: str, second: str, log: Prism) -> None:
     """Whether the agent or ID stands before the run or behind it, the same is printed."""
     line = asked("calm", decision_id="ann:1", probabilities=None, reason=None, context=None)
     (log.folder / "run.jsonl").write_text(line + "\n")
-    (log.folder / "prompts.jsonl.gz").write_bytes(b"")
+    (log.folder / "answers.jsonl").write_bytes(b"")
     right = log(first, second, "run.jsonl")
     assert (right.status, log(first, "run.jsonl", second)) == (0, right)
     assert "calm" in right.out
@@ -207,7 +207,7 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     ]
     (log.folder / "events.jsonl").write_text("\n".join([*lines, ""]))
     attempts = [{"began": "noon", "seconds": 0.5, "fault": "too slow"}, {"began": "one"}]
-    with PromptLog(log.folder / "prompts.jsonl.gz") as prompts:
+    with PromptLog(log.folder / "answers.jsonl") as prompts:
         first, second = prompts.new_id("ann"), prompts.new_id("ann")
         prompts.keep({"id": first, "prompt": "Greet", "reply": "Hello", "attempts": attempts})
         prompts.keep({"id": second, "prompt": "Greet", "same_request_as": first})

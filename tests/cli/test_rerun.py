@@ -44,7 +44,7 @@ def test_what_is_missing_is_said(prism: Prism) -> None:
 def test_logs_of_other_samples_are_not_held_against_each_other(prism: Prism) -> None:
     """``log diff`` refuses logs of one run with other agents, and logs without any."""
     five = ("--log-agents", "5")
-    logged = {"all": (), "five": five, "six": (*five, "--seed", "6"), "none": ("--log", "rounds")}
+    logged = {"all": (), "five": five, "six": (*five, "--seed", "6"), "none": ("--log-agents", "0")}
     logged |= {"five again": five, "nil": logged["none"]}
     for folder, more in logged.items():
         given = ("--agents", "20", "--rounds", "2", "--out", folder)

@@ -113,7 +113,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
         *("--concurrency", "3", "--timeout", "2.5", "--patience", "30"),
         *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
-        *("--cache", "answers.db", "--attributes", "age, trust"),
+        *("--attributes", "age, trust"),
         *("--remember", "3", "--remember-tokens", "90", "--reasons"),
         *("--out", "run"),
     )
@@ -130,7 +130,6 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         max_calls=100,
         max_tokens=200,
         deadline=60.0,
-        cache=Path("answers.db"),
         attributes=("age", "trust"),
         remember=3,
         remember_tokens=90,

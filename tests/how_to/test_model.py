@@ -29,7 +29,7 @@ def test_the_log_shows_prompt_and_reply(guide: ModuleType, prism: Prism) -> None
 
 async def test_the_named_fallback_is_taken(guide: ModuleType) -> None:
     """A useless answer leads to the fallback of the guide, not to the first option."""
-    for name in ("events.jsonl", "prompts.jsonl.gz"):
+    for name in ("events.jsonl", "answers.jsonl"):
         Path(name).unlink()
     clerk = guide.Clerk("Bo")
     with FakeOllama() as server:

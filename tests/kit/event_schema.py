@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema
 
-from prism.runlog._schema import json_schema
+from prism.runlog._events import json_schema
 
 
 def faults_of(events: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -18,10 +18,6 @@ OPTIONS = (S.COMPOSING, S.SCROLLING)
 POST = SimpleNamespace(post_id="p1", author="bob", text="Rooks are overrated.")
 
 
-class Store(dict[str, str]):
-    """A store of answers in memory."""
-
-
 def answer(state: str) -> str:
     return json.dumps({"next_state": state})
 

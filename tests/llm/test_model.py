@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import pickle
-from pathlib import Path
 from typing import Any
 
 import ollama
@@ -112,55 +111,14 @@ def test_a_model_shows_what_was_said_of_it() -> None:
     assert repr(client) == "Model('tiny', client='tests.llm.test_model.Agent')"
 
 
-def test_a_file_of_models_has_texts_and_prices(tmp_path: Path) -> None:
-    """TOML says a model in one text as everything else does, and what it costs."""
-    path = tmp_path / "models.toml"
-    path.write_text(
-        'model = "ollama:small@gpu1"\nprice_in = 1.5\nkey = "GPU_KEY"\n'
-        '[kind.Seller]\nmodel = "openai:large@http://gpu2:8000"\nprice_out = 2\n'
-    )
-    model = Model.from_file(path)
-    assert (model.model, model.hosts, model.price_in) == ("small", ("gpu1",), 1.5)
-    (seller,) = map(model.for_those, model.assigned)
-    assert (seller.model, seller.server, seller.hosts) == ("large", "openai", ("http://gpu2:8000",))
-    # another model has prices of its own, and none of the first one's
-    assert (seller.price_in, seller.price_out, seller.key) == (None, 2, "GPU_KEY")
-
-    path.write_text('model = "ollama:small@gpu1"\nhost = "gpu2"\n')
-    with pytest.raises(InputError, match=r"line 2.*host.*already in .*: leave one out"):
-        Model.from_file(path)
-    path.write_text('\nmodel = "http://gpu1"\n')
-    with pytest.raises(InputError, match=r"line 2.*begins with an address"):
-        Model.from_file(path)
-
-
-def test_some_agents_have_another_model() -> None:
-    """They are named with settings, or with the text of a model."""
-    model = Model(
-        "small",
-        "gpu1",
-        assigned={"archetype superuser": {"temperature": 0.7}, "kind Seller": "openai:large@h:1"},
-    )
-    superuser, seller = map(model.for_those, model.assigned)
-    assert (superuser.model, superuser.temperature, superuser.hosts) == ("small", 0.7, ("gpu1",))
-    assert (seller.model, seller.server, seller.hosts) == ("large", "openai", ("h:1",))
-
-
-@pytest.mark.parametrize(
-    ("assigned", "problem"),
-    [
-        (["large"], "must map agents to settings"),
-        (
-            {"superuser": {"model": "large"}},
-            "must be one of agent, archetype, kind, chart with a name",
-        ),
-        ({"kind A": {"max_calls": 3}}, "must be the same for all agents"),
-    ],
-)
-def test_an_assignment_that_is_none_is_refused(assigned: Any, problem: str) -> None:
-    """The error says what such a thing looks like."""
-    with pytest.raises(InputError, match=problem):
-        Model("small", assigned=assigned)
+def test_another_model_has_what_applies_to_it() -> None:
+    """Another model has its own prices, and another kind of server its own hosts."""
+    model = Model("small", "gpu1", temperature=0.7, price_in=1.5)
+    large = model.named("large")
+    assert (large.model, large.hosts, large.temperature) == ("large", ("gpu1",), 0.7)
+    assert (large.price_in, model.named("small").price_in) == (None, 1.5)
+    other = model.named("openai:large@h:1")
+    assert (other.model, other.server, other.hosts) == ("large", "openai", ("h:1",))
 
 
 async def test_a_model_is_asked_directly() -> None:
@@ -196,7 +154,7 @@ def test_a_text_is_no_client() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"mode": "chat"}, {"max_calls": 3}, {"assigned": {"kind A": "b"}}],
+    [{"mode": "chat"}, {"max_calls": 3}],
 )
 def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) -> None:
     """A setting that a bare reasoner would ignore is refused."""

@@ -3,9 +3,7 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._addresses import full_address
-from prism.llm._assignments import ModelAssignment
 from prism.runs import WriterOptions
 
 SECRET = "http://ada:hidden@127.0.0.1:1/v1"
@@ -36,31 +33,15 @@ SECRET = "http://ada:hidden@127.0.0.1:1/v1"
         ({"price_out": "cheap"}, "price_out.*a number"),
         ({"think": "deeply"}, "think.*one of false, true, low"),
         ({"key": "sk-123"}, "key.*must be the name of the environment variable"),
-    ],
-)
-@pytest.mark.parametrize("make", [Model, partial(ModelAssignment, "kind", "Lamp")])
-def test_invalid_values_are_refused_alike(
-    make: Callable[..., Any], given: dict[str, Any], message: str
-) -> None:
-    """Whatever takes a setting refuses the values that its declaration does not allow."""
-    settings: dict[str, Any] = {"model": "tiny", **given}
-    with pytest.raises(InputError, match=message):
-        make(**settings)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
         ({"stop_at_fallbacks": 0}, "stop_at_fallbacks.*above 0"),
         ({"stop_at_fallbacks": 1.5}, "stop_at_fallbacks.*at most 1"),
         ({"max_calls": 0}, "max_calls.*at least 1"),
         ({"deadline": 0}, "deadline.*at least 0.01"),
         ({"reasons": 1}, "reasons.*true or false"),
-        ({"cache": 3}, "cache.*name of a file"),
     ],
 )
-def test_invalid_values_for_a_whole_run_are_refused(given: dict[str, Any], message: str) -> None:
-    """What holds for a whole run is checked when the options are made."""
+def test_invalid_values_are_refused(given: dict[str, Any], message: str) -> None:
+    """Values that a setting's declaration does not allow are refused when the model is made."""
     with pytest.raises(InputError, match=message):
         Model("tiny", **given)
 
@@ -80,9 +61,8 @@ def test_what_ollama_would_refuse_is_refused_when_the_model_is_made(value: Any) 
 
 def options_with_secrets() -> list[Any]:
     """Options that know a password and a key."""
-    assigned = ModelAssignment("kind", "Lamp", model="large", hosts=(SECRET,))
-    options = Model("tiny", (SECRET,), server="openai", assigned=(assigned,))
-    return [options, assigned, WriterOptions(options)]
+    options = Model("tiny", (SECRET,), server="openai")
+    return [options, WriterOptions(options)]
 
 
 @pytest.mark.parametrize("options", options_with_secrets())

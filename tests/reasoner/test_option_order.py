@@ -1,6 +1,5 @@
 """The order in which a model is told its options."""
 
-import gzip
 import json
 from collections import Counter
 from dataclasses import replace
@@ -129,9 +128,9 @@ async def test_what_is_logged_and_hashed_is_in_the_order_of_the_chart(heard: lis
 
 async def test_the_record_has_the_prompt_as_it_was_put(tmp_path: Path) -> None:
     """The prompt record has the text in the order in which the model was told the options."""
-    with FakeOllama() as server, PromptLog(tmp_path / "prompts.jsonl.gz") as record:
+    with FakeOllama() as server, PromptLog(tmp_path / "answers.jsonl") as record:
         await decided(server, 20, record=record, rotations="drawn")
-    lines = gzip.decompress((tmp_path / "prompts.jsonl.gz").read_bytes()).splitlines()
+    lines = (tmp_path / "answers.jsonl").read_bytes().splitlines()
     recorded = [record["prompt"] for record in map(json.loads, lines) if "prompt" in record]
     assert sorted(recorded) == sorted(asked.prompt for asked in server.questions)
     assert len(set(told_first(server))) > 1
@@ -165,13 +164,13 @@ async def test_names_in_all_rotations_are_averaged_too(
     def choose(asked: Asked) -> str:
         return asked.options[0] if is_fickle else "composing"
 
-    path = tmp_path / "prompts.jsonl.gz"
+    path = tmp_path / "answers.jsonl"
     with FakeOllama(choose=choose) as server, PromptLog(path) as record:
         decisions = await decided(server, 4, rotations="all", record=record)
     for decision, question in zip(decisions, questions(4), strict=True):
         assert decision.rotations_apart == apart
         assert decision.cost.attempts == len(question.options)
-    lines = gzip.decompress((tmp_path / "prompts.jsonl.gz").read_bytes()).splitlines()
+    lines = (tmp_path / "answers.jsonl").read_bytes().splitlines()
     attempts = [len(record["attempts"]) for record in map(json.loads, lines) if "id" in record]
     assert attempts == [len(question.options) for question in questions(4)]
 

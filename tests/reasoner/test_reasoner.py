@@ -16,7 +16,7 @@ from prism.statechart import Decision, Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent
-from tests.kit.reasoners import OPTIONS, POST, S, Store, ask, crowd, decide, outcomes
+from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
 from tests.kit.servers import Connect
 from tests.kit.waiting import until
 
@@ -140,39 +140,19 @@ def test_a_reasoner_serves_one_event_loop_after_another(server: FakeOllama) -> N
     )
 
 
-class Unstable(Store):
-    """A store that nothing can be put into."""
-
-    def put(self, key: str, value: str) -> None:
-        raise OSError("disk full")
-
-
 async def test_an_unexpected_exception_leaves_no_task_running(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """If something unexpected raises, all requests are over before the caller knows."""
+    """If a prompt's function raises, all requests are over before the caller knows."""
 
-    class Unwritable:
-        def warning(self, event: str, **keys: Any) -> None:
-            raise OSError("disk full")
+    def prompt(question: Question) -> str:
+        # the first requests are open by then
+        return str(1 // (question.agent.agent_id != "n39"))
 
-        info = error = warning
-
-    seconds = iter([0.0] * 4)
-
-    async def latency() -> float:
-        # the first four are answered when all of them have been asked, the others never; a fifth
-        # may come before each of these has noticed
-        own = next(seconds, 60)
-        await until(lambda: server.asked >= 4)
-        return own
-
-    server.latency = latency
+    server.latency = 60
     client = connect(concurrency=4)
-    reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())
-    with pytest.raises(OSError, match="disk full"):
-        await reasoner.decide_many(crowd(12))
-    assert len(server.questions) >= 4
+    with pytest.raises(ReasonerError, match="ZeroDivisionError"):
+        await Reasoner(client, mode="chat", prompt=prompt).decide_many(crowd(40))
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert client.servers[0].open == 0
     await client.close()

@@ -12,7 +12,7 @@ from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit import clients
 from tests.kit.clients import NeverSampled, Weighing
 from tests.kit.pools import unpaused
-from tests.kit.reasoners import OPTIONS, POST, S, Store, answer, ask, crowd
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd
 from tests.kit.servers import Connect, Serve
 
 
@@ -116,18 +116,6 @@ async def test_a_refused_letter_stands_before_the_name(serve: Serve, kept: Kept)
     (record,) = kept
     letters = ["logprobs" in json.loads(attempt["request"]) for attempt in record["attempts"]]
     assert (record["asked"], letters) == ("name", [True, False])
-
-
-async def test_an_answer_from_a_cache_says_so(kept: Kept) -> None:
-    """What an earlier run has stored is recorded with its prompt, and without any attempt."""
-    store = Store()
-    for _ in range(2):
-        reasoner = Reasoner(clients.Model(answer("composing")), model="m", cache=store, record=kept)
-        await reasoner.decide_many([ask()])
-    asked, cached = kept
-    assert (asked["source"], cached["source"]) == ("model", "cache")
-    assert (cached["prompt"], cached["reply"]) == (asked["prompt"], asked["reply"])
-    assert cached["attempts"] == []
 
 
 async def test_ids_do_not_depend_on_which_answer_comes_first(kept: Kept) -> None:

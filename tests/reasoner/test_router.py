@@ -8,7 +8,7 @@ import pytest
 
 from prism.errors import FieldValueError, ReasonerError, TooManyFallbacksError
 from prism.llm._pool import ModelPool
-from prism.reasoner import Cost, Decision, EarlierAnswers, Router
+from prism.reasoner import Cost, Decision, Router
 from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
 from prism.testing import FakeOllama
 from tests.kit.reasoners import S, answer, ask, crowd, outcomes
@@ -115,25 +115,17 @@ async def test_a_fault_ends_what_the_others_ask() -> None:
 
 
 async def test_costs_are_counted_by_model() -> None:
-    """What the log tells of a run's models: who has which, and what each has cost."""
-    started: list[Any] = []
+    """A run's summary tells what each of its models has cost."""
     with FakeOllama(models=["small", "large"]) as server:
         budget = Budget()
         parts: dict[str, Any] = {
             name: Reasoner(ModelPool([server.host], model), budget=budget)
             for name, model in (("even", "small"), ("odd", "large"))
         }
-        reasoner = Router(parts, parity, on_start=started.append)
-        told = reasoner.models_for([question.agent for question in crowd(5)])
+        reasoner = Router(parts, parity)
         decisions = await reasoner.decide_many(crowd(5))
         await reasoner.close()
 
-    keys = ("for", "agents", "asked", "model", "temperature", "hosts")
-    assert [[entry[key] for key in keys] for entry in told] == [
-        ["even", 3, "decisions", "small", 0.0, [server.host]],
-        ["odd", 2, "decisions", "large", 0.0, [server.host]],
-    ]
-    assert started == [{"even": 3, "odd": 2}]
     costs = reasoner.costs.to_dict()
     assert {model: (each["answers"], each["calls"]) for model, each in costs.items()} == {
         "large": (2, 2),
@@ -155,20 +147,15 @@ async def test_texts_are_written_by_the_model_of_their_agent() -> None:
     writer = Router({"even": Writer(Says("Hi.")), "odd": Nobody()}, parity)
     texts = await writer.write_many(calls)
     assert [written.text for written in texts] == ["Hi.", None, "Hi."]
-    assert writer.models_for([call.agent for call in calls])[1] == {
-        "for": "odd",
-        "agents": 1,
-        "asked": "texts",
-    }
 
 
-class Knows(EarlierAnswers):
+class Knows:
     """Answers from before, for some agents."""
 
     def __init__(self, **answers: Decision) -> None:
         self.answers = answers
 
-    def answer_to(self, asked: Any, prompt_hash: Any, switched_to: Any) -> Any:
+    def answer_to(self, asked: Any, prompt_hash: Any) -> Any:
         return self.answers.pop(asked.agent.agent_id, None)
 
 
@@ -178,7 +165,7 @@ async def test_an_earlier_answer_is_not_asked_for_again() -> None:
     before = Decision(S.COMPOSING, "model", probabilities={"composing": 1.0}, cost=cost)
     policy = PolicyReasoner(3)
     router = Router({"all": policy})
-    router.earlier.append(Knows(n1=before))
+    router.journal = Knows(n1=before)
     questions = crowd(3)
     decisions = [*await router.answer(questions), *await router.answer(questions)]
     assert decisions[1] is before
@@ -194,7 +181,7 @@ async def test_earlier_fallbacks_end_no_run() -> None:
     fallback = Decision(S.SCROLLING, "fallback", reason="gone")
     router = Router({"all": Reasoner(Says(answer("scrolling")))}, stop_at=0.5)
     questions = crowd(200)
-    router.earlier.append(Knows(**{each.agent.agent_id: fallback for each in questions}))
+    router.journal = Knows(**{each.agent.agent_id: fallback for each in questions})
     assert {each.source for each in await router.decide_many(questions)} == {"fallback"}
     assert {each.source for each in await router.decide_many(questions)} == {"model"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.llm import AnswerCache, Model
+from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Decision
 from prism.statechart import Question, Reasoner, TextCall, Writer
@@ -130,36 +130,6 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
         assert is_near(chosen(decisions).count(option), chances[option.value])
     assert len({*chosen(texts)}) == 2
     assert len({*chosen(frozen)}) == 1
-
-
-@pytest.mark.parametrize("option_mass", [1.0, 0.2])
-@pytest.mark.parametrize("mode", ["chat", "decision"])
-@pytest.mark.parametrize("order", ["none", "drawn"])
-@pytest.mark.slow
-async def test_a_run_with_a_cache_costs_nothing_the_second_time(
-    order: Any, mode: Any, option_mass: float, tmp_path: Any
-) -> None:
-    """What was sampled is found again by the agent's own seed, also without probabilities."""
-    runs, paid = [], []
-    with FakeOpenAI(choose=sampled) as server:
-        server.fail_always(weighing(option_mass))
-        for _ in range(2):
-            model = Model("llama3.2", server.host, server="openai", temperature=1.0)
-            with AnswerCache(tmp_path / "answers.db") as cache:
-                async with model:
-                    reasoner = Reasoner(model, mode=mode, rotations=order, cache=cache)
-                    found = [await reasoner.decide_many(twins(20)) for _ in range(2)]
-            runs.append([chosen(decisions) for decisions in found])
-            paid.append(server.asked)
-    assert runs[0] == runs[1]
-    # that letters have too little mass is found out anew
-    orders = 1 if order == "none" else 2
-    assert paid[1] - paid[0] == (orders if (mode, option_mass) == ("decision", 0.2) else 0)
-    # probabilities are for all agents, and for the second question, too
-    if (mode, option_mass) == ("decision", 1.0):
-        assert paid[0] == orders
-    else:
-        assert paid[0] >= 40
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
 from tests.kit.clients import Model, Silent
 from tests.kit.pools import unpaused
-from tests.kit.reasoners import Store, ask
+from tests.kit.reasoners import ask
 from tests.kit.servers import Connect, Serve, chats_of
 from tests.kit.waiting import until
 
@@ -100,14 +100,6 @@ async def test_every_request_for_a_text_has_a_seed_of_its_own(
     asked.temperature = 0
     await Writer(asked, **options).write(call(read=refuse, most_requests=3, variation=10))
     assert [body["options"]["seed"] for body in chats_of(counting)] == [10, 11, 12]
-
-
-async def test_an_answer_is_kept_for_its_variation(counting: FakeOllama, connect: Connect) -> None:
-    """The same prompt in another variation is another question to a cache."""
-    writer = Writer(connect(counting), cache=Store())
-    for variation in (0, 1, 1, 0):
-        await writer.write(call(variation=variation))
-    assert [body["options"]["seed"] for body in chats_of(counting)] == [0, 1]
 
 
 async def test_any_client_with_run_can_write() -> None:
@@ -368,37 +360,3 @@ async def test_answers_are_in_the_order_of_the_calls(
     found = await Writer(connect(counting, concurrency=4), logger=logger).write_many(asked)
     assert [written.value for written in found] == [4, 3, 2, 1]
     assert [entry["key"] for entry in capture.entries] == ["4", "3", "2", "1"]
-
-
-# Cache
-
-
-async def test_a_kept_text_is_not_asked_for_again(counting: FakeOllama, connect: Connect) -> None:
-    """An equal prompt with an equal schema is answered from the cache, at no cost."""
-    store: Any = Store()
-    writer = Writer(connect(counting), cache=store)
-    first, again = [await writer.write(each) for each in (call(), call("another key"))]
-    assert (first.source, again.source, again.value, again.cost) == ("model", "cache", 9, None)
-    assert (counting.asked, len(store)) == (1, 1)
-
-
-async def test_a_failed_text_is_not_kept(counting: FakeOllama, connect: Connect) -> None:
-    """What could not be used is asked for again; so is a kept text that cannot be any more."""
-    store: Any = Store()
-    counting.fail(NONSENSE, NONSENSE)
-    writer = Writer(connect(counting), cache=store)
-    assert [(await writer.write(call())).source for _ in range(3)] == ["failed", "model", "cache"]
-    strict = call(read=int)
-    assert (await writer.write(strict)).source == "failed"
-    assert counting.asked == 5
-
-
-async def test_decisions_and_texts_do_not_share_a_key(server: FakeOllama, connect: Connect) -> None:
-    """A store that holds both gives a decision no text, and a text no decision."""
-    store: Any = Store()
-    pool = connect()
-    await Reasoner(pool, mode="chat", cache=store).decide_many([ask()])
-    body = chats_of(server)[0]
-    same = TextCall("ada", "k", body["messages"][0]["content"], body["format"])
-    assert (await Writer(pool, cache=store).write(same)).source == "model"
-    assert len(store) == 2

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -76,18 +75,6 @@ def test_one_line_writes_everything(path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", "")
 
 
-def test_times_are_real(path: Path) -> None:
-    """Every line has the real time in UTC, and the times never decrease."""
-    before = datetime.now(UTC)
-    with configure(path):
-        move()
-    after = datetime.now(UTC)
-    stamps = [line["timestamp"] for line in lines(path)]
-    assert all(stamp.endswith("Z") for stamp in stamps)
-    times = [before, *map(datetime.fromisoformat, stamps), after]
-    assert times == sorted(times)
-
-
 def test_every_line_contains_what_is_bound(path: Path) -> None:
     """Bound round and tick follow the time, then other bound keys; event keys take precedence."""
     with configure(path):
@@ -108,35 +95,6 @@ def test_every_line_contains_what_is_bound(path: Path) -> None:
     )
     assert datetime.fromisoformat(bound["timestamp"]).tzinfo is UTC
     assert not {"round", "tick", "seed", "host"} & free.keys()
-
-
-def test_lines_can_be_read_at_once(path: Path) -> None:
-    """A line is in the file as soon as it is logged."""
-    with configure(path):
-        move()
-        assert names(path) == ["run.started", JOIN, MOVE]
-
-
-def test_a_log_that_is_emptied_or_renamed_goes_on(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Programs that rotate logs copy and empty a file, or rename it and expect a new one."""
-    monkeypatch.chdir(path.parent)
-    with configure(path.name):
-        move("ada")
-        os.truncate(path, 0)
-        move("bo")
-        monkeypatch.chdir("/")
-        path.rename(path.with_suffix(".1"))
-        move("ada")
-    for file, state_of_bo, moves in [
-        (path.with_suffix(".1"), "idle", "bo"),
-        (path, "scrolling", "ada"),
-    ]:
-        began, ada, bo, moved = lines(file)[:4]
-        assert (began["event"], began["schema"], ada["state"]) == ("run.started", 1, "scrolling")
-        assert (bo["agent_id"], bo["state"]) == ("bo", state_of_bo)
-        assert (moved["event"], moved["agent_id"]) == (MOVE, moves)
 
 
 # Beginning and end
@@ -264,15 +222,6 @@ def test_a_program_that_begins_again_goes_on_in_its_log(path: Path, end: bytes) 
     logs = read_log(path)
     assert agents(logs).select("agent_id", "state").rows() == [("bo", "idle"), ("cy", "idle")]
     assert [note.kind for note in logs.notes] == ["earlier_runs"]
-
-
-def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """A file in a missing folder is refused by name."""
-    with pytest.raises(
-        InputError, match=r"nowhere/events\.jsonl: cannot be written to: No such file"
-    ):
-        configure(tmp_path / "nowhere" / "events.jsonl")
-    assert not structlog.is_configured()
 
 
 def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
@@ -414,20 +363,6 @@ def test_a_displaced_log_warns(path: Path, displace: Callable[[], None]) -> None
         opened.close()
     assert names(path) == ["run.started", JOIN, MOVE]
     assert structlog.is_configured() is configured
-
-
-def test_the_application_gets_events_unchanged(path: Path) -> None:
-    """The application's processors get events unchanged, without what the file adds."""
-    received: list[Any] = []
-    structlog.configure(
-        processors=[lambda logger, method, event: received.append(dict(event)) or ""]
-    )
-    structlog.contextvars.bind_contextvars(round=1)
-    with configure(path):
-        fail()
-    fault = next(each for each in received if "exc_info" in each)
-    assert isinstance(fault["exc_info"], LookupError)
-    assert not {"exception", "timestamp", "round"} & fault.keys()
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])

@@ -3,8 +3,7 @@
 import json
 
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.runlog._events import EVENTS
-from prism.runlog._schema import json_schema
+from prism.runlog._events import EVENTS, json_schema
 from prism.telemetry import events
 
 KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from prism.analysis import read_log
-from prism.errors import InputError
 from prism.report import make_report
 from prism.runlog._reader import LOG_NAME
 from prism.worlds import Run, resume
@@ -23,7 +22,7 @@ def kept(folder: Path, **options: Any) -> Path:
 
 def test_a_log_of_rounds_tells_of_no_agent(tmp_path: Path) -> None:
     """Rounds and measures of everybody are there, and nothing that single agents do."""
-    plain, rounds = kept(tmp_path / "plain"), kept(tmp_path / "rounds", log="rounds")
+    plain, rounds = kept(tmp_path / "plain"), kept(tmp_path / "rounds", log_agents=0)
     lines = [json.loads(line) for line in (rounds / LOG_NAME).read_bytes().splitlines()]
     assert {line["event"] for line in lines} == {
         *("run.started", "round.started", "round.ended", "run.ended")
@@ -36,7 +35,7 @@ def test_a_log_of_rounds_tells_of_no_agent(tmp_path: Path) -> None:
 
 def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Path) -> None:
     """A feed is resumed from its posts and likes, so these stay; the run is the same otherwise."""
-    run = Run("feed", 20, rounds=3, seed=1, log="rounds")
+    run = Run("feed", 20, rounds=3, seed=1, log_agents=0)
     run.keep(tmp_path / "whole")
     lines = (tmp_path / "whole" / LOG_NAME).read_bytes().splitlines()
     events = {json.loads(line)["event"] for line in lines}
@@ -56,11 +55,3 @@ def test_a_sampled_log_says_of_how_many_it_tells(tmp_path: Path) -> None:
     assert note.kind == "sampled"
     assert "7 of 60 agents" in note.message
     assert "7 of 60 agents, 4 rounds" in make_report(read_log(folder)).html()
-
-
-def test_forms_of_logs_are_checked() -> None:
-    """A form that is unknown, and a sample of agents in a log of rounds, are refused."""
-    with pytest.raises(InputError, match="must be plain, rounds, got 'gzip'"):
-        Run("epidemic", log="gzip")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="leave one of them out"):
-        Run("epidemic", log="rounds", log_agents=3)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from prism import Run, replay, resume, runs
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
-from prism.llm._assignments import ModelAssignment
 from prism.reasoner import Reasoner, Router
 from prism.reasoner._router import WINDOW
 from prism.runs._makers import make_reasoner
@@ -85,11 +84,10 @@ def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | N
     assert reasoner.stop_at == limit
 
 
-@pytest.mark.parametrize("assigned", [(), (ModelAssignment("agent", "n1*", model="large"),)])
 @pytest.mark.slow
-async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back(assigned: Any) -> None:
+async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back() -> None:
     """Without a word on it, half of the last 200 decisions are the limit."""
-    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, assigned=assigned)
+    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0)
     reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
     with pytest.raises(TooManyFallbacksError, match=r"20 of the last 20 .* and 0\.5 of them"):
         await reasoner.decide_many(crowd(WINDOW))
@@ -103,21 +101,6 @@ async def test_a_spent_budget_ends_no_run_by_default() -> None:
     decisions = await reasoner.decide_many(crowd(2 * WINDOW))
     reasons = [str(each.reason).partition(":")[0] for each in decisions]
     assert reasons.count("BudgetSpentError") >= 2 * WINDOW - 1
-
-
-@pytest.mark.slow
-async def test_all_models_of_a_run_are_counted_together() -> None:
-    """Where agents have models of their own, the share is that of all their decisions."""
-    assigned = (ModelAssignment("agent", "n1*", model="large"),)
-    hosts = ("http://127.0.0.1:1",)
-    reasoner = make_reasoner(
-        Model("tiny", hosts=hosts, stop_at_fallbacks=1, max_calls=1, assigned=assigned),
-        0,
-        AgentState.SCROLLING,
-    )
-    assert len(await reasoner.decide_many(crowd(WINDOW - 1))) == WINDOW - 1
-    with pytest.raises(TooManyFallbacksError, match="stopped, as 200 of the last 200"):
-        await reasoner.decide_many([ask("n1")])
 
 
 @pytest.fixture

@@ -35,10 +35,6 @@ def test_tokens_that_nobody_counted_are_not_free() -> None:
         (Run(Feed, 5, model=Model("a", price_in=1), writer=WriterOptions("b")), {"a"}),
         (Run(Feed, 5, writer=WriterOptions(Model("b", price_out=1))), {"b"}),
         (
-            Run(Feed, 5, model=Model("a", price_in=1, assigned={"agent x": {"price_in": 2}})),
-            set(),
-        ),
-        (
             Run(
                 Feed,
                 5,

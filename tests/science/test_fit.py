@@ -370,7 +370,7 @@ from enum import StrEnum
 import networkx
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, from_edges, lattice, measure
+from prism.worlds import Agent, World, during, from_edges, measure
 
 Stage = StrEnum("Stage", ["UNAWARE", "SIGNED_UP", "HAS_TOLD"])
 
@@ -396,11 +396,10 @@ class Contagion(World[Person]):
 
     def setup(self) -> None:
         size, seed = len(self.agents), self.random.index(2**32)
-        self.network = (
-            lattice(self, 6, 8, wraps=True)
-            if self.clustered
-            else from_edges(self, networkx.random_regular_graph(6, size, seed=seed).edges)
-        )
+        graph = networkx.random_regular_graph(6, size, seed=seed)
+        if self.clustered:
+            graph = networkx.triangular_lattice_graph(size // 8, 16, periodic=True)
+        self.network = from_edges(self, graph)
         self.random.choice(self.agents).begin_in(Stage.SIGNED_UP)
 
     @during(Stage.SIGNED_UP)

@@ -91,12 +91,12 @@ def test_settings_of_a_model_are_those_of_a_run_and_an_arm_may_have_others() -> 
 
 
 def test_files_are_looked_for_beside_the_plan(tmp_path: Path) -> None:
-    """Worlds, agents, posts and models are read from the folder of the plan that names them."""
-    text = 'world = "mine.py:Mine"\nagents = "people.csv"\n[reasoner]\nmodels = "models.toml"\n'
+    """Worlds, agents, posts and policies are read from the folder of the plan that names them."""
+    text = 'world = "mine.py:Mine"\nagents = "people.csv"\n[reasoner]\npolicy = "chances.toml"\n'
     plan = Plan.from_file(written(tmp_path, text))
     assert plan.data["world"] == f"{tmp_path}/mine.py:Mine"
     assert plan.data["agents"] == f"{tmp_path}/people.csv"
-    assert plan.data["reasoner"]["models"] == f"{tmp_path}/models.toml"
+    assert plan.data["reasoner"]["policy"] == f"{tmp_path}/chances.toml"
 
 
 def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> None:

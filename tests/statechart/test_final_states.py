@@ -97,7 +97,7 @@ def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.Data
             assert chart.explain(agent, trigger).outcome == "no reaction"
         assert [chart.tick(agent) for _ in range(5)] == [None] * 5
         assert (agent.state, agent.state_history, agent.ticks_in_state) == (state, [], 5)
-        assert chart.valid_triggers(state) == chart.enabled_triggers(agent) == []
+        assert chart.valid_triggers(state) == []
 
 
 def test_no_trap_and_no_missing_time_out_is_found() -> None:

@@ -1,11 +1,10 @@
 """Types of reasoners, as users see them; checked by test_typing.py, never run."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
-from prism.llm import AnswerCache, Model, OllamaChatClient
+from prism.llm import Model, OllamaChatClient
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -59,7 +58,7 @@ async def ask() -> None:
         mode="decision",
         pick="argmax",
         fallback=AgentState.SCROLLING,
-        cache=AnswerCache(Path("answers.db")),
+        asks_once=True,
         budget=Budget(max_calls=10, deadline=3.5),
     )
     assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)

@@ -84,15 +84,6 @@ class Changing(Lamp):
         return self.pressed
 
 
-class Demanding(Lamp):
-    """A lamp whose measure takes more than the lamp."""
-
-    @measure
-    def compared(self, other: Lamp) -> int:
-        """Compare."""
-        return other.pressed
-
-
 def world_of(kind: type[Agent]) -> World[Any]:
     """Return a world of one kind."""
 
@@ -110,7 +101,6 @@ def world_of(kind: type[Agent]) -> World[Any]:
             SimulationError,
             "Texts.label of 'texts_1' must return",
         ),
-        (lambda: world_of(Demanding), DefinitionError, "compared must take only self"),
         (lambda: measure([]), DefinitionError, r"use state\(list\)"),
     ],
 )

@@ -230,24 +230,12 @@ class Two(World[Plain]):
         """Do nothing."""
 
 
-class Misshapen(World[Plain]):
-    """Methods with the wrong arguments."""
-
-    @during(Level.LOW)
-    def lonely(self) -> None:
-        """Take no agent."""
-
-    @measure
-    async def slow(self) -> float:
-        """Be async."""
-        return 0.0
-
-    async def round_begins(self) -> None:  # type: ignore[override]
-        """Be async."""
+class Hiding(World[Plain]):
+    """A measure with the name of what every world has."""
 
     @measure
     def count(self) -> int:  # type: ignore[override]
-        """Have the name of a method of every world."""
+        """Hide it."""
         return 0
 
 
@@ -259,18 +247,9 @@ class Misshapen(World[Plain]):
         (
             Two,
             lambda: Plain(age=1),
-            ["states that no agent's chart has: <Mind.SPREADER", "two steps of a Plain in 'low'"],
+            ["a state that no agent's chart has: <Mind.SPREADER", "two steps of a Plain in 'low'"],
         ),
-        (
-            Misshapen,
-            lambda: Plain(age=1),
-            [
-                ", in Misshapen.lonely: Misshapen.lonely must take only self and an agent",
-                "slow is async",
-                "round_begins is async",
-                "Misshapen.count would hide World.count",
-            ],
-        ),
+        (Hiding, lambda: Plain(age=1), ["Hiding.count would hide World.count"]),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_run(

@@ -17,7 +17,6 @@ from prism.worlds import (
     World,
     from_edges,
     grid,
-    lattice,
     random_graph,
     ring,
     scale_free,
@@ -48,8 +47,6 @@ MAKES: dict[str, Make] = {
     "ring": lambda world: ring(world, 4),
     "small_world": lambda world: small_world(world, 4, 0.5),
     "grid": lambda world: grid(world, 4, diagonal=True),
-    "honeycomb": lambda world: lattice(world, 3, 4),
-    "triangles": lambda world: lattice(world, 6, 4),
     "random_graph": lambda world: random_graph(world, 0.4),
     "scale_free": lambda world: scale_free(world, 2),
 }
@@ -89,26 +86,12 @@ def test_a_grid_is_that_of_networkx(wraps: bool) -> None:
     assert {frozenset(pair) for pair in network.pairs()} == pairs
 
 
-def test_a_lattice_of_six_neighbours_is_that_of_networkx() -> None:
-    """A lattice of triangles has the connections of networkx's."""
-    network, _ = network_of(lambda world: lattice(world, 6, 5), 20)
-    wanted = networkx.triangular_lattice_graph(3, 8)
-    pairs = {frozenset(row * 5 + column for column, row in edge) for edge in wanted.edges()}
-    assert {frozenset(pair) for pair in network.pairs()} == pairs
-
-
-def test_a_lattice_of_three_neighbours_is_that_of_networkx() -> None:
-    """A honeycomb that wraps is networkx's, whatever its places are called."""
-    network, _ = network_of(lambda world: lattice(world, 3, 8, wraps=True), 48)
-    wanted = networkx.hexagonal_lattice_graph(4, 6, periodic=True)
-    assert networkx.is_isomorphic(networkx.Graph(network.pairs()), wanted)
-
-
-@pytest.mark.parametrize("degree", [3, 4, 6, 8])
+@pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("wraps", [False, True])
-def test_everybody_inside_a_lattice_has_as_many_neighbours(degree: int, wraps: bool) -> None:
-    """Neighbours are as many as the degree says, but for those at an edge, who have fewer."""
-    network, world = network_of(lambda world: lattice(world, degree, 8, wraps=wraps), 48)
+def test_everybody_inside_a_grid_has_as_many_neighbours(diagonal: bool, wraps: bool) -> None:
+    """They are 4 or 8, but for those at an edge, who have fewer."""
+    degree = 8 if diagonal else 4
+    network, world = network_of(lambda world: grid(world, 8, diagonal=diagonal, wraps=wraps), 48)
     inside = {row * 8 + column for row in range(1, 5) for column in range(1, 7)}
     for place, agent in enumerate(world.agents):
         assert len(network.neighbours(agent)) <= degree
@@ -173,10 +156,8 @@ def test_connections_come_and_go() -> None:
         (lambda world: grid(world, 3), "8 agents do not fill rows of 3"),
         (
             lambda world: grid(world, 2, wraps=True),
-            "2 by 4 with 4 neighbours is too small to wrap$",
+            "a grid of 2 by 4 is too small to wrap",
         ),
-        (lambda world: lattice(world, 6, 1, wraps=True), "rows and columns must be even"),
-        (lambda world: lattice(world, 5), "degree must be one of 3, 4, 6, 8, got 5"),
         (lambda world: scale_free(world, 2, 2.0), "exponent must be above 2"),
         (lambda world: random_graph(world, -1), "probability must be from 0 to 1"),
         (lambda world: scale_free(world, 8), "at least 1 and below the number of agents, 8; got 8"),

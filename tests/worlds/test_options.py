@@ -198,9 +198,13 @@ def test_what_is_for_a_world_is_refused_for_an_agent_alone(
     ("world", "given", "problem"),
     [
         (None, {}, "field 'world': must be a world, got None"),
-        (Person, {}, "field 'world': must be a world, got the class Person"),
+        (Person, {}, "field 'world': must be a world, got <class"),
         (Rumour(), {"parameters": {"friends": 4}}, "belong to the given Rumour: pass the class"),
-        (Rumour, {"parameters": [("friends", 4)]}, "field 'parameters': must be by name, got a li"),
+        (
+            Rumour,
+            {"parameters": [("friends", 4)]},
+            ".* must be a mapping, not list",
+        ),
         (Rumour, {"treatments": "warning@2"}, r"must be a list of texts.*got 'warning@2'"),
         (Rumour, {"treatments": [2]}, r"field 'treatments': must be a list of texts.*got \[2\]"),
         (Rumour, {"treatments": 2}, "field 'treatments': must be a list of texts.*got 2"),

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from prism import Run, resume
-from prism.errors import DefinitionError, SimulationError
-from prism.worlds import Look, picture
+from prism.errors import SimulationError
+from prism.worlds import picture
 from tests.kit.lamps import Lamp
 from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
 from tests.kit.worlds import Stopped, run_logged
@@ -86,15 +86,3 @@ def test_a_picture_returns_a_look(tmp_path: Path) -> None:
     """What returns something else is refused by name."""
     with pytest.raises(SimulationError, match="return a Look"):
         pictures(tmp_path, Wordy())
-
-
-def test_a_picture_takes_an_agent_and_there_is_one() -> None:
-    """A method without an agent is refused before a run."""
-
-    class Twice(Looked):
-        @picture
-        def other(self) -> Look:
-            return Look()
-
-    with pytest.raises(DefinitionError, match="must take only self and an agent"):
-        Run(Twice, 3).run()

@@ -10,7 +10,6 @@ import pytest
 
 from prism import Run
 from prism.errors import (
-    DefinitionError,
     SimulationError,
 )
 from prism.statechart import PolicyReasoner, Statechart, Transition
@@ -246,18 +245,6 @@ class Slope(World[Sure]):
             await sure.decide(self.event, prompt=self.prompt)
         else:
             await sure.decide(self.event, weights={Ladder.HIGH: 1})
-
-
-def test_a_step_of_a_final_state_is_refused() -> None:
-    """An agent in a final state is done, so a step there is a mistake."""
-
-    class Fallen(Wall):
-        @during(Ladder.DOWN)
-        def rest(self, climber: Climber) -> None:
-            """Do something after all."""
-
-    with pytest.raises(DefinitionError, match=r"Fallen.rest: .*DOWN.*, a final state of Climber"):
-        Run(Fallen(), 3).run()
 
 
 class Wrong(Room):

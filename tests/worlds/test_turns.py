@@ -263,7 +263,6 @@ def _world(**marks: Any) -> type[World[Any]]:
     [
         ({"order": "fair"}, "Wrong.order must be 'random' or 'listed', got 'fair'"),
         ({"independent": True, "together": True}, "together and independent: leave one out"),
-        ({"rate": "far"}, "Wrong has no such field: for a field of each"),
     ],
 )
 def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> None:

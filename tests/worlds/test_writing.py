@@ -11,7 +11,7 @@ from prism import Run
 from prism.errors import InputError, SimulationError
 from prism.llm import Model
 from prism.runs import WriterOptions
-from prism.statechart import Budget, Reasoner, Wording, Writer
+from prism.statechart import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
@@ -128,17 +128,16 @@ def test_a_text_that_nobody_could_write_is_refused() -> None:
 
 
 def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
-    """What the run says holds unless the call says otherwise; a schema of one's own gives data."""
+    """What the call says is in the prompt; a schema of one's own gives data."""
     writer = ScriptedWriter(["one two three", "one two three", {"mood": "calm\x07"}])
     ways: list[dict[str, Any]] = [
-        {"template": ""},
+        {"template": "", "max_length": 9, "language": "German"},
         {"template": "", "max_length": 8, "language": "Latin"},
         {"schema": {"type": "object", "required": ["mood"]}},
     ]
-    wording = Wording(9, "German")
     heard = []
     for keys in ways:
-        run = Run(demanding(**keys), 1, rounds=1, writer=writer, wording=wording)
+        run = Run(demanding(**keys), 1, rounds=1, writer=writer)
         run.run()
         heard += run.agents[0].heard
 

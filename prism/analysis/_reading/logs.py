@@ -32,8 +32,7 @@ from prism.analysis._reading.scanning import (
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.files._records import TemporaryCopy, distinct_ends
-from prism.runlog._events import EVENTS
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import EVENTS, WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, LastRun, last_run, locate_log, read_blocks
 from prism.telemetry import events
 

@@ -10,8 +10,7 @@ import orjson
 import polars as pl
 from polars.exceptions import ComputeError
 
-from prism.runlog._events import COMMON, EVENTS
-from prism.runlog._keys import WORLD_EVENTS, Key
+from prism.runlog._events import COMMON, EVENTS, WORLD_EVENTS, Key
 from prism.runlog._reader import Block
 
 OWN_KEYS = "own_keys"

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from prism.analysis._log import Note as Note
 from prism.analysis._log import Run as Run
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.telemetry import events
-from prism.telemetry.events import DECISION
 
 NoteKind = Literal[
     "action_failed",
@@ -44,9 +43,6 @@ RUN_FACTS = (
 RUN_OBJECTS = ("parameters", "charts", "arrows")
 
 MOST_LINES_NAMED = 10
-
-WARNINGS = tuple(name for name in KNOWN_EVENTS if name.startswith("reasoner.") and name != DECISION)
-"""A reasoner may warn before, during and after a run, so its warnings neither begin nor end one."""
 
 _FEW_PARAMETERS = 12
 """The largest number of a world's parameters for which all become columns of tables."""

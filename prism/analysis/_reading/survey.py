@@ -19,7 +19,6 @@ from prism.analysis._reading.runs import (
     MOST_LINES_NAMED,
     RUN_FACTS,
     RUN_OBJECTS,
-    WARNINGS,
     Note,
     NoteKind,
     Run,
@@ -209,7 +208,7 @@ class FileSurvey:
             elif self.run is None or event == events.RUN_ENDED:
                 run = self.run or Run(self._label, self._path)
                 self.run = replace(run, ended=event == events.RUN_ENDED)
-            self._is_bare = self._is_bare and _are_warnings(part)
+            self._is_bare = self._is_bare and part.is_empty()
 
     @property
     def _has_ended(self) -> bool:
@@ -341,13 +340,9 @@ def _starts(block: Block, frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
     }
 
 
-def _are_warnings(part: pl.DataFrame) -> bool:
-    return part["event"].is_in(WARNINGS).all()
-
-
 def _is_after_end(part: pl.DataFrame) -> bool:
-    """Return whether lines may follow the end of their run: warnings, and an application's end."""
-    return part["event"].is_in([*WARNINGS, events.RUN_ENDED]).all()
+    """Return whether lines may follow the end of their run, such as an application's own end."""
+    return bool((part["event"] == events.RUN_ENDED).all())
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -11,7 +11,7 @@ from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.parsing import OWN_KEYS
 from prism.analysis._reading.scanning import read_object
 from prism.errors import InputError
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.runlog._words import in_words, words_of
 from prism.telemetry import events
 
@@ -319,7 +319,6 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.COGNITION_RESET: _says("starts over in {to_state}: there is no state {from_state}"),
     events.COGNITION_WINDOW: _says("keeps prompts below {hard_limit} of a window of {window}"),
     events.ANSWER_DISCARDED: _discards,
-    events.CACHE_FAILED: _says("the cache of answers fails: {error}"),
 }
 
 

@@ -21,7 +21,6 @@ _FAULTS = {
     events.COGNITION_RESET: "state_reset",
     events.WORKFLOW_REFUSED: "transition_refused",
     events.ANSWER_DISCARDED: "answer_discarded",
-    events.CACHE_FAILED: "cache_failed",
     events.DECISION: "fallback",
 }
 FAULTY = tuple(_FAULTS)
@@ -63,7 +62,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         ``action_refused``: a memory operation was refused; ``state_reset``: an agent was restored
         in a state that it no longer has; ``transition_refused``: a step named a transition that was
         refused, or its condition failed; ``answer_discarded``: an answer came after the agent
-        had left the state, or its guard no longer passed; ``cache_failed``;
+        had left the state, or its guard no longer passed;
         ``fallback``: a decision without a usable answer), ``chart``, ``from_state``,
         ``to_state``, ``trigger`` (or the step, or the type of an action), ``error`` (the
         exception, or the reason; exceptions with one name are one kind, whatever their message,

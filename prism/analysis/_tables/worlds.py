@@ -12,7 +12,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import COUNT, TableMerger, merge_by_sum
 from prism.analysis._reading.scanning import names_shown, read_object
 from prism.errors import InputError
-from prism.runlog._keys import WORLD_EVENTS
+from prism.runlog._events import WORLD_EVENTS
 from prism.telemetry.events import AGENTS_MEASURED, ROUND_ENDED, TREATMENT_APPLIED
 
 _MEASURED = {

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldValueError, InputError, ReplayError
 from prism.files._durable import write_durably
-from prism.programs.thinking._agent import CHART_NAME, CognitiveAgent, number_of_cycles, with_window
+from prism.programs.thinking._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import CognitiveResults, Cycle, reason_to_stop
 from prism.programs.thinking._memory import Memory, document_of, to_json
@@ -236,7 +236,7 @@ class CognitiveRun(AloneRun):
     def _writer_of(self, config: Config) -> BaseWriter:
         if isinstance(self.reasoner, ReplayOptions):
             self.recorded_memory()
-            writer = make_repeated_writer(self.reasoner, self.seed, chart=CHART_NAME)
+            writer = make_repeated_writer(self.reasoner, self.seed)
             assert writer is not None
             return writer
         if self.reasoner is None:
@@ -247,7 +247,7 @@ class CognitiveRun(AloneRun):
 
         self._require_memory()
         model = with_window(self.reasoner, config)
-        return make_writer(model, self.seed, chart=CHART_NAME)
+        return make_writer(model, self.seed)
 
     def recorded_memory(self) -> dict[str, Any]:
         """Return the copy of its memory that the run that is repeated kept.

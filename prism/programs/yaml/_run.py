@@ -16,11 +16,11 @@ from prism.programs.yaml._results import WorkflowResults
 from prism.programs.yaml._variables import as_context
 from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._texts import BaseWriter
-from prism.runlog import SimulatedClock
+from prism.runlog import SimulatedClock, read_answers
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runs import ReplayOptions
 from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
-from prism.runs._journal import JOURNAL_NAME, read_journal
 from prism.runs._makers import make_repeated_writer, make_writer
 from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
@@ -157,10 +157,10 @@ class WorkflowRun(AloneRun):
 
     def _writer(self, workflow: Workflow) -> BaseWriter:
         if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed, chart=workflow.name)
+            writer = make_repeated_writer(self.reasoner, self.seed)
             return writer or NobodyWriter()
         if self.reasoner is not None:
-            return make_writer(self.reasoner, self.seed, chart=workflow.name)
+            return make_writer(self.reasoner, self.seed)
 
         asking = [step.name for step in workflow.steps if step.kind != "code"]
         if asking:
@@ -172,8 +172,8 @@ class WorkflowRun(AloneRun):
 
 def _has_effects(run: Path) -> bool:
     """Return whether actions were carried out in an earlier run."""
-    journal = (run if run.is_dir() else run.parent) / JOURNAL_NAME
-    lines = read_journal(journal) if journal.exists() else iter(())
+    journal = (run if run.is_dir() else run.parent) / ANSWERS_NAME
+    lines = read_answers(journal) if journal.exists() else iter(())
     return any(line.get("kind") == "effect" for line in lines)
 
 

@@ -20,9 +20,8 @@ from prism.drawing import UNSHOWABLE, Arrow, Diagram
 from prism.errors import PrismError
 from prism.report._facts.pictures import Picture, last_picture
 from prism.report._facts.queries import QUERIES, TABLES, THREADS
-from prism.runlog._prompts import Asked, asked_in, prompts_of
+from prism.runlog._prompts import ANSWERS_NAME, Asked, asked_in, find_answers
 from prism.runs._folder import read_summary
-from prism.runs._journal import JOURNAL_NAME, find_answers
 from prism.telemetry.events import DECISION
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
@@ -61,7 +60,7 @@ def recorded_of(log: Path) -> tuple[Recorded, ...]:
         At most twice `MOST_OF_A_KIND`; none if the run recorded no prompts.
     """
     folder = log.parent
-    if not (prompts_of(folder).is_file() or (folder / JOURNAL_NAME).is_file()):
+    if not (folder / ANSWERS_NAME).is_file():
         return ()
 
     chosen = _notable(asked for asked in asked_in(log, _ignore) if asked.event["event"] == DECISION)

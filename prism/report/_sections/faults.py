@@ -16,7 +16,6 @@ from prism.report._facts.run_facts import Recorded, RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.kinds import Kind
-from prism.runlog._prompts import choice_text
 
 _MOST_FAULTS = 20
 _SENTENCES = {
@@ -29,7 +28,6 @@ _SENTENCES = {
     "state_reset": ("state was unknown", "states were unknown"),
     "transition_refused": ("transition was refused", "transitions were refused"),
     "answer_discarded": ("answer was discarded", "answers were discarded"),
-    "cache_failed": ("store of answers failed", "stores of answers failed"),
     "fallback": ("decision took the fallback", "decisions took the fallback"),
 }
 _COLUMNS = ("fault", "chart", "from_state", "to_state", "trigger", "error", "count", "agents")
@@ -126,9 +124,6 @@ def texts_of(recorded: Recorded) -> Iterator[tuple[str, str]]:
     if record.get("prompt") is not None:
         yield "Prompt", str(record["prompt"])
 
-    question = choice_text(record)
-    if question is not None:
-        yield "Question", question
     if record.get("reply") is not None:
         yield "Reply", _as_text(record["reply"])
 

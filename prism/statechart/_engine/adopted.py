@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from inspect import ismethod
 from typing import Any, Self
 
-from prism.errors import AgentError, DefinitionError
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.deciding import Deciding
 from prism.statechart._engine.machine import (
@@ -20,12 +20,9 @@ from prism.statechart._engine.machine import (
     arcs_of,
     context_of,
     definition_of,
-    is_async,
-    is_hierarchical,
     snapshot_of,
     value_text,
 )
-from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     count_of,
@@ -63,14 +60,18 @@ class AdoptedEngine(Deciding[Any]):
             raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
         if isinstance(machine, ChartMachine) or ismethod(vars(machine).get("set_state")):
             raise DefinitionError("the Machine belongs to a chart already: use that one")
+        kinds = {each.__name__ for each in type(machine).__mro__}
+        for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
+            raise DefinitionError(
+                f"from_machine takes no {kind}: write its states and transitions as a Statechart, "
+                "which has composites (State) and awaits decisions (afire)"
+            )
         try:
             names = {machine.get_state(each).name: ticks for each, ticks in timeouts.items()}
         except ValueError as error:
             raise DefinitionError(f"timeouts: {error}") from None
         self._title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._machine = machine
-        self._is_async = is_async(type(machine))
-        self._is_hierarchical = is_hierarchical(type(machine))
         self._attribute = machine.model_attribute
         self._state_limits: dict[str, int] = names
         self._timeout_trigger = timeout_trigger
@@ -80,13 +81,10 @@ class AdoptedEngine(Deciding[Any]):
         self._events, self._edges, self._warned_of = {}, {}, set()
         self._built = []
         self._described: Definition[Any] | None = None
-        if self._is_async:
-            self._observe_machine("process_context", self._process_later)
-        else:
-            self._observe_machine("_process", self._process)
+        self._observe_machine()
         for model in machine.models:
             self.adopt(model)
-        if engine_hooks and not self._is_hierarchical:
+        if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -110,8 +108,6 @@ class AdoptedEngine(Deciding[Any]):
     @property
     def _definition(self) -> Definition[Any]:  # type: ignore[override]
         """The Machine as it is now, as a definition."""
-        if self._is_hierarchical:
-            raise self._has_no("definition")
         built = snapshot_of(self._machine)
         if self._described is None or built != self._built:
             # a definition has limits for the trigger of that name alone
@@ -122,7 +118,7 @@ class AdoptedEngine(Deciding[Any]):
 
     def release(self) -> None:
         """Give the Machine its own methods back."""
-        for name in ("set_state", "_process", "process_context"):
+        for name in ("set_state", "_process"):
             vars(self._machine).pop(name, None)
 
     def adopt(self, agent: Any) -> Any:
@@ -156,17 +152,6 @@ class AdoptedEngine(Deciding[Any]):
         observed = partial(self._run_event, run.args[0], run)
         return type(self._machine)._process(self._machine, observed)
 
-    async def _process_later(self, run: Any, model: Any) -> Any:
-        async def run_event(event: EventData) -> Any:
-            self._events.setdefault(id(event.model), []).append(event)
-            try:
-                return await run()
-            finally:
-                self._end_event(event)
-
-        observed = partial(run_event, run.args[0])
-        return await type(self._machine).process_context(self._machine, observed, model)
-
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""
         machine, events = self._machine, self._events.get(id(model), ())
@@ -179,11 +164,8 @@ class AdoptedEngine(Deciding[Any]):
             restart_time(model)
             return
 
-        # that of an AsyncMachine may wait while another one goes on
-        going = [each for each in events if each.transition and each.transition.dest == state]
-        event = (going or events)[-1]
-        context = context_of(event)
-        edge = self._edge(_recorded(before), _recorded(now), getattr(event.event, "name", "?"))
+        context = context_of(events[-1])
+        edge = self._edge(before, now, events[-1].event.name)
         # the package calls a state by its name, whatever its value is
         edge.from_text, edge.to_text = value_text(before), value_text(now)
         if dwell is not None:
@@ -194,7 +176,7 @@ class AdoptedEngine(Deciding[Any]):
             self._reporter.moved(model, edge, dwell, context)
 
     def _end_event(self, data: EventData) -> None:
-        if engine_hooks and data.error is None and not self._is_hierarchical:
+        if engine_hooks and data.error is None:
             made: Any = data.transition if data.result else None
             source = getattr(data.state, "name", None) if made is None else made.source
             for arc in data.event.transitions.get(source or "", ()):
@@ -209,7 +191,7 @@ class AdoptedEngine(Deciding[Any]):
 
     def _number_of(self, arc: Any) -> int | None:
         # no definition has the transitions to any state that a Machine adds by itself
-        every = enumerate(() if self._is_hierarchical else arcs_of(self._machine))
+        every = enumerate(arcs_of(self._machine))
         return next((number for number, (_, each) in every if each is arc), None)
 
     # Firing
@@ -223,47 +205,28 @@ class AdoptedEngine(Deciding[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        if self._is_async:
-            raise AgentError(
-                f"chart {self._title!r} runs an AsyncMachine: write "
-                "await chart.afire(agent, trigger)"
-            )
         before, made = self._value(agent), self._made
-        self._trigger(agent, trigger, *args, **kwargs)
-        return self._moved(agent, before, made)
+        self._machine._get_trigger(agent, trigger, *args, **kwargs)
+        now = self._value(agent)
+        # a queue does not tell
+        return now if now != before or self._made != made else None
 
     async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
-        """Trigger an event of an `AsyncMachine`, as `fire` of any other."""
-        if not self._is_async:
-            return self.fire(agent, trigger, *args, **kwargs)
-        before, made = self._value(agent), self._made
-        await self._trigger(agent, trigger, *args, **kwargs)
-        return self._moved(agent, before, made)
-
-    def _trigger(self, *arguments: Any, **named: Any) -> Any:
-        name = "trigger_event" if self._is_hierarchical else "_get_trigger"
-        return getattr(self._machine, name)(*arguments, **named)
-
-    def _moved(self, agent: Any, before: Any, made: int) -> Any:
-        """Return an agent's state if a transition was made since, which a queue does not tell."""
-        now = self._value(agent)
-        return now if now != before or self._made != made else None
+        """Trigger an event, as `fire`; nobody decides."""
+        return self.fire(agent, trigger, *args, **kwargs)
 
     def tick(self, agent: Any, context: Any = None) -> Any:
         """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
-        value, ticks = self._value(agent), self._ticks_of(agent)
+        ticks = self._ticks_of(agent)
         if ticks is None:
             return None
         ticks = count_tick(agent, ticks)
-        state = None if self._is_hierarchical else self._machine.get_model_state(agent).name
-        limit = self._state_limits.get(state or value_text(value))
-        limit = limit or count_of(agent, "timeout_threshold")
+        state = self._machine.get_model_state(agent).name
+        limit = self._state_limits.get(state) or count_of(agent, "timeout_threshold")
         if limit is None and not self._state_limits:
             limit = DEFAULT_TIMEOUT_THRESHOLD
         event = self._machine.events.get(self._timeout_trigger)
-        if limit is None or ticks <= limit or event is None:
-            return None
-        if state is not None and not event.transitions.get(state):
+        if limit is None or ticks <= limit or event is None or not event.transitions.get(state):
             return None
         return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
 
@@ -272,15 +235,8 @@ class AdoptedEngine(Deciding[Any]):
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)
 
-    def _enabled(
-        self, agent: Any, trigger: str, context: Any, target: Any = None
-    ) -> Iterator[Choice]:
-        if self._is_hierarchical or self._is_async:
-            raise self._has_no("enabled transitions")
-        return super()._enabled(agent, trigger, context, target)
-
     def is_in(self, agent: Any, state: Any) -> bool:
-        """Return whether an agent is in a state; of a `HierarchicalMachine`, exactly in it."""
+        """Return whether an agent is in a state."""
         return value_text(self._value(agent)) == value_text(state)
 
     def active(self, state: Any) -> tuple[Any, ...]:
@@ -305,15 +261,3 @@ class AdoptedEngine(Deciding[Any]):
     bound: Any = _is_not_for_it
     extended: Any = _is_not_for_it
     fire_to: Any = _is_not_for_it
-
-    def _has_no(self, what: str) -> DefinitionError:
-        kind = type(self._machine).__name__
-        return DefinitionError(
-            f"chart {self._title!r} runs a {kind}, which has no {what}: history, ticks and the "
-            "log work; for the rest, write it as a Statechart"
-        )
-
-
-def _recorded(value: Any) -> Any:
-    """Return a state's value as records have it: that of parallel states as text."""
-    return value_text(value) if isinstance(value, (list, tuple)) else value

@@ -16,7 +16,6 @@ from prism.statechart._engine.writing import history_of
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import StateT
-from prism.telemetry.instruments import engine_hooks
 
 
 class Deciding(Engine[StateT]):
@@ -28,21 +27,6 @@ class Deciding(Engine[StateT]):
         Nothing is changed.
         """
         return distinct(each.target for each in self._enabled(agent, trigger, context))
-
-    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
-        """Return the events that would cause a transition now, in definition order.
-
-        Nothing is changed. Guards are evaluated with this context, whatever the event.
-
-        Args:
-            agent: Anything with a ``state``.
-            context: What the event would be about.
-
-        Returns:
-            The triggers of the agent's state that have a candidate whose guard passes.
-        """
-        self._require_known_state(agent)
-        return [each for each in self._triggers if any(self._enabled(agent, each, context))]
 
     def _enabled(
         self, agent: Any, trigger: str, context: Any, target: Any = None
@@ -101,8 +85,7 @@ class Deciding(Engine[StateT]):
         choices = [*self._enabled(agent, trigger, context)]
         options = distinct(each.target for each in choices)
         if not options:
-            self._fire_nothing(agent, trigger, context)
-            return None
+            return self.fire(agent, trigger, context)
         if len(options) == 1:
             return self._take(agent, choices[0], context)
 
@@ -123,14 +106,6 @@ class Deciding(Engine[StateT]):
                 f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
             )
         return self.fire_to(agent, trigger, chosen, context, asked_in=state)
-
-    def _fire_nothing(self, agent: Any, trigger: str, context: Any) -> None:
-        """Say of an event that nothing enables what `fire` says."""
-        if self._nested is None:
-            state = agent.state
-            arcs = self._rows[state][trigger][0] if self._look_up(state, trigger) else ()
-            self._refuse(agent, trigger, context, arcs)
-            self._require_reaction(state, trigger)
 
     def fire_to(
         self,
@@ -191,10 +166,6 @@ class Deciding(Engine[StateT]):
             made: StateT | None = self._steps.run(agent, arc, context)
             return made
 
-        source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
-        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
-        if is_plain and not (engine_hooks or self._is_slow):
-            return self._act(agent, arc, edge, context, agent.state)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
     def has_moved(

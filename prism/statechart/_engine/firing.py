@@ -44,7 +44,6 @@ from prism.statechart._engine.writing import (
     require_writable,
     restart_time,
     set_state,
-    write_kept,
     write_plain,
     writer_of,
     writes_quietly,
@@ -66,9 +65,6 @@ if TYPE_CHECKING:
 
 _FAST: Any = object()
 """What `Engine._aside` returns where nothing keeps a fire from its fast way."""
-
-
-_new_run = Run.__new__
 
 
 class Engine(Checks[StateT]):
@@ -108,8 +104,6 @@ class Engine(Checks[StateT]):
             from prism.statechart._engine.rows import NestedRows
 
             self._nested = NestedRows(definition.tree)
-            schedule = Schedule(definition)
-            self._schedule = None if schedule.is_empty else schedule
         self._bind(reporter, clock)
 
     def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
@@ -129,8 +123,10 @@ class Engine(Checks[StateT]):
             from prism.statechart._engine.running import Steps
 
             self._steps = Steps(self, self._nested)
+            schedule = Schedule(self)
+            self._schedule = None if schedule.is_empty else schedule
         else:
-            self._observe_machine("_process", self._process)
+            self._observe_machine()
             self._machine.serve(self)
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
@@ -181,10 +177,9 @@ class Engine(Checks[StateT]):
 
     # What is observed of the Machine
 
-    def _observe_machine(self, name: str, process: Callable[..., Any]) -> None:
+    def _observe_machine(self) -> None:
         """Replace two of its methods: the one that runs an event, and ``set_state``."""
-        setattr(self._machine, name, process)
-        self._machine.set_state = self._change_state
+        self._machine._process, self._machine.set_state = self._process, self._change_state
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
@@ -368,7 +363,7 @@ class Engine(Checks[StateT]):
         self._require_one_thread(agent, firing.thread)
         # a mistaken event is reported where it is fired, not where its turn comes
         self._require_trigger(trigger)
-        firing.add(repr(trigger), fire)
+        firing.queue.append((repr(trigger), fire))
         return True
 
     def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
@@ -503,8 +498,7 @@ class Engine(Checks[StateT]):
 
     def _complete(self, agent: Any, make: Callable[..., Any], *arguments: Any) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), _new_run(Run)
-        own.thread = get_ident()
+        key, own = id(agent), Run(get_ident())
         firing = self._firing.setdefault(key, own)
         if firing is not own:
             self._require_one_thread(agent, firing.thread)
@@ -642,13 +636,7 @@ class Engine(Checks[StateT]):
                 f"chart {self._definition.name!r}: a tick inside an action of the same agent would "
                 "count for neither state: let it pass before or after the transition"
             )
-        # the usual case, without the properties of `StatechartMixin`
-        if self._quiet_writers.get(type(agent)) is write_kept and agent._prism_state in self._rows:
-            ticks = agent._prism_ticks = agent._prism_ticks + 1
-            limit = self._limits.get(agent._prism_state) or agent._prism_timeout
-        else:
-            ticks, limit = self._dwell(agent)
-
+        ticks, limit = self._dwell(agent)
         if self._schedule is not None:
             # rates and composites need no count of the agent's
             return self.let_pass(agent, ticks or 1, context)
@@ -676,12 +664,12 @@ class Engine(Checks[StateT]):
             The new state if the tick moved the agent, else None.
         """
         assert self._schedule is not None
-        moved: StateT | None = self._schedule.tick(self, agent, ticks, context, by_chance=by_chance)
+        moved: StateT | None = self._schedule.tick(agent, ticks, context, by_chance=by_chance)
         return moved
 
     def rated(self) -> Iterator[Rated]:
         """Yield what happens at rates, for whoever has a time of its own for each event."""
-        return iter(()) if self._schedule is None else self._schedule.rated(self)
+        return iter(()) if self._schedule is None else self._schedule.rated()
 
     def _times_out(self, state: Any) -> bool:
         if TIMEOUT not in self._triggers:

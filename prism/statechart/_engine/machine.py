@@ -234,16 +234,6 @@ class ChartMachine(Machine):
         return twin
 
 
-def is_async(cls: type) -> bool:
-    """Return whether the callbacks of a class of Machine are awaited."""
-    return any(each.__name__ == "AsyncMachine" for each in cls.__mro__)
-
-
-def is_hierarchical(cls: type) -> bool:
-    """Return whether the states of a class of Machine lie inside each other."""
-    return any(each.__name__ == "HierarchicalMachine" for each in cls.__mro__)
-
-
 def build_machine(definition: Definition[Any]) -> ChartMachine:
     """Make the Machine of a flat chart."""
     ends = definition.final_states

@@ -1,15 +1,18 @@
-"""Fires that wait for a transition to end, and what a reasoner is asked."""
+"""A transition that is under way, and the fires that wait for its end."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from prism.errors import RunawayError
 from prism.statechart.names import agent_name
-from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
+
+MOST_QUEUED_FIRES = 1000
+"""Fires, or steps without an event, that may follow one fire before the engine stops them."""
 
 
 class Choice(NamedTuple):
@@ -17,7 +20,7 @@ class Choice(NamedTuple):
 
     Args:
         target: The state it leads to.
-        made_by: The Machine's transition; in a chart with composites, the candidate.
+        made_by: The Machine's transition; in a chart with composites, the step.
         edge: Its ends and trigger.
     """
 
@@ -26,39 +29,21 @@ class Choice(NamedTuple):
     edge: Edge
 
 
-# Fires behind a transition that is under way
-
-MOST_QUEUED_FIRES = 1000
-"""Fires that an agent's own actions may queue behind one fire before the engine stops them."""
-
-
+@dataclass(slots=True)
 class Run:
     """A transition that is under way, and the fires that wait for its end.
 
-    Attributes:
+    Args:
         thread: The thread that makes it.
         queue: The fires that wait, each with its name for messages.
         active: Numbers of the states that are active while an action of a composite runs.
         is_between: Whether one of the fires that waited is next, so that it need not wait.
-        raised: What the steps of a chart with composites have raised and not answered yet.
-        answered: How many of the raised the step at hand answers.
     """
 
-    # in the class, since most runs differ in nothing but their thread
-    queue: deque[tuple[str, Callable[[], object]]] | tuple[()] = ()
+    thread: int
+    queue: deque[tuple[str, Callable[[], object]]] = field(default_factory=deque)
     active: frozenset[int] | None = None
     is_between: bool = False
-    raised: Sequence[str] = ()
-    answered: int = 0
-
-    thread: int = 0
-
-    def add(self, name: str, fire: Callable[[], object]) -> None:
-        """Let a fire wait."""
-        # made late, since few actions queue anything
-        if not isinstance(self.queue, deque):
-            self.queue = deque()
-        self.queue.append((name, fire))
 
 
 def drain(chart: str, agent: Any, run: Run) -> None:
@@ -68,7 +53,7 @@ def drain(chart: str, agent: Any, run: Run) -> None:
         RunawayError: If they go on adding others without end.
     """
     fired = 0
-    while isinstance(run.queue, deque) and run.queue:
+    while run.queue:
         name, fire = run.queue.popleft()
         fired += 1
         if fired > MOST_QUEUED_FIRES:
@@ -80,12 +65,3 @@ def drain(chart: str, agent: Any, run: Run) -> None:
         run.is_between = True
         fire()
     run.is_between = False
-
-
-def restless(chart: str, agent: Any) -> RunawayError:
-    """Return the error for eventless transitions, or raised events, that go on without end."""
-    return RunawayError(
-        f"chart {chart!r}: agent {agent_name(agent)!r} did not settle within "
-        f"{MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: give the "
-        "eventless transitions there a guard that ends them"
-    )

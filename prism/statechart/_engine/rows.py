@@ -78,7 +78,6 @@ class Plan:
 
     Attributes:
         remembers: Whether it changes what is remembered of the agent.
-        is_quiet: Whether nothing but the agent's state changes, and nothing follows.
     """
 
     arcs: tuple[Arc, ...]
@@ -92,12 +91,10 @@ class Plan:
     raised: tuple[str, ...]
     settles: bool
     remembers: bool = field(init=False)
-    is_quiet: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Say what a fire need not look for."""
         self.remembers = bool(self.left or self.stopped or self.started)
-        self.is_quiet = not (self.before or self.after or self.settles or self.remembers)
 
 
 class NestedRows:
@@ -316,10 +313,9 @@ class Reaction:
     Attributes:
         place: As given.
         groups: As given.
-        sure: The step, once known, if the first transitions have no guard and nothing else decides.
     """
 
-    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -328,7 +324,6 @@ class Reaction:
         self.place = place
         self._trigger = trigger
         self.groups = groups
-        self.sure: Edge | None = None
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
@@ -342,14 +337,7 @@ class Reaction:
             for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
                 chosen[arc] = None
                 break
-        if not chosen:
-            return None
-
-        step = self.together(tuple(chosen), histories)
-        is_certain = all(group[0].guard is None for group in self.groups)
-        if is_certain and not (self._is_by_chance or self._asks_history):
-            self.sure = step
-        return step
+        return self.together(tuple(chosen), histories) if chosen else None
 
     def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""

@@ -6,22 +6,23 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from threading import get_ident
+from itertools import chain
 from typing import Any
 
+from prism.errors import RunawayError
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run, drain, restless
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
 from prism.statechart._numbers import Arc
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
-from prism.statechart.names import shown_name
+from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
-from prism.telemetry.loggers import somebody_listens
 
 
 class Steps:
@@ -36,73 +37,45 @@ class Steps:
         self._chart = chart
         self._rows = rows
         self._definition = chart._definition
-        # only an error keeps raised events from being answered at once
-        self._keeps_raised = self._definition.strict and rows.hierarchy.answers_done
 
     # Firing
 
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        if self._keeps_raised and memory_of(self._definition, agent).get("raised"):
-            self.run(agent, None, None)
         reaction = self._reaction(agent, trigger)
-        if reaction is None:
-            return self._refused(agent, trigger, context, ())
-        step = reaction.sure or self._first(reaction, agent, context)
-        if step is None:
-            return self._refused(agent, trigger, context, reaction.groups)
-
-        # without code of the application's, nothing can fire in turn; `run` takes twice as long
-        chart = self._chart
-        write = chart._quiet_writers.get(type(agent))
-        is_moving = step.leaves is agent.state and write is not None
-        if not (is_moving and step.plan.is_quiet) or engine_hooks:
+        step = None if reaction is None else self._first(reaction, agent, context)
+        if step is not None:
             return self.run(agent, step, context)
-        dwell = write(agent, step, chart._clock(), context)
-        if chart._has_logger or somebody_listens():
-            chart._reporter.moved(agent, step, dwell, context)
-        return step.to_state
+
+        groups = () if reaction is None else reaction.groups
+        arcs = dict.fromkeys(chain.from_iterable(groups))
+        guards = (shown_name(arc.guard, "guard") or "" for arc in arcs)
+        state = state_text(agent.state)
+        self._chart._reporter.refused(agent, state, trigger, guards, context)
+        if self._definition.strict and reaction is None:
+            raise MachineError(
+                f"{self._definition.name}: Can't trigger event {trigger} from state {state}!"
+            )
+        return None
 
     def _reaction(self, agent: Any, trigger: str) -> Reaction | None:
         """Return what may react to an event of an agent; None if nothing does."""
-        try:
-            state = agent.state
-            reaction = self._rows.reaction(state, trigger)
-        except (AttributeError, KeyError, TypeError):
-            reaction = None
-        if reaction is None or reaction.place.state is not state:
-            self._chart._require_known_state(agent)
-            self._chart._require_trigger(trigger)
-        return reaction
+        state = self._chart._require_known_state(agent)
+        self._chart._require_trigger(trigger)
+        return self._rows.reaction(state, trigger)
 
     def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
         """Make one step, or what needs no event, and everything that follows.
 
         Return the agent's state; None if nothing was enabled.
         """
-        firing, key, run = self._chart._firing, id(agent), Run()
-        if firing.setdefault(key, run) is not run:
-            made = self._chart._complete(agent, self._settle, agent, step, context)
-            return agent.state if made else None
-
-        # from here on this is `_complete`, written out: by its calls, a fire with entry and exit
-        # takes 2.6 times as long as a flat one, instead of 2.2
-        run.thread = get_ident()
-        try:
-            if step is None or step.plan.settles or self._keeps_raised:
-                made = self._settle(run, agent, step, context)
-            else:
-                made = self._make(run, agent, step, context)
-            if run.queue:
-                drain(self._definition.name, agent, run)
-        finally:
-            del firing[key]
+        made = self._chart._complete(agent, self._settle, agent, step, context)
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self._rows.hierarchy.remembers or self._keeps_raised:
-            forget(memory_of(self._definition, agent))
+        if self._rows.hierarchy.remembers:
+            forget(memory_of(agent))
         is_initial = agent.state == self._definition.initial
         self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
 
@@ -114,18 +87,6 @@ class Steps:
         reaction = self._rows.alone(agent.state, trigger_text(arc.written.trigger), [arc])
         step = None if reaction is None else self._first(reaction, agent, context)
         return None if step is None else self.run(agent, step, context)
-
-    def _refused(
-        self, agent: Any, trigger: str, context: Any, groups: Iterable[Iterable[Arc]]
-    ) -> None:
-        arcs = dict.fromkeys(arc for group in groups for arc in group)
-        guards = (shown_name(arc.guard, "guard") or "" for arc in arcs)
-        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
-        if self._definition.strict and not groups:
-            raise MachineError(
-                f"{self._definition.name}: Can't trigger event {trigger} from state "
-                f"{state_text(agent.state)}!"
-            )
 
     # Choosing
 
@@ -189,95 +150,109 @@ class Steps:
         self._chart._reporter.guard_failed(error, agent, step)
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
-        return histories(memory_of(self._definition, agent), self._rows.tree)
+        return histories(memory_of(agent), self._rows.tree)
 
     # Making
 
     def _settle(self, run: Run, agent: Any, step: Edge | None, context: Any) -> bool:
         """Make one step and those that follow from it; return False if none is enabled.
 
-        What an error leaves unanswered is kept for the next event or tick.
+        In a strict chart, an error before the first step commits changes nothing. A later one stops
+        nothing that follows, and is raised in the end.
         """
-        kept = memory_of(self._definition, agent) if self._keeps_raised else None
-        if kept:
-            run.raised = kept.pop("raised", ())
-        if step is None:
-            step, context = self._next(run, agent, context)
+        raised = deque[str]()
+        errors: list[Exception] = []
         made = 0
-        try:
-            while step is not None:
-                self._make(run, agent, step, context)
-                made += 1
-                if not (step.plan.settles or run.raised):
-                    break
-                if made > MOST_QUEUED_FIRES:
-                    raise restless(self._definition.name, agent)
-                step, context = self._next(run, agent, context)
-        finally:
-            if kept is not None and run.raised:
-                kept["raised"] = [*run.raised]
+        if step is None:
+            step, context = self._next(raised, agent, context, errors)
+        while step is not None:
+            self._make(run, agent, step, context, errors, is_first=not made)
+            raised += step.plan.raised
+            made += 1
+            if made > MOST_QUEUED_FIRES:
+                raise RunawayError(
+                    f"chart {self._definition.name!r}: agent {agent_name(agent)!r} did not settle "
+                    f"within {MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: "
+                    "give the eventless transitions there a guard that ends them"
+                )
+            if not (step.plan.settles or raised):
+                break
+            step, context = self._next(raised, agent, context, errors)
+        if errors:
+            raise errors[0]
         return made > 0
 
-    def _next(self, run: Run, agent: Any, context: Any) -> tuple[Edge | None, Any]:
+    def _next(
+        self, raised: deque[str], agent: Any, context: Any, errors: list[Exception]
+    ) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
 
-        Eventless transitions come first, then those that what was raised enables. That stays among
-        the raised until the step is made.
+        Eventless transitions come first, then those that what was raised enables.
         """
-        for number, event in enumerate((EVENTLESS, *run.raised)):
+        event: Any = EVENTLESS
+        while True:
             reaction = self._rows.reaction(agent.state, event)
-            # nothing says what is done is about
-            context = None if number else context
-            step = None if reaction is None else self._first(reaction, agent, context)
-            if step is not None:
-                run.answered = number
+            try:
+                step = None if reaction is None else self._first(reaction, agent, context)
+            except Exception as error:
+                errors.append(error)
+                step = None
+            if step is not None or not raised:
                 return step, context
-        run.raised = ()
-        return None, None
+            # nothing says what is done is about
+            event, context = raised.popleft(), None
 
-    def _make(self, run: Run, agent: Any, edge: Edge, context: Any) -> bool:
+    def _make(
+        self,
+        run: Run,
+        agent: Any,
+        edge: Edge,
+        context: Any,
+        errors: list[Exception],
+        *,
+        is_first: bool,
+    ) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         Each action runs while its states are active. One that fails does not stop the others.
         """
         chart, plan = self._chart, edge.plan
-        # looked up before actions run, since both refuse what the chart cannot drive
-        write = chart._writers.get(type(agent)) or chart._writer_of(agent)
-        memory = memory_of(self._definition, agent) if plan.remembers else None
-        if plan.before:
-            self._act(run, agent, edge, plan.before, context)
+        # looked up before actions run, since it refuses what the chart cannot drive
+        write = chart._writer_of(agent)
+        self._act(run, agent, edge, plan.before, context, None if is_first else errors)
 
-        actual = edge
-        if agent.state is not edge.from_state:
-            actual = chart._edge_after_action(agent, edge)
+        actual = chart._edge_after_action(agent, edge)
         if actual.leaves is not None:
             chart._commit(agent, actual, write, context)
         elif plan.exits:
             restart_time(agent)
-        if memory is not None:
-            remember(memory, plan)
-        if run.answered or plan.raised:
-            run.raised = (*run.raised[run.answered :], *plan.raised)
-            run.answered = 0
-
-        if plan.after:
-            self._act(run, agent, edge, plan.after, context)
+        if plan.remembers:
+            remember(memory_of(agent), plan)
+        self._act(run, agent, edge, plan.after, context, errors)
         if plan.started and chart._schedule is not None and agent.state == edge.to_state:
-            chart._schedule.begin(chart, agent, plan.started, context)
+            try:
+                chart._schedule.begin(agent, plan.started, context)
+            except Exception as error:  # of a strict chart
+                errors.append(error)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)
-        return True
 
-    def _act(self, run: Run, agent: Any, edge: Edge, calls: Sequence[Call], context: Any) -> None:
-        """Run the actions of a step, each while its states are active; report those that fail."""
-        run_action = self._chart._run_action
+    def _act(
+        self,
+        run: Run,
+        agent: Any,
+        edge: Edge,
+        calls: Iterable[Call],
+        context: Any,
+        errors: list[Exception] | None,
+    ) -> None:
+        """Run the actions of a step, each while its states are active."""
         for action, run.active in calls:
             try:
-                run_action(action, agent, edge, context)
+                self._chart._run_action(action, agent, edge, context)
             except Exception as error:  # of a strict chart
-                rest = len(calls) - calls.index((action, run.active)) - 1
-                state = state_text(agent.state)
-                error.add_note(f"the agent is in {state!r}; {rest} more actions did not run")
-                raise
+                if errors is None:
+                    raise
+                errors.append(error)
         run.active = None

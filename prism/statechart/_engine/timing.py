@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import expm1, isfinite
@@ -15,7 +14,6 @@ from operator import index
 from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
-from prism.statechart._definition import Definition
 from prism.statechart._numbers import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
@@ -40,54 +38,46 @@ class Schedule:
     """The timers and rates that a tick checks in a chart with composites.
 
     Args:
-        definition: The chart's definition.
+        chart: The chart.
 
     Attributes:
-        limits: Ticks beyond which ``timeout`` is fired, by the text of the state.
-        after: Transitions that are made at one tick, by the text of their source and a key.
-        rates: Transitions that compete in every tick, by the text of their source.
-        timed: The texts of the states whose time is kept.
-        settles: Whether something may follow without an event in every tick.
         is_empty: Whether there is nothing to look at but the limit of the agent's state.
     """
 
-    def __init__(self, definition: Definition[Any]) -> None:
-        hierarchy = definition.hierarchy
+    def __init__(self, chart: Any) -> None:
+        self._chart = chart
+        hierarchy = chart._definition.hierarchy
         texts = hierarchy.tree.texts
-        self.limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
-        self.after: dict[str, dict[str, Arc]] = {}
-        self.rates: dict[str, list[Arc]] = {}
+        # all by the texts of states; the timers of one by a key for the agent's memory, too
+        self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
+        self._after: dict[str, dict[str, Arc]] = {}
+        self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:
             if arc.written.after is not None:
-                timers = self.after.setdefault(texts[arc.source], {})
+                timers = self._after.setdefault(texts[arc.source], {})
                 timers[f"{arc.written.trigger} {len(timers)}"] = arc
             if arc.written.rate is not None:
-                self.rates.setdefault(texts[arc.source], []).append(arc)
-        self.timed = frozenset(texts[number] for number in hierarchy.timed)
-        self.settles = bool(hierarchy.eventless or (definition.strict and hierarchy.answers_done))
+                self._rates.setdefault(texts[arc.source], []).append(arc)
+        self._timed = frozenset(texts[number] for number in hierarchy.timed)
+        self._settles = bool(hierarchy.eventless)
         # in a configuration no state alone has the limit
         has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-        has_timers = self.limits or self.after or self.rates
-        self.is_empty = not (has_timers or self.settles or has_timeout)
+        has_timers = self._limits or self._after or self._rates
+        self.is_empty: bool = not (has_timers or self._settles or has_timeout)
 
-    def tick(
-        self, chart: Any, agent: Any, ticks: int, context: Any, *, by_chance: bool = True
-    ) -> Any:
+    def tick(self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         An error of one keeps none of the others from being made: the first is raised in the end.
 
         Args:
-            chart: The chart.
             agent: The agent.
             ticks: How many it has spent in its state, this one included.
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        memory = memory_of(chart.definition, agent) if self.timed else {}
-        tick = _Tick(self, chart, agent, ticks, context, memory)
         made, errors = None, list[Exception]()
-        for make in tick.calls(by_chance=by_chance):
+        for make in self._due(agent, ticks, context, by_chance=by_chance):
             try:
                 made = make() or made
             except Exception as error:
@@ -96,55 +86,130 @@ class Schedule:
             raise errors[0]
         return made
 
-    def rated(self, chart: Any) -> Iterator[Rated]:
+    def _due(
+        self, agent: Any, ticks: int, context: Any, *, by_chance: bool
+    ) -> Iterator[Callable[[], Any]]:
+        """Yield what makes each transition that may be due, in turn."""
+        active = self._active(agent)
+        if self._timed:
+            count(memory_of(agent), [state for state in active if state in self._timed])
+        yield from self._time_outs(agent, ticks, context, active)
+        for state in active:
+            for key, arc in self._after.get(state, {}).items():
+                yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
+        for state in active if by_chance else ():
+            if state in self._rates and state in self._active(agent):
+                yield partial(self._make_by_chance, agent, context, self._rates[state])
+        if self._settles:
+            yield partial(self._chart._steps.run, agent, None, context)
+
+    def _time_outs(
+        self, agent: Any, ticks: int, context: Any, active: Iterable[str]
+    ) -> Iterator[Callable[[], Any]]:
+        if TIMEOUT not in self._chart._triggers:
+            return
+        fire = partial(self._chart.fire, agent, TIMEOUT, context)
+        limited = [state for state in active if state in self._limits]
+        threshold = getattr(agent, "timeout_threshold", None)
+        # the agent's own limit is for states that the chart sets none for
+        if not limited and threshold is not None and ticks > threshold:
+            yield fire
+        for state in limited:
+            if self._time_in(agent, state, ticks) > self._limits[state]:
+                yield fire
+
+    def _active(self, agent: Any) -> tuple[str, ...]:
+        """Return the texts of the active states, outermost first."""
+        texts: tuple[str, ...] = self._chart._nested.place(agent.state).texts
+        return texts
+
+    def _time_in(self, agent: Any, state: str, ticks: int) -> int:
+        """Return the ticks for which a state has been active; -1 if it is not."""
+        if state not in self._active(agent):
+            return -1
+        time: int = memory_of(agent).get("ticks", {}).get(state, ticks)
+        return time
+
+    # After a time
+
+    def begin(self, agent: Any, states: Iterable[str], context: Any) -> None:
+        """Let functions say the time-outs of states that are entered."""
+        for state in states:
+            if state in self._after:
+                self._delays(agent, state, context)
+
+    def _delays(self, agent: Any, state: str, context: Any) -> dict[str, int]:
+        """Return what is remembered of a state's timers: what functions said, and 0 if it came."""
+        kept = memory_of(agent).setdefault("after", {})
+        delays: dict[str, int] = kept.setdefault(state, {})
+        for key, arc in self._after[state].items():
+            after: Any = arc.written.after
+            if callable(after) and key not in delays:
+                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, context))
+        return delays
+
+    def _make_in_time(
+        self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc
+    ) -> Any:
+        """Make a transition if its time has come; unless it raises, it has then had its time."""
+        time = self._time_in(agent, state, ticks)
+        if time < 0:
+            return None
+        delays = self._delays(agent, state, context)
+        limit: Any = delays.get(key, arc.written.after)
+        if not limit or time < limit:
+            return None
+
+        made = self._chart._steps.alone(arc, agent, context)
+        if self._time_in(agent, state, ticks) == time:
+            delays[key] = 0
+        return made
+
+    # At a rate
+
+    def rated(self) -> Iterator[Rated]:
         """Yield the transitions that happen at rates: see `Statechart.rated`."""
-        nodes = chart.definition.hierarchy.tree.nodes
-        for arc in (arc for arcs in self.rates.values() for arc in arcs):
+        nodes = self._chart._definition.hierarchy.tree.nodes
+        for arc in (arc for arcs in self._rates.values() for arc in arcs):
             rate: Any = arc.written.rate
             yield Rated(
                 nodes[arc.source].state,
-                partial(rate_of, chart, arc) if callable(rate) else float(rate),
-                partial(chart._steps.alone, arc),
+                partial(self._rate_of, arc) if callable(rate) else float(rate),
+                partial(self._chart._steps.alone, arc),
             )
 
-    def begin(self, chart: Any, agent: Any, states: Iterable[str], context: Any) -> None:
-        """Let functions say the time-outs of states that are entered."""
-        for state in states:
-            if state in self.after:
-                self.delays(chart, agent, state, context)
+    def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
+        """Make the one of the competing transitions that happens, if any does.
 
-    def delays(self, chart: Any, agent: Any, state: str, context: Any) -> dict[str, int]:
-        """Return what is remembered of the timers of a state.
-
-        That is what functions said, which are asked once, and below 0 what has come already.
+        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
+        has the share of its rate, as for exponential times of which the first counts.
         """
-        memory = memory_of(chart.definition, agent)
-        delays: dict[str, int] = memory.setdefault("after", {}).setdefault(state, {})
-        for key, arc in self.after[state].items():
-            after: Any = arc.written.after
-            if callable(after) and key not in delays:
-                delays[key] = int(_result_of(_whole_ticks, after, chart, agent, arc, context))
-        return delays
+        sums = [*accumulate(self._rate_of(arc, agent, context) for arc in arcs)]
+        chance = -expm1(-sums[-1])
+        # no number is drawn where nothing can happen
+        number = random_of(agent).random() if chance > 0 else 1
+        if number >= chance:
+            return None
+        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
+        return self._chart._steps.alone(arcs[happening], agent, context)
 
+    def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
+        """Return how often a tick a transition happens now."""
+        rate: Any = arc.written.rate
+        return self._result_of(_rate, rate, agent, arc, context) if callable(rate) else float(rate)
 
-def rate_of(chart: Any, arc: Arc, agent: Any, context: Any = None) -> float:
-    """Return how often a tick a transition happens now; a function that fails is reported."""
-    rate: Any = arc.written.rate
-    return _result_of(_rate, rate, chart, agent, arc, context) if callable(rate) else float(rate)
-
-
-def _result_of(
-    check: Callable[[Any], float], function: Any, chart: Any, agent: Any, arc: Arc, context: Any
-) -> float:
-    """Return what a function of a transition says; if it fails, report that, and return 0."""
-    # it may move the agent before it fails
-    state = agent.state
-    try:
-        is_alone = check is _whole_ticks and takes_agent_alone(function)
-        return check(function(agent) if is_alone else function(agent, context))
-    except Exception as error:
-        chart._steps.report(error, agent, state, arc)
-        return 0
+    def _result_of(
+        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, context: Any
+    ) -> float:
+        """Return what a function of a transition says; if it fails, report that, and return 0."""
+        # it may move the agent before it fails
+        state = agent.state
+        try:
+            is_alone = check is _whole_ticks and takes_agent_alone(function)
+            return check(function(agent) if is_alone else function(agent, context))
+        except Exception as error:
+            self._chart._steps.report(error, agent, state, arc)
+            return 0
 
 
 def _whole_ticks(value: Any) -> int:
@@ -156,89 +221,3 @@ def _rate(value: Any) -> float:
     if not (isfinite(rate) and rate >= 0):
         raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
     return rate
-
-
-@dataclass
-class _Tick:
-    """One tick of one agent, as a series of calls, each of a transition whose state is active."""
-
-    schedule: Schedule
-    chart: Any
-    agent: Any
-    ticks: int
-    context: Any
-    memory: dict[str, Any]
-
-    def calls(self, *, by_chance: bool) -> Iterator[Callable[[], Any]]:
-        """Yield what makes each transition that may be due, in turn."""
-        schedule, active = self.schedule, self._active()
-        if schedule.timed:
-            timed = [state for state in active if state in schedule.timed]
-            count(self.memory, timed, self._active)
-        if TIMEOUT in self.chart._triggers:
-            yield from self._time_outs(active)
-        for state in active:
-            for key in schedule.after.get(state, ()):
-                yield partial(self._make_in_time, state, key)
-        for state in active if by_chance else ():
-            if state in schedule.rates and state in self._active():
-                yield partial(self._make_by_chance, schedule.rates[state])
-        if schedule.settles:
-            yield partial(self.chart._steps.run, self.agent, None, self.context)
-
-    def _time_outs(self, active: Iterable[str]) -> Iterator[Callable[[], Any]]:
-        fire = partial(self.chart.fire, self.agent, TIMEOUT, self.context)
-        limits = self.schedule.limits
-        limited = [state for state in active if state in limits]
-        threshold = getattr(self.agent, "timeout_threshold", None)
-        # the agent's own limit is for states that the chart sets none for
-        if not limited and threshold is not None and self.ticks > threshold:
-            yield fire
-        for state in limited:
-            if self._time_in(state) > limits[state]:
-                yield fire
-
-    def _make_in_time(self, state: str, key: str) -> Any:
-        """Make a transition if its time has come; unless it raises, it has then had its time."""
-        time = self._time_in(state)
-        if time < 0:
-            return None
-        timers = self.schedule.after[state]
-        delays = self.schedule.delays(self.chart, self.agent, state, self.context)
-        after: Any = timers[key].written.after
-        limit = abs(delays[key]) if callable(after) else after
-        if time < limit or delays.get(key) == -limit:
-            return None
-
-        made = self.chart._steps.alone(timers[key], self.agent, self.context)
-        if self._time_in(state) == time:
-            delays[key] = -limit
-        return made
-
-    def _make_by_chance(self, arcs: list[Arc]) -> Any:
-        """Make the one of the competing transitions that happens, if any does.
-
-        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
-        has the share of its rate, as for exponential times of which the first counts.
-        """
-        rates = (rate_of(self.chart, arc, self.agent, self.context) for arc in arcs)
-        sums = [*accumulate(rates)]
-        chance = -expm1(-sums[-1])
-        # no number is drawn where nothing can happen
-        number = random_of(self.agent).random() if chance > 0 else 1
-        if number >= chance:
-            return None
-        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self.chart._steps.alone(arcs[happening], self.agent, self.context)
-
-    def _active(self, state: Any = None) -> tuple[str, ...]:
-        """Return the texts of the active states, outermost first: now, or in another state."""
-        rows, state = self.chart._nested, state or self.agent.state
-        return rows.place(state).texts if state in rows else ()
-
-    def _time_in(self, state: str) -> int:
-        """Return the ticks for which a state has been active; -1 if it is not."""
-        if state not in self._active():
-            return -1
-        ticks: int = self.memory.get("ticks", {}).get(state, self.ticks)
-        return ticks

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import IF_FROZEN, keep_records_beside, records_beside
+from prism.statechart.memory import keep_records_beside, records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -328,14 +328,14 @@ def _refuse(agent: Any, error: Exception, **before: Any) -> NoReturn:
 # Adopting
 
 
-def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
-    """Give an object the fields it lacks, those of every chart and more.
+def add_missing_fields(agent: Any, initial: Any) -> None:
+    """Give an object the fields it lacks.
 
     Raises:
         AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
             a strict model).
     """
-    fields = FIELD_DEFAULTS | more | {"state_history": deque(maxlen=depth_of(agent))}
+    fields = FIELD_DEFAULTS | {"state_history": deque(maxlen=depth_of(agent))}
     missing = {name: value for name, value in fields.items() if not hasattr(agent, name)}
     if getattr(agent, "state", None) is None:
         missing["state"] = initial
@@ -349,5 +349,5 @@ def add_missing_fields(agent: Any, initial: Any, **more: Any) -> None:
     if refused:
         raise AgentError(
             f"{type(agent).__name__} has no fields {', '.join(sorted(refused))}: declare them in "
-            f"the class, or do without adopt if 'state' is not among them; {IF_FROZEN}"
+            "the class, or do without adopt if 'state' is not among them"
         )

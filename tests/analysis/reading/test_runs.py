@@ -42,20 +42,6 @@ def test_a_simulation_is_the_run_of_an_application_log(tmp_path: Path) -> None:
         }
 
 
-@pytest.mark.parametrize("opened", [True, False])
-def test_warnings_of_a_reasoner_are_no_run(
-    opened: bool, write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """A reasoner's warnings before and after a run belong to it, in any log."""
-    warning = make.event("reasoner.cache_failed", error="disk full")
-    start = [make.event("run.started", schema=1)] if opened else []
-    end = [make.event("run.ended")] if opened else []
-    run = [make.started(), warning, make.move("x", "a", "b"), make.event("run.ended", posts=0)]
-    logs = read_log(write_log([*start, warning, *run, warning, *end, warning]))
-    (only,) = logs.runs
-    assert (only.started, only.ended, only.seed, logs.notes) == (True, True, 7, ())
-
-
 @pytest.mark.parametrize(
     ("first", "second", "read", "notes"),
     [

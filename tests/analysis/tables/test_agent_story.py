@@ -69,7 +69,6 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
             )
             for reason in ("moved", "not_enabled")
         ),
-        make.event("reasoner.cache_failed", agent_id="ann", error="disk full"),
     ]
     assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
         "joins as a lurker, idle",
@@ -91,7 +90,6 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
         "the answer b to go comes too late",
         "the answer b to go comes too late",
         "the answer b to go is no longer possible",
-        "the cache of answers fails: disk full",
     ]
 
 

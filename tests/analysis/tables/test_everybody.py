@@ -11,7 +11,7 @@ from prism.analysis import Log, read_log
 from prism.science import compare
 from tests.kit.tables import agents, run_measures, state_counts, transition_counts
 
-FORMS: list[dict[str, Any]] = [{"log_agents": 7}, {"log": "rounds"}]
+FORMS: list[dict[str, Any]] = [{"log_agents": 7}, {"log_agents": 0}]
 
 
 def kept(folder: Path, world: str = "epidemic", **form: Any) -> Log:
@@ -59,14 +59,14 @@ def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     assert agents(logs).height == 7
     assert transition_counts(logs)["count"].sum() < run_measures(logs)["transitions"].item()
     assert "totals of rounds are of all" in logs.notes[0].message
-    (note,) = kept(tmp_path / "none", log="rounds").notes
+    (note,) = kept(tmp_path / "none", log_agents=0).notes
     assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
 
 
 @pytest.mark.slow
 def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
     """A table of several runs has each run's counts, and the runs in their order."""
-    forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log": "rounds"}}
+    forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log_agents": 0}}
     for name, form in forms.items():
         kept(tmp_path / name, **form)
     table = state_counts(read_log(*(tmp_path / name for name in forms)))

@@ -88,7 +88,7 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
     lines = [
         make.decision("ann", ["a", "b"], "b", source="fallback", reason="timed out"),
         make.decision("ann", ["a", "b"], "b"),
-        make.event("reasoner.cache_failed", error="E: c"),
+        make.decision("ann", ["a", "b"], "b"),
         make.event("statechart.answer_discarded", **about, asked_in="a", now_in="z", chosen="b"),
         make.event(
             "statechart.answer_discarded",
@@ -116,7 +116,6 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 7),
         ("answer_discarded", "a", "b", "go", "the agent was already in z", 1, 1, 4),
         ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 5),
-        ("cache_failed", None, None, None, "E: c", 1, 0, 3),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),
     ]
 

@@ -1,6 +1,5 @@
 """An application's own Machine as a chart: it runs as before, and keeps records, ticks, a log."""
 
-import asyncio
 import copy
 import itertools
 import json
@@ -191,7 +190,6 @@ def test_what_can_be_asked_of_the_chart() -> None:
     assert (chart.name, {*chart.states}, chart.initial) == ("mine", {"a", "b", "c"}, "a")
     assert dict(chart.timeouts) == {"b": 2}
     assert chart.enabled_targets(model, "go") == ["b"]
-    assert "go" in chart.enabled_triggers(model)
     model.ok = False
     assert "is_ok" in str(chart.explain(model, "go"))
     assert chart.enabled_targets(model, "go") == []
@@ -381,71 +379,12 @@ def test_released_it_is_the_application_s_alone(sends: bool) -> None:
     assert Statechart.from_machine(machine).fire(model, "go") == "a"
 
 
-def test_an_asynchronous_machine() -> None:
-    """Records, ticks and log; its events are awaited, and nobody but it evaluates conditions."""
-
-    async def run() -> None:
-        model: Any = Model()
-
-        async def slow(*_: Any) -> bool:
-            await asyncio.sleep(0)
-            return True
-
-        machine = AsyncMachine(model, states=["a", "b"], initial="a")
-        machine.add_transition("go", "a", "b", conditions=slow, after=slow)
-        machine.add_transition("go", "b", "a", unless=slow)
-        chart: Any = Statechart.from_machine(machine)
-        assert await chart.afire(model, "go", {"post_id": 1}) == "b"
-        assert await chart.afire(model, "go") is None
-        await model.to_a()
-        assert moves(model) == [("a", "b", "go"), ("b", "a", "to_a")]
-        assert model.state_history[0].context == {"post_id": 1}
-        assert chart.states == {"a", "b"}
-        assert "go" in f"{chart:mermaid}"
-        with pytest.raises(AgentError, match="await"):
-            chart.fire(model, "go")
-        for ask in (chart.explain, chart.enabled_targets):
-            with pytest.raises(DefinitionError, match="AsyncMachine"):
-                ask(model, "go")
-
-    asyncio.run(run())
-
-
-def test_a_hierarchical_machine_keeps_records_and_tells_no_more(logger: Any, capture: Any) -> None:
-    """A hierarchical Machine gets a history and log events, and no analysis of its chart."""
-    model: Any = Model()
-    region = {"name": "x", "children": ["1", "2"], "initial": "1"}
-    machine = HierarchicalMachine(
-        model, states=["a", {"name": "p", "parallel": [region, "y"]}], initial="a"
-    )
-    machine.add_transition("go", "a", "p")
-    machine.add_transition("on", "p_x_1", "p_x_2")
-    machine.add_transition("back", "p", "a")
-    chart = Statechart.from_machine(machine, logger=logger)
-    model.go()
-    assert chart.fire(model, "on") == ["p_x_2", "p_y"]
-    model.back()
-    assert [each[:2] for each in moves(model)] == [
-        ("a", "p_x_1+p_y"),
-        ("p_x_1+p_y", "p_x_2+p_y"),
-        ("p_x_2+p_y", "a"),
-    ]
-    assert [each["trigger"] for each in capture.entries] == ["go", "on", "back"]
-    assert "HierarchicalMachine" in repr(chart)
-    asked: list[Callable[[], Any]] = [
-        lambda: chart.states,
-        chart.check,
-        lambda: chart.explain(model, "go"),
-        lambda: f"{chart:mermaid}",
-    ]
-    for ask in asked:
-        with pytest.raises(DefinitionError, match="HierarchicalMachine"):
-            ask()
-
-
 def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     """Calls that an adopted Machine does not support raise an error that names them."""
     chart = Statechart.from_machine(two_states())
+    for cls in (AsyncMachine, HierarchicalMachine):
+        with pytest.raises(DefinitionError, match=f"takes no {cls.__name__}"):
+            Statechart.from_machine(two_states(cls=cls))
     for name in ("begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match="runs an application's own Machine"):
             getattr(chart, name)(Model())

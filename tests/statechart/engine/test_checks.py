@@ -49,7 +49,6 @@ DRIVES: dict[str, Any] = {
     "fire_to": lambda chart, agent: chart.fire_to(agent, "feed_ready", "scrolling"),
     "tick": lambda chart, agent: chart.tick(agent),
     "enabled_targets": lambda chart, agent: chart.enabled_targets(agent, "feed_ready"),
-    "enabled_triggers": lambda chart, agent: chart.enabled_triggers(agent),
     "afire": lambda chart, agent: asyncio.run(chart.afire(agent, "feed_ready", reasoner=REASONER)),
     "adopt": lambda chart, agent: chart.adopt(agent),
 }
@@ -178,16 +177,6 @@ def test_a_mistaken_event_of_an_action_is_reported_where_it_is_fired() -> None:
     with pytest.raises(UnknownTriggerError, match="did you mean 'go'"):
         chart.fire(agent, "go")
     assert agent.state is S.IDLE
-
-
-def test_enabled_triggers_are_those_whose_guards_pass_now() -> None:
-    """In definition order, each once, with guards evaluated on the context; nothing changes."""
-    chart, agent = social_media_chart(), SocialAgent("ada", state=S.EVALUATING)
-    assert chart.enabled_triggers(agent) == ["ignores", "decides", "timeout", "round_ends"]
-    picky = chart.extended(without=[("decides", None, S.SCROLLING)])
-    assert picky.enabled_triggers(agent, 0.2) == ["ignores", "timeout", "round_ends"]
-    assert picky.enabled_triggers(agent, 0.8) == ["ignores", "decides", "timeout", "round_ends"]
-    assert agent.state is S.EVALUATING
 
 
 # Threads

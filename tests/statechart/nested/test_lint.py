@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from prism.errors import AgentError
 from prism.statechart import History, State, Statechart, Transition, done
-from prism.statechart.inspection import require_fit
-from tests.statechart.nested.phone import BASE, USED, Day, Owner, Phone, day, phone, whole_phone
+from tests.statechart.nested.phone import BASE, USED, Day, Phone, day, phone
 
 PLAIN = [Phone.POCKET, USED]
 BREAKS = Transition("breaks", "*", Phone.BROKEN)
@@ -143,38 +140,3 @@ def test_a_state_inside_may_be_unreachable_or_without_way_out() -> None:
         ("unreachable", Phone.SENT),
         ("no_way_out", Phone.READING),
     }
-
-
-class Bare:
-    """An agent with nothing but a state."""
-
-    def __init__(self) -> None:
-        self.state = Phone.POCKET
-
-
-class Roomy(Bare):
-    """An agent with room for what charts remember."""
-
-    state_memory: Any = None
-
-
-def test_a_chart_that_remembers_needs_room_for_it() -> None:
-    """``fits`` lists the memory that histories and times take, just where firing asks for it."""
-    remembering = [
-        whole_phone(),
-        phone(Transition("bores", Phone.ENGAGING, Phone.POCKET, after=5)),
-        phone(timeouts={Phone.ENGAGING: 5}),
-    ]
-    for chart in remembering:
-        assert chart.fits(Bare()) == ["state_memory"]
-        assert chart.fits(Roomy()) == chart.fits(Owner()) == []
-        assert chart.fits(chart.adopt(SimpleNamespace())) == []
-
-    for chart in (phone(), phone(Transition("bores", Phone.READING, Phone.POCKET, rate=0.5))):
-        assert chart.fits(Bare()) == []
-
-    agent = SimpleNamespace(state=Phone.READING, notes=[])
-    with pytest.raises(AgentError, match="state_memory"):
-        whole_phone().fire(agent, "rings")
-    with pytest.raises(AgentError, match=r"SimpleNamespace lacks state_memory"):
-        require_fit([agent], whole_phone().definition)

@@ -1,0 +1,86 @@
+"""Equal questions and texts at temperature 0 are asked once in a run."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from prism.reasoner import Reasoner, Router, TextCall, Writer
+from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import S, answer, ask, crowd
+from tests.kit.servers import Connect
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
+async def test_an_equal_question_is_not_asked_again(
+    mode: Any, model: str, server: FakeOllama, connect: Connect
+) -> None:
+    """A later decision on the same prompt takes the answer, and costs nothing."""
+    reasoner = Reasoner(connect(model=model), mode=mode, asks_once=True)
+    first, later = [await reasoner.decide_many([ask()]) for _ in range(2)]
+    assert (first[0].source, later[0].source, later[0].cost) == ("model", "cache", None)
+    assert later[0].probabilities == first[0].probabilities
+    await reasoner.decide_many([ask(options=(S.SCROLLING, S.COMPOSING))])
+    assert len(server.questions) == 2
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.says("nonsense"), Fault.says(answer("resting")), Fault.status(500)]
+)
+async def test_a_useless_answer_is_not_kept(
+    fault: Fault, server: FakeOllama, connect: Connect
+) -> None:
+    """A fallback is no answer, so the question is asked again."""
+    # a model whose words are of no use is asked once more for the same decision
+    server.fail(*[fault] * (1 if fault.content is None else 2))
+    reasoner = Reasoner(connect(attempts=1), mode="chat", asks_once=True)
+    decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(3)]
+    assert [each.source for each in decisions] == ["fallback", "model", "cache"]
+
+
+async def test_what_is_sampled_is_asked_for_each_agent(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """At another temperature each decision has its own request."""
+    reasoner = Reasoner(connect(temperature=0.5), mode="chat", asks_once=True)
+    for _ in range(2):
+        await reasoner.decide_many([ask()])
+    assert len(server.questions) == 2
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_equal_text_is_written_once(at_once: bool, connect: Connect) -> None:
+    """Calls with one prompt share a text, whether they come together or one after the other."""
+    with FakeOllama(models=["tiny"], write=lambda *_: "Hello.") as server:
+        writer = Writer(connect(server), asks_once=True)
+        calls = [TextCall(name, "greeting", "Greet Bo.") for name in ("ann", "ben", "cem")]
+        if at_once:
+            written = await writer.write_many(calls)
+        else:
+            written = [await writer.write(each) for each in calls]
+        assert [each.value for each in written] == ["Hello."] * 3
+        assert server.asked == 1
+        assert sum(each.cost.attempts for each in written if each.cost) == 1
+        assert (await writer.write(TextCall("ann", "greeting", "Greet Bo.", variation=1))).value
+        assert server.asked == 2
+
+
+async def test_calls_read_a_shared_text_each_in_its_way(connect: Connect) -> None:
+    """A call that cannot use the text of an equal one fails alone."""
+    with FakeOllama(models=["tiny"], write=lambda *_: "Hello.") as server:
+        writer = Writer(connect(server), asks_once=True)
+        words, number = TextCall("ann", "k", "Say it."), TextCall("ben", "k", "Say it.", read=int)
+        found = await asyncio.gather(writer.write(words), writer.write(number))
+    assert [each.has_failed for each in found] == [False, True]
+
+
+async def test_a_resumed_run_knows_what_it_has_asked(server: FakeOllama, connect: Connect) -> None:
+    """Answers that come from a journal are answers to equal questions, too."""
+    asked, resumed = (Reasoner(connect(), mode="chat", asks_once=True) for _ in range(2))
+    (decision,) = await asked.decide_many([ask()])
+    router = Router({"all": resumed})
+    router.skip(ask(), decision)
+    assert (await router.decide_many([ask()]))[0].source == "cache"
+    assert len(server.questions) == 1
+    # its random numbers are drawn all the same
+    await asked.decide_many(crowd(1))
