@@ -427,7 +427,8 @@ def _where(plan: Plan, error: PrismError, configuration: Configuration) -> Where
     The words of the message decide between the parameters, treatments and files of the plan.
     """
     # it names what is wrong before it lists what there is
-    words = set(re.findall(r"[^\s'\":,]+", str(error).partition(": it has")[0]))
+    text = str(error).partition(": it has")[0]
+    words = {*re.findall(r"[^\s'\":,]+", text), *re.findall(r"\w+", text)}
     arms = plan.data.get("arm", ())
     place = next((i for i, arm in enumerate(arms) if arm["name"] == configuration.arm), 0)
     inside: Where = ("arm", place)
@@ -435,14 +436,16 @@ def _where(plan: Plan, error: PrismError, configuration: Configuration) -> Where
 
     for group, where in ((arm, inside), (plan.data, ())):
         for table in ("parameters", "vary", "bounds", "reasoner"):
-            for name in group.get(table, {}):
-                if words & {name, KEYS.get(name, name)} or name == _field_of(error):
+            for name, value in group.get(table, {}).items():
+                names = {name, KEYS.get(name, name), value if isinstance(value, str) else name}
+                if words & names or name == _field_of(error):
                     return (*where, table, name)
         for index, treatment in enumerate(group.get("treatments", ())):
             if words & {treatment, treatment.partition("@")[0]}:
                 return (*where, "treatments", index)
         for key, value in group.items():
-            if isinstance(value, str) and value in words and key != "name":
+            is_named = isinstance(value, str) and value in words and key != "name"
+            if is_named or (key in _OF_FEED and key in words):
                 return (*where, key)
         key = _FEED_KEYS.get(_field_of(error), _field_of(error))
         if key in group:

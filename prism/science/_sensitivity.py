@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import InputError
 from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, go_on, read_batch
-from prism.science._batch_folder import TABLES, BatchFolder, Keep
+from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._libraries import library
@@ -71,14 +71,15 @@ class Sensitivity:
         self._require_complete()
         table = self.batch.results().df()
         wanted = self.batch.plan.data.get("measures", ())
+        measures = [name for name in self.batch.measures() if _is_whole(table, name)]
         for name in wanted:
             if not _is_whole(table, name):
                 problem = (
-                    f"has no number in some run, so it cannot be explained: remove {name!r} from "
-                    "the plan's measures, and resume"
+                    "has no number in some run, so it cannot be explained: remove it from the "
+                    f"plan's measures, and resume; there are {', '.join(measures)}"
                 )
-                raise InputError(problem, path=self.batch.folder, field=f"measures.{name}")
-        measures = [name for name in self.batch.measures() if _is_whole(table, name)]
+                path = self.batch.folder / PLAN_NAME
+                raise InputError(problem, path=path, field=f"measures.{name}")
         totals = [name for name in self.batch.outcomes() if _is_whole(table, name)]
         names = [*wanted] or measures or totals
         means = table.groupby("configuration", sort=False)[names].mean()
