@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -109,7 +109,7 @@ def _rounds(comparison: Comparison) -> Iterator[Section]:
     titles = {row.measure: row.title for row in ranked}
     table = comparison.round_rows(titles)
     settings = dict.fromkeys(row["setting"] for row in table)
-    figures = {}
+    figures: dict[str, alt.TopLevelMixin] = {}
     for name, setting in product(titles, settings):
         rows = [row for row in table if (row["measure"], row["setting"]) == (name, setting)]
         if len({row["round"] for row in rows}) > 1 and len(figures) < _MOST_DRAWN:
@@ -141,21 +141,26 @@ def _draw_effects(rows: Iterable[Difference], comparison: Comparison) -> alt.Top
         if row.effect is not None
     ]
     control, *others = comparison.groups
-    names = [*dict.fromkeys(each["measure"] for each in points)]
+    names = [*dict.fromkeys(str(each["measure"]) for each in points)]
     several = len(others) > 1
     title = f"standard deviations from {control}"
-    base = alt.Chart(alt.InlineData(values=points)).encode(
-        y=alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
-        color=alt.Color(
-            "group:N", scale=alt.Scale(domain=others), legend=alt.Legend() if several else None
+    numbers = ("effect", "low", "high", "difference", "p")
+    shared: dict[str, Any] = {
+        "y": alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
+        "color": alt.Color(
+            "group:N",
+            scale=alt.Scale(domain=others),
+            legend=alt.Legend() if several else None,
         ),
-        tooltip=["measure:N", "group:N"]
-        + [
-            alt.Tooltip(f"{name}:Q", format=".3g")
-            for name in ("effect", "low", "high", "difference", "p")
+        "tooltip": [
+            "measure:N",
+            "group:N",
+            *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
         ],
-        **({"yOffset": alt.YOffset("group:N", sort=others)} if several else {}),
-    )
+    }
+    if several:
+        shared["yOffset"] = alt.YOffset("group:N", sort=others)
+    base = alt.Chart(alt.InlineData(values=points)).encode(**shared)
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule().encode(alt.X("zero:Q"))
     lines = base.mark_rule(strokeWidth=2).encode(alt.X("low:Q", title=title), alt.X2("high:Q"))
     hollow = base.mark_point(filled=False, size=46, opacity=1).encode(
@@ -172,7 +177,7 @@ def _draw_effects(rows: Iterable[Difference], comparison: Comparison) -> alt.Top
 
 
 def _draw_rounds(
-    rows: list[Mapping[str, Any]], title: str, comparison: Comparison
+    rows: list[dict[str, Any]], title: str, comparison: Comparison
 ) -> alt.TopLevelMixin:
     """Draw the mean of each group in each round, with its band and lines at treatments."""
     groups = [*comparison.groups]
