@@ -22,6 +22,7 @@ from prism.statechart.transitions import (
     append_record,
     make_record,
     shared_edge,
+    write_kept,
 )
 
 _WRITTEN_BY_ENGINE = (
@@ -75,9 +76,9 @@ class StatechartMixin:
 
     state_type: ClassVar[type[Enum]] = AgentState
 
-    # True if the engine may write the underscored fields directly, past the properties, which is
-    # faster. A class that overrides one of the properties turns this off (`__new__`).
-    _prism_kept: ClassVar[bool] = True
+    # writes the underscored fields directly, past the properties, which is faster; None in a class
+    # that overrides one of the properties (`__new__`)
+    _prism_writer: ClassVar[Callable[..., Any] | None] = staticmethod(write_kept)
 
     # until an agent gets values of its own
     _prism_ticks = 0
@@ -88,10 +89,10 @@ class StatechartMixin:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create the object with its fields set."""
         # with the first object, since Django adds a model's fields when the class has been made
-        if "_prism_kept" not in cls.__dict__:
-            cls._prism_kept = all(
-                getattr(cls, name) is getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
-            )
+        if "_prism_writer" not in cls.__dict__ and any(
+            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
+        ):
+            cls._prism_writer = None
         # `object.__new__` refuses the arguments of ``__init__``, which another base may need.
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)

@@ -106,12 +106,8 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     asked, outcome = find_asked(run, record_id, note)
     folder = locate_log(run).parent
     record = find_answers(folder, [record_id], note).get(record_id)
-    # an equal question is asked once
-    same = None if record is None else record.get("same_request_as")
-    served = None if same is None else find_answers(folder, [same], note).get(same)
     if as_json:
-        data = {"id": record_id, "event": asked.event, "outcome": outcome, "record": record}
-        print_json(data if served is None else {**data, "request": served})
+        print_json({"id": record_id, "event": asked.event, "outcome": outcome, "record": record})
         return
 
     facts = {name: _in_words(value) for name, value in asked.event.items() if name not in _LEFT_OUT}
@@ -120,7 +116,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
     parts = {"Prompt": record.get("prompt"), "Reply": record.get("reply")}
-    attempts = (record if served is None else served).get("attempts", [])
+    attempts = record.get("attempts", [])
     parts |= {f"Attempt {number}": each for number, each in enumerate(attempts, start=1)}
     for heading, content in parts.items():
         if content is not None:

@@ -69,7 +69,7 @@ def write_page(page: bytes, out: Path, reads: list[Path]) -> None:
     """Write a page, and say how large it is."""
     with output_file(out, reads) as file:
         file.write(page)
-    say(f"{out}: {len(page) / 1e6:.1f} MB", err=True)
+    say(f"{out}: {len(page) / 1e6:.1f} MB")
 
 
 def exit_if_failed(made: Any) -> None:

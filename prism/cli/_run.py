@@ -30,9 +30,6 @@ from prism.cli._options import (
 )
 from prism.errors import InputError
 
-if TYPE_CHECKING:
-    pass
-
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]
 
 SETTINGS = {
@@ -132,7 +129,12 @@ def run(
     from prism.worlds._run import key_of
 
     import_from_here()
-    plain = {"agents": agents, "ticks": ticks, "treatments": treatments, "writer": writer}
+    plain: dict[str, Any] = {
+        "agents": agents,
+        "ticks": ticks,
+        "treatments": treatments,
+        "writer": writer,
+    }
     plain |= {"log_agents": log_agents, "policy": policy}
     alone = {"memory": memory, "action": action}
     with naming_options():

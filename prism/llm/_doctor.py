@@ -26,7 +26,7 @@ from prism.reasoner._faults import is_refused, is_retryable
 from prism.reasoner._messages import Chat, Reply
 from prism.reasoner._prompts import PromptSettings
 from prism.reasoner._questions import Question
-from prism.reasoner._requests import Kind, Request, answered, requests_for
+from prism.reasoner._requests import Kind, Request, answered, request_for
 from prism.reasoner._spending import Cost
 
 _OPTIONS = {
@@ -228,7 +228,7 @@ async def _chances(
 ) -> Mapping[str, float]:
     """Ask a question in the form of a run's own; return the probabilities of the options."""
     question = Question(_ANN, "awake", "evening", tuple(_OPTIONS), prompt="You are tired.")
-    (request,) = requests_for(kind, [question], PromptSettings(_OPTIONS), [rotation])
+    request = request_for(kind, question, PromptSettings(_OPTIONS), rotation)
 
     async def ask(each: Request) -> Reply:
         messages = [{"role": "user", "content": each.text}]

@@ -102,6 +102,7 @@ class AsksModel:
         budget: The budget.
         named: The model name given for the client.
         record: Keeps every prompt and reply, or None.
+        records: Whether the cost of an answer has its separate requests.
         pool: The client, wrapped in a pool if it has no slots of its own.
         trial: The cost of trying its servers before a run, which no decision or text has.
         open: The open requests; other threads may copy it.
@@ -123,6 +124,7 @@ class AsksModel:
         self.budget: Budget = limits.get("budget") or Budget()
         self.named: str | None = model
         self.record: PromptRecord | None = limits.get("record")
+        self.records: bool = self.record is not None
         self.open: dict[int, OpenRequest] = {}
         self.trial: Cost = Cost()
         self.pool: ModelClient = adapt(
@@ -160,7 +162,7 @@ class AsksModel:
 
         clock = Clock(self._timeout, self.budget, lambda: getattr(self.pool, "trouble", ""))
         cost.model, cost.budget, cost.on_slot = self._model, self.budget, clock.start
-        if self.record is not None:
+        if self.records:
             cost.trail = []
         self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import finalize
 
 from prism.errors import FieldValueError
@@ -19,30 +19,6 @@ from prism.statechart.asking import announce
 from prism.statechart.names import given_name
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, active_logger
-
-
-class ToDraw(NamedTuple):
-    """What a policy reads of a question; it is made in a third of the time of a `Question`.
-
-    Args:
-        agent: As for a `Question`, like the rest.
-        state: The agent's state.
-        trigger: The event that opened the question.
-        options: The targets to choose from.
-        context: The event's context.
-        weights: The odds of the options, if they are known.
-        pulls: Further utilities of options.
-        relevance_pull: The weight of a post's relevance.
-    """
-
-    agent: Any
-    state: Any
-    trigger: str
-    options: Sequence[Any]
-    context: Any
-    weights: Mapping[Any, float] | None
-    pulls: Mapping[Any, float] | None
-    relevance_pull: float
 
 
 class AgentStreams:
@@ -136,6 +112,9 @@ _PULLED = frozenset(
 )
 """Options that a post's relevance favours."""
 
+_PULL = 2.0
+"""What a relevance of 1 adds to the utility of engaging."""
+
 _NEUTRAL: Mapping[str, float] = {}
 
 
@@ -143,14 +122,13 @@ class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
 
     The utility of an option is the inclination of the agent's archetype towards it. For options
-    that engage with a post, the post's relevance times the question's ``relevance_pull`` is added.
+    that engage with a post, twice the post's relevance is added.
     Options are drawn with probability proportional to ``exp(utility / temperature)`` (the
     multinomial logit model, McFadden 1974). An agent is read by duck type:
     ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every option is
     equally likely.
 
-    The ``pulls`` of a question are added to the utilities of its options. A question with its own
-    weights is drawn by these.
+    A question with its own weights is drawn by these.
 
     Draws come from ``agent.random`` if the agent has its own stream, as in a simulation. Otherwise
     they come from a stream keyed by this reasoner's seed and the agent's id.
@@ -189,8 +167,8 @@ class PolicyReasoner(BaseReasoner):
         """Draw an option for every question, and log the decisions if they are wanted.
 
         Args:
-            asked: Questions, or objects with the same agents, states, triggers, options, contexts,
-                weights and pulls.
+            asked: Questions, or objects with the same agents, states, triggers, options, contexts
+                and weights.
             logger: Logger for the decisions; by default this reasoner's own.
         """
         weights = [*map(self._weights, asked)]
@@ -233,18 +211,10 @@ class PolicyReasoner(BaseReasoner):
         # a mock's are none
         inclinations = found if isinstance(found, Mapping) else _NEUTRAL
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
-        pull = question.relevance_pull * (relevance if isinstance(relevance, int | float) else 0.0)
-        utilities = [
+        pull = _PULL * relevance if isinstance(relevance, int | float) else 0.0
+        return [
             inclinations.get(text, 0.0) + (pull if text in _PULLED else 0.0)
             for text in map(state_text, question.options)
-        ]
-        pulls = question.pulls
-        if pulls is None:
-            return utilities
-
-        return [
-            utility + pulls.get(option, 0.0)
-            for utility, option in zip(utilities, question.options, strict=True)
         ]
 
 

@@ -253,7 +253,7 @@ def fill(
         "chart": lambda: "" if chart is None else str(chart.name),
         "description": lambda: description_of(question),
         "situation": lambda: situation_of(question),
-        "context": lambda: _with_details(question, format_context(question.context)),
+        "context": lambda: format_context(question.context),
         "memory": lambda: memory_of(question, settings),
         "reply": lambda: reply,
     }
@@ -330,7 +330,7 @@ def _has_specified_prompt(question: Question) -> bool:
 def _specified_prompt(question: Question, settings: PromptSettings) -> str:
     agent = question.agent
     attributes = lines_of({name: attribute_of(agent, name) for name in settings.attributes})
-    context = _with_details(question, format_context(question.context))
+    context = format_context(question.context)
     memory = memory_of(question, settings)
     return build_reasoner_prompt(
         agent_name=name_of(agent),
@@ -340,7 +340,7 @@ def _specified_prompt(question: Question, settings: PromptSettings) -> str:
         trigger=question.trigger,
         options=list(question.options),
         context=f"{context}\n\n{memory}" if memory else context,
-        descriptions=_descriptions_for(question, settings.descriptions),
+        descriptions=settings.descriptions,
     )
 
 
@@ -393,18 +393,12 @@ def _field(context: Any, name: str) -> Any:
     return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
 
 
-def _with_details(question: Question, text: str) -> str:
-    """Return a text with the details of a question behind it."""
-    named = {name.replace("_", " ").capitalize(): each for name, each in question.details.items()}
-    return "\n".join((text, *lines_of(named)))
-
-
 def situation_of(question: Question) -> str:
     """Return the situation: the question's prompt, or else state, event and context."""
     if question.prompt:
-        return _with_details(question, question.prompt)
+        return question.prompt
 
-    context = _with_details(question, format_context(question.context))
+    context = format_context(question.context)
     return f"Now: {_words(question.state)}. What happens: {_words(question.trigger)}.\n\n{context}"
 
 
@@ -433,10 +427,7 @@ def memory_of(question: Question, settings: PromptSettings) -> str:
 
 
 def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
-    """Return the meaning of an option: the user's, the question's, the agent's, or its name."""
-    if question.meanings and option in question.meanings:
-        return _descriptions_for(question, descriptions)[option]
-
+    """Return the meaning of an option: the user's, the agent's, or its name."""
     # not the feed's, since a state of another enum may have the same text
     if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
         descriptions = {}
@@ -449,16 +440,6 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
     own = getattr(question.agent, "meanings", None)
     meaning = own.get(option) if isinstance(own, Mapping) else None
     return meaning or _description(option, descriptions)
-
-
-def _descriptions_for(question: Question, descriptions: Mapping[Any, str]) -> Mapping[Any, str]:
-    """Return the meanings of options: the user's, or else the question's."""
-    of_question = {
-        option: meaning
-        for option, meaning in (question.meanings or {}).items()
-        if descriptions.get(option) == STATE_DESCRIPTIONS.get(option)
-    }
-    return {**descriptions, **of_question}
 
 
 def _description(option: Any, descriptions: Mapping[Any, str]) -> str:

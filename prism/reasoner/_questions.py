@@ -20,10 +20,6 @@ _HASH_DIGITS = 16
 
 _HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 
-DEFAULT_PULL = 2.0
-"""The default amount that a relevance of 1 adds to the utility of engaging."""
-
-
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 
@@ -42,12 +38,6 @@ class Question:
         prompt: Describes the situation to a model, instead of state, event and context.
         chart: The chart's definition, if known.
         parameters: The parameters of the world, if it has any.
-        pulls: Utilities of options that are added to the agent's inclinations, if no model decides.
-        relevance_pull: Amount that a relevance of 1 adds to the utility of engaging, if no model
-            decides.
-        details: Further facts about the context by name, such as the likes of a post; the prompt
-            has them after the context.
-        meanings: Meanings of options, if they differ from the meanings of their states.
         instant: Its round and tick, for a record of prompts; None for those of the run's clock.
         recall: Takes a number, and returns at most that many of the last things that happened to
             the agent, oldest first. By default, these are the transitions in its ``state_history``.
@@ -66,10 +56,6 @@ class Question:
     chart: Definition[Any] | None = field(default=None, compare=False, repr=False)
     parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
-    pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
-    relevance_pull: float = field(default=DEFAULT_PULL, compare=False, repr=False)
-    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    meanings: Mapping[Any, str] | None = field(default=None, compare=False, repr=False)
     instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +91,8 @@ class Decision:
             samples its answers.
         rotations_apart: The largest distance between the answers in two rotations of the options (0
             to 1, total variation), if the model was asked in all of them.
+        prompt: The prompt, if a model was asked.
+        reply: Its reply; None if there was none.
     """
 
     chosen: Any
@@ -120,6 +108,8 @@ class Decision:
     rotation: int | None = None
     sampling_seed: int | None = None
     rotations_apart: float | None = None
+    prompt: str | None = field(default=None, compare=False, repr=False)
+    reply: str | None = field(default=None, compare=False, repr=False)
 
 
 def by_changes(question: Question) -> Question:
@@ -135,12 +125,7 @@ def by_changes(question: Question) -> Question:
 
     same = set(states[0].leaves).intersection(*(state.leaves for state in states))
     options = tuple(_changing(option, same) for option in question.options)
-    meanings = question.meanings
-    if meanings:
-        places = zip(options, question.options, strict=True)
-        meanings = {told: meanings[option] for told, option in places if option in meanings}
-
-    return replace(question, options=options, meanings=meanings)
+    return replace(question, options=options)
 
 
 def _changing(option: Any, same: Set[Any]) -> Any:

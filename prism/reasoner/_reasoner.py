@@ -6,9 +6,8 @@ replies choose in `_requests`.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, get_args
@@ -45,7 +44,7 @@ from prism.reasoner._questions import (
     in_full,
 )
 from prism.reasoner._recollection import Recollection, recollection_of
-from prism.reasoner._recording import Recording
+from prism.reasoner._recording import record_of
 from prism.reasoner._replies import read_reason
 from prism.reasoner._requests import (
     Kind,
@@ -54,16 +53,16 @@ from prism.reasoner._requests import (
     Request,
     Rotations,
     answered,
-    requests_for,
+    request_for,
 )
-from prism.reasoner._slots import Flight, SingleFlight
+from prism.reasoner._router import all_of
+from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
 from prism.reasoner._words import attribute_names
 from prism.statechart.names import agent_name
 from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
 
-_STARTS_PER_TURN = 32
 _LOGGER = logging.getLogger("prism.llm")
 
 
@@ -189,19 +188,17 @@ class Reasoner(AsksModel, BaseReasoner):
             self._require_fallback(question)
 
         told = [by_changes(question) for question in questions]
-        recording = None if self.record is None else Recording(self.record, told)
+        ids = [self._new_id(question) for question in told]
         draws = [self._draw(question) for question in told]
         try:
-            decisions = await self._decisions(list(zip(told, draws, strict=True)), recording)
+            found = await all_of(map(self._decided, told, draws))
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
 
-        if recording is not None:
-            decisions = recording.keep(decisions)
-
+        decisions = map(self._recorded, ids, told, found)
         return [*map(in_full, decisions, told, questions)]
 
     def _require_fallback(self, question: Question) -> None:
@@ -222,20 +219,6 @@ class Reasoner(AsksModel, BaseReasoner):
                 f"fallback must be a state of chart {chart.name!r}, got {fallback!r}: use one of "
                 f"{', '.join(states)}"
             )
-
-    async def _decisions(
-        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
-    ) -> list[Decision]:
-        """Ask the valid questions, and choose with the random numbers drawn before."""
-        readable = [(question, draw) for question, draw in drawn if draw.fault is None]
-        found = iter(await self._find(readable, recording) if readable else ())
-
-        return [
-            self._without_asking(question, draw.fault)
-            if draw.fault is not None
-            else self._chosen(question, draw, next(found))
-            for question, draw in drawn
-        ]
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
@@ -262,11 +245,13 @@ class Reasoner(AsksModel, BaseReasoner):
 
         kind: Kind = "letter" if decision.question_kind == "letter" else "name"
         (rotation,) = self._rotations_of(asked, draw)
-        (request,) = self._requests(kind, [(asked, draw, rotation)])
+        request = self._request(kind, asked, draw, rotation)
         if request.fault is None:
-            told = dict(zip(question.options, map(state_text, asked.options), strict=True))
-            reply = request.reply_of(decision, told[decision.chosen])
+            texts = dict(zip(question.options, map(state_text, asked.options), strict=True))
+            reply = request.reply_of(decision, texts[decision.chosen])
             self._replies[hash_of(request.identity())] = reply
+
+    # Random numbers
 
     def _draw(self, question: Question) -> Draw:
         """Get the other parts of a decision: an agent with a name, and a random number."""
@@ -276,58 +261,6 @@ class Reasoner(AsksModel, BaseReasoner):
             return Draw(stream, stream.take())
         except Exception as error:  # of the user's agent, which must not affect other questions
             return Draw(fault=error)
-
-    async def _find(
-        self, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
-    ) -> list[Decision]:
-        """Return the model's answer to each question; one with probabilities chooses nothing."""
-        first: list[Decision] = []
-        if self._kinds.needs_proof:
-            # so a server without log-probabilities costs a run one request, not one for each agent
-            async def prove(_cost: Cost) -> None:
-                first.extend(await self._find_by(self._kinds.now, drawn[:1], recording))
-                self._kinds.is_proven = True
-
-            await self._proofs.do("letter", prove)
-
-        rest = drawn[len(first) :]
-        found = await self._find_by(self._kinds.now, rest, recording) if rest else ()
-        return [*first, *found]
-
-    async def _find_by(
-        self, kind: Kind, drawn: Sequence[tuple[Question, Draw]], recording: Recording | None
-    ) -> list[Decision]:
-        if kind != "name" and self._settings.asks_reason:
-            self._kinds.warn_without_reasons(self._model)
-
-        # each question in one rotation of its options, or in all of them
-        rotated = [(*each, rotation) for each in drawn for rotation in self._rotations_of(*each)]
-        placed: dict[int, Decision] = {}
-        further = await self._ask_all(self._requests(kind, rotated), placed, recording)
-        while further:
-            further = await self._ask_all(further, placed, recording)
-
-        decisions = iter(placed[number] for number in range(len(rotated)))
-        return [
-            averaged(
-                [next(decisions) for _ in self._rotations_of(question, draw)],
-                [*map(state_text, question.options)],
-            )
-            for question, draw in drawn
-        ]
-
-    def _requests(
-        self, kind: Kind, rotated: Sequence[tuple[Question, Draw, int | None]]
-    ) -> Iterator[Request]:
-        """Make the requests, each with its rotation of the options and its agent's own seed."""
-        questions = [question for question, _, _ in rotated]
-        rotations = [rotation for _, _, rotation in rotated]
-        for request in requests_for(kind, questions, self._settings, rotations):
-            # requests for probabilities are shared, since the agents draw from these
-            is_apart = self._samples and request.kind == "name"
-            draw = rotated[request.place][1]
-            variation = draw.variation if self._samples else 0
-            yield replace(request, variation=variation, is_apart=is_apart)
 
     def _rotations_of(self, question: Question, draw: Draw) -> Sequence[int | None]:
         """Return the rotations of the options in which a question is asked."""
@@ -341,90 +274,88 @@ class Reasoner(AsksModel, BaseReasoner):
         key = (agent_name(question.agent), draw.variation)
         return (RandomStream(self._seed, "order", *key).index(size),)
 
-    async def _ask_all(
-        self,
-        requests: Iterable[Request],
-        placed: dict[int, Decision],
-        recording: Recording | None,
-    ) -> list[Request]:
-        """Ask, and store the result for each question by its index.
+    # One question
 
-        Args:
-            requests: The requests.
-            placed: Collects the results.
-            recording: Collects the prompts and replies.
+    async def _decided(self, question: Question, draw: Draw) -> Decision:
+        """Ask a question, and choose with the random number drawn before."""
+        if draw.fault is not None:
+            return self._without_asking(question, draw.fault)
+        if not self._kinds.needs_proof:
+            return await self._in_rotations(question, draw)
 
-        Returns:
-            Requests by name, for the questions that have no answer in another way.
+        # so a server without log-probabilities costs a run one request, not one for each agent
+        found: list[Decision] = []
+
+        async def prove(_cost: Cost) -> None:
+            found.append(await self._in_rotations(question, draw))
+            self._kinds.is_proven = True
+
+        await self._proofs.do("letter", prove)
+        return found[0] if found else await self._in_rotations(question, draw)
+
+    async def _in_rotations(self, question: Question, draw: Draw) -> Decision:
+        """Ask a question in one rotation of its options, or in all of them."""
+        kind = self._kinds.now
+        if kind != "name" and self._settings.asks_reason:
+            self._kinds.warn_without_reasons(self._model)
+
+        rotations = self._rotations_of(question, draw)
+        found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
+        options = [*map(state_text, question.options)]
+        return self._chosen(question, draw, averaged(found, options))
+
+    async def _asked_by(
+        self, kind: Kind, question: Question, draw: Draw, rotation: int | None
+    ) -> Decision:
+        """Ask a question, by name if a model cannot be asked for probabilities.
+
+        An answer with probabilities chooses nothing yet.
         """
-        flights: dict[str, Flight[Reply]] = {}
-        asked: list[tuple[Request, str]] = []
-        further: list[Request] = []
-        try:
-            for request in requests:
-                identity = request.identity()
-                known = self._known(request, identity, recording)
-                if known is not None:
-                    placed[request.place] = known
-                    continue
+        request = self._request(kind, question, draw, rotation)
+        known = self._known(request)
+        if known is not None:
+            return known
 
-                # a shared request is not repeated, even if it failed
-                if identity not in flights:
-                    make = partial(self._decision, request)
-                    flights[identity] = self._flights.join(identity, make)
-                asked.append((request, identity))
-                # so that the first requests are open before the last prompt is built
-                if len(asked) % _STARTS_PER_TURN == 0:
-                    await asyncio.sleep(0)
+        outcome = await self._flights.do(request.identity(), partial(self._sent_again, request))
+        if request.kind == "name" or not self._lacks_chances(outcome):
+            return self._answered(request, outcome)
 
-            for request, identity in asked:
-                outcome = await flights[identity].outcome()
-                if (by_name := self._by_name(request, outcome, recording)) is not None:
-                    further.append(by_name)
-                else:
-                    placed[request.place] = self._answered(request, identity, outcome, recording)
+        found = await self._asked_by("name", question, draw, rotation)
+        cost = found.cost or Cost()
+        cost.precede(outcome.charge())
+        return replace(found, cost=cost)
 
-            return further
-        finally:
-            await self._flights.leave(flights.values())
+    def _request(self, kind: Kind, question: Question, draw: Draw, rotation: int | None) -> Request:
+        """Make a request, with the agent's own seed if answers are sampled."""
+        request = request_for(kind, question, self._settings, rotation)
+        return replace(request, variation=draw.variation) if self._samples else request
 
-    async def _decision(self, request: Request, cost: Cost) -> Reply:
+    def _known(self, request: Request) -> Decision | None:
+        """Return the answer to a request that is invalid, or was sent before."""
+        if request.fault is not None:
+            found = self._without_asking(request.question, request.fault)
+            return replace(found, prompt=request.text or None)
+        if self._replies is None:
+            return None
+
+        reply = self._replies.get(hash_of(request.identity()))
+        return None if reply is None else self._read(request, reply, "cache", None)
+
+    async def _sent_again(self, request: Request, cost: Cost) -> Reply:
         """Send a request, and again in other words, with a time limit of its own, if need be."""
 
         async def ask(each: Request) -> Reply:
             if each is request:
-                return await self._reply(each, cost)
+                return each.read(await self._asked(each, cost))
 
             further = Cost()
             try:
-                return await self._reply(each, further)
+                return each.read(await self._asked(each, further))
             finally:
                 cost.follow(further)
                 cost.repaired = bool(further.attempts) or None
 
         return await answered(request, ask, lambda: self.budget.spent() is None)
-
-    async def _reply(self, request: Request, cost: Cost) -> Reply:
-        """Return what a model says to one request."""
-        return request.read(await self._asked(request, cost))
-
-    def _by_name(
-        self, request: Request, outcome: Outcome[Reply], recording: Recording | None
-    ) -> Request | None:
-        """Return the request by name, if the model cannot be asked for probabilities."""
-        if request.kind == "name" or not self._lacks_chances(outcome):
-            return None
-
-        if recording is not None:
-            recording.failed(request, outcome)
-        (by_name,) = requests_for("name", [request.question], self._settings, [request.rotation])
-        return replace(
-            by_name,
-            place=request.place,
-            before=outcome.charge(),
-            variation=request.variation,
-            is_apart=self._samples,
-        )
 
     def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
         reply = outcome.result
@@ -436,52 +367,21 @@ class Reasoner(AsksModel, BaseReasoner):
             return True
         return False
 
-    def _answered(
-        self,
-        request: Request,
-        identity: str,
-        outcome: Outcome[Reply],
-        recording: Recording | None,
-    ) -> Decision:
+    # Answers
+
+    def _answered(self, request: Request, outcome: Outcome[Reply]) -> Decision:
         """Return the result of a request; a failure is a fallback."""
-        reply = outcome.result
-        if recording is not None:
-            recording.answered(request, outcome)
+        reply, cost = outcome.result, outcome.charge()
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
-
-        cost = outcome.charge()
-        if request.before is not None:
-            cost.precede(request.before)
         if outcome.error is not None:
             found = self._fall_back(request.question, outcome.error, cost)
-            return replace(found, prompt_hash=request.hash)
+            return replace(found, prompt_hash=request.hash, prompt=request.text)
 
         assert reply is not None
         found = self._read(request, reply, "model", cost)
         if self._replies is not None and found.source != "fallback":
-            self._replies[hash_of(identity)] = reply
-
-        return found
-
-    def _known(
-        self, request: Request, identity: str, recording: Recording | None
-    ) -> Decision | None:
-        """Return the answer to a request that is invalid, or was sent before."""
-        if request.fault is not None:
-            # a prompt that was too long to send is worth recording
-            if recording is not None and request.text:
-                recording.stored(request, None)
-            return self._without_asking(request.question, request.fault)
-        if self._replies is None:
-            return None
-
-        reply = self._replies.get(hash_of(identity))
-        found = None if reply is None else self._read(request, reply, "cache", None)
-        if found is None or found.source == "fallback":
-            return None
-        if recording is not None:
-            recording.stored(request, reply)
+            self._replies[hash_of(request.identity())] = reply
 
         return found
 
@@ -491,7 +391,8 @@ class Reasoner(AsksModel, BaseReasoner):
         except ReasonerError as error:
             found = self._fall_back(request.question, error, cost)
             reason = f"{found.reason}{'' if cost is None else cost.cut_short}"
-            return replace(found, reason=reason, prompt_hash=request.hash)
+            said: Any = {"prompt_hash": request.hash, "prompt": request.text, "reply": reply.text}
+            return replace(found, reason=reason, question_kind=request.kind, **said)
 
         return Decision(
             chosen,
@@ -503,6 +404,8 @@ class Reasoner(AsksModel, BaseReasoner):
             question_kind=request.kind,
             option_mass=reply.option_mass,
             rotation=request.rotation,
+            prompt=request.text,
+            reply=reply.text,
         )
 
     def _chosen(self, question: Question, draw: Draw, found: Decision) -> Decision:
@@ -532,6 +435,18 @@ class Reasoner(AsksModel, BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
+
+    # Records
+
+    def _new_id(self, question: Question) -> str | None:
+        """Return the id of a record; before anything is awaited, so that no answer decides it."""
+        return None if self.record is None else self.record.new_id(agent_name(question.agent))
+
+    def _recorded(self, own: str | None, question: Question, decision: Decision) -> Decision:
+        if self.record is None or own is None:
+            return decision
+        self.record.keep(record_of(own, question, decision))
+        return replace(decision, decision_id=own)
 
 
 class Kinds:

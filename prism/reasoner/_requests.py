@@ -7,7 +7,7 @@ option.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -30,7 +30,6 @@ from prism.reasoner._replies import (
     parse_reasoner_response,
     read_letter,
 )
-from prism.reasoner._spending import Cost
 from prism.statechart.states import state_text
 
 Kind = Literal["letter", "name"]
@@ -56,7 +55,6 @@ class Request:
     Args:
         kind: How the model is asked.
         question: What it asks, with the options in the chart's order.
-        place: Index of the question among all that were asked with it.
         text: The prompt.
         fault: Why it cannot be asked, such as a post that cannot be read.
         asks_reason: Whether a reason is asked for beside the choice.
@@ -64,27 +62,23 @@ class Request:
             None for the chart's order.
         hash: The hash of the question's prompt with the options in the chart's order; None if it
             cannot be asked.
-        before: The cost of an earlier request for the same question in another way, if any.
-        variation: A number added to the seed of the model's sampling.
-        is_apart: Whether it is asked only for its agent, with the agent's own seed.
+        variation: A number added to the seed of the model's sampling. A request for probabilities
+            is shared all the same, since the agents draw from these.
     """
 
     kind: Kind
     question: Question
-    place: int
     text: str
     fault: Exception | None = None
     asks_reason: bool = False
     rotation: int | None = None
     hash: str | None = None
-    before: Cost | None = None
     variation: int = 0
-    is_apart: bool = False
 
     def identity(self) -> str:
         """Return the question as text; requests with the same identity have the same answer."""
         options = [state_text(option) for option in self.question.options]
-        own = [self.variation] if self.is_apart else []
+        own = [self.variation] if self.kind == "name" and self.variation else []
         return json.dumps([self.kind, self.text, options, *own])
 
     @property
@@ -190,36 +184,31 @@ class Request:
         return int(self.kind == "name" and self.problem_in(reply) is not None)
 
 
-def requests_for(
-    kind: Kind,
-    questions: Sequence[Question],
-    settings: PromptSettings,
-    rotations: Sequence[int | None] = (),
-) -> Iterator[Request]:
-    """Make a separate request for every question.
+def request_for(
+    kind: Kind, question: Question, settings: PromptSettings, rotation: int | None = None
+) -> Request:
+    """Make the request for a question.
 
     Args:
         kind: How the model is asked.
-        questions: The questions.
+        question: The question.
         settings: The contents of prompts besides the question.
-        rotations: The rotation of each question's options; none for the chart's order.
+        rotation: The rotation of its options; None for the chart's order.
 
     Raises:
-        ReasonerError: If a prompt of the user's own does not fit a question.
+        ReasonerError: If a prompt of the user's own does not fit the question.
     """
-    for place, question in enumerate(questions):
-        rotation = rotations[place] if rotations else None
-        try:
-            yield _request(kind, question, place, settings, rotation)
-        except ReasonerError:
-            raise
-        except Exception as error:
-            # an exception of the user's agent or post must not affect the other questions
-            yield Request(kind, question, place, "", fault=error)
+    try:
+        return _request(kind, question, settings, rotation)
+    except ReasonerError:
+        raise
+    except Exception as error:
+        # an exception of the user's agent or post must not affect the other questions
+        return Request(kind, question, "", fault=error)
 
 
 def _request(
-    kind: Kind, question: Question, place: int, settings: PromptSettings, rotation: int | None
+    kind: Kind, question: Question, settings: PromptSettings, rotation: int | None
 ) -> Request:
     turned = question
     if rotation:
@@ -230,11 +219,11 @@ def _request(
     if kind == "name" or len(question.options) > MOST_ALTERNATIVES:
         text, kind = chat_prompt(turned, settings), "name"
         asks = settings.asks_reason
-        return Request(kind, question, place, text, asks_reason=asks, rotation=rotation, hash=same)
+        return Request(kind, question, text, asks_reason=asks, rotation=rotation, hash=same)
 
     letters = letters_for([state_text(option) for option in turned.options])
     text = letter_prompt(turned, settings, list(letters))
-    return Request(kind, question, place, text, rotation=rotation, hash=same)
+    return Request(kind, question, text, rotation=rotation, hash=same)
 
 
 def _rotated(options: tuple[Any, ...], rotation: int | None) -> tuple[Any, ...]:

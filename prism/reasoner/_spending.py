@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Real
@@ -13,27 +12,6 @@ from typing import Any, Generic, TypeVar
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
 
 ResultT = TypeVar("ResultT")
-
-
-@dataclass(slots=True)
-class Spent:
-    """The spending of a budget.
-
-    Args:
-        calls: Requests made.
-        tokens: Tokens read and written.
-        began: When the first question was asked, by the budget's clock; None before it.
-        before: Seconds from before it was last resumed.
-    """
-
-    calls: int = 0
-    tokens: int = 0
-    began: float | None = None
-    before: float = 0.0
-
-    def seconds(self, now: float) -> float:
-        """Return the seconds since the first question, including those before an interruption."""
-        return self.before + (0.0 if self.began is None else now - self.began)
 
 
 class Budget:
@@ -54,12 +32,8 @@ class Budget:
         calls: Requests made.
         tokens: Tokens read and written.
         max_tokens: The limit of tokens; None for no limit.
-        note: Called with calls and tokens before each request is sent and after it has ended, for
-            instance to keep them in a file; None calls nothing.
+        clock: Returns the time in seconds.
     """
-
-    _whose = ""
-    """The end of a message, if the limits are not those of a single run."""
 
     def __init__(
         self,
@@ -72,16 +46,10 @@ class Budget:
         self.calls: int = 0
         self.tokens: int = 0
         self.max_tokens: int | None = max_tokens
+        self.clock: Callable[[], float] = loop_time
         self._max_calls = max_calls
         self._deadline = deadline
-        # a test may set another
-        self.clock: Callable[[], float] = loop_time
-        self._book = Spent()
-        self.note: Callable[[int, int], object] | None = None
-
-    def _changing(self) -> AbstractContextManager[Spent]:
-        """Return the spending, for a block that reads and changes it."""
-        return nullcontext(self._book)
+        self._ends_at: float | None = None
 
     def take(self) -> str | None:
         """Take one call out of the budget.
@@ -89,82 +57,35 @@ class Budget:
         Returns:
             None if a call was left, otherwise the limit that is spent.
         """
-        with self._changing() as book:
-            limit = self._limit(book)
-            if limit is None:
-                book.calls += 1
-                self.calls += 1
-
+        limit = self.spent()
         if limit is None:
-            self._noted()
+            self.calls += 1
         return limit
 
     def add(self, *, retries: int = 0, tokens: int = 0) -> None:
-        """Count the tokens of a call."""
-        if not retries and not tokens:
-            return
-
-        with self._changing() as book:
-            book.calls += retries
-            book.tokens += tokens
-
+        """Count calls, and the tokens of calls."""
         self.calls += retries
         self.tokens += tokens
-        self._noted()
-
-    def _noted(self) -> None:
-        if self.note is not None:
-            self.note(self.calls, self.tokens)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one; starts the clock."""
         if self._deadline is None:
             return None
+        if self._ends_at is None:
+            self._ends_at = self.clock() + self._deadline
 
-        with self._changing() as book:
-            return self._seconds_left(book)
-
-    def to_dict(self) -> dict[str, float]:
-        """Return what was spent so far: calls, tokens, and seconds since the first question.
-
-        Time is counted only for a deadline: without one, the seconds are 0.0.
-        """
-        deadline = self._deadline
-        seconds = 0.0 if deadline is None else min(deadline, self._book.seconds(self.clock()))
-        return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}
-
-    def restore(self, calls: int, tokens: int, seconds: float) -> None:
-        """Count what an interrupted run had spent, from `to_dict`; the clock continues."""
-        self.calls += calls
-        self.tokens += tokens
-        book = self._book
-        book.calls += calls
-        book.tokens += tokens
-        if self._deadline is not None and seconds > 0:
-            book.before, book.began = seconds, self.clock()
+        return max(0.0, self._ends_at - self.clock())
 
     def spent(self) -> str | None:
         """Return which limit is spent, or None while everything is left."""
-        with self._changing() as book:
-            return self._limit(book)
-
-    def _limit(self, book: Spent) -> str | None:
-        if self._max_calls is not None and book.calls >= self._max_calls:
-            return f"budget spent: {self._max_calls} calls{self._whose}"
-        if self.max_tokens is not None and book.tokens >= self.max_tokens:
-            return f"budget spent: {self.max_tokens} tokens{self._whose}"
-        if self._deadline is not None and self._seconds_left(book) == 0.0:
-            return f"budget spent: {self._deadline:g} seconds{self._whose}"
+        if self._max_calls is not None and self.calls >= self._max_calls:
+            return f"budget spent: {self._max_calls} calls"
+        if self.max_tokens is not None and self.tokens >= self.max_tokens:
+            return f"budget spent: {self.max_tokens} tokens"
+        if self.seconds_left() == 0.0:
+            return f"budget spent: {self._deadline:g} seconds"
 
         return None
-
-    def _seconds_left(self, book: Spent) -> float:
-        assert self._deadline is not None
-        now = self.clock()
-        if book.began is None:
-            book.began = now
-
-        return max(0.0, self._deadline - book.seconds(now))
 
 
 # Clocks and checks
@@ -372,9 +293,9 @@ class Cost:
 
     def precede(self, earlier: Cost) -> None:
         """Add an earlier request for the same question in another way."""
-        last = self.request_seconds
+        own, self.trail = self.trail, None
         self._add(earlier)
-        self.request_seconds = last
+        self.trail = [*(self.trail or ()), *own] if own is not None else self.trail
         self.settle(self.latency + earlier.latency)
 
     def _add(self, other: Cost) -> None:
@@ -396,7 +317,7 @@ class Cost:
 
         wrote = "" if self.output_tokens is None else f" after {self.output_tokens} tokens"
         return (
-            f"; the model was still writing{wrote}: allow more (--reply-tokens, --window), or less "
+            f"; the model was still writing{wrote}: allow more (reply_tokens, window), or less "
             "thinking"
         )
 
@@ -489,13 +410,11 @@ class Outcome(Generic[ResultT]):
         cost: The cost.
         result: The result, if there is one.
         error: The exception, if any.
-        record_id: The id under which its requests are recorded, if any.
     """
 
     cost: Cost
     result: ResultT | None = None
     error: Exception | None = None
-    record_id: str | None = None
     _is_charged: bool = False
 
     def charge(self) -> Cost:

@@ -23,7 +23,7 @@ from prism.reasoner._faults import OtherLoopError, is_permanent_refusal
 from prism.reasoner._messages import Reply
 from prism.reasoner._policy import SEEDS
 from prism.reasoner._questions import hash_of
-from prism.reasoner._recording import record_text
+from prism.reasoner._recording import record_of
 from prism.reasoner._requests import TextRequest
 from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Cost, require_loop
@@ -96,7 +96,9 @@ class Writer(AsksModel, BaseWriter):
             return await self._found(call)
 
         text_id = record.new_id(call.agent_id)
-        return record_text(record, text_id, call, await self._found(call))
+        written = await self._found(call)
+        record.keep(record_of(text_id, call, written))
+        return replace(written, text_id=text_id)
 
     async def _found(self, call: TextCall) -> Written:
         if self._replies is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from hashlib import blake2b
 from io import FileIO
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import ReplayError
+from prism.reasoner._recording import record_of
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
@@ -34,9 +34,6 @@ from prism.statechart import (
 )
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
-
-_ASKING: ContextVar[str] = ContextVar("prism_answer_id", default="")
-"""The id of the answer that a task is asking for."""
 
 _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _WRITTEN = ("text", "source", "reason")
@@ -78,7 +75,6 @@ class Journal:
         self.own: set[str] = set()
         self._numbers: Counter[str] = Counter()
         self._spent: Counter[str] = Counter()
-        self._prompts: dict[str, dict[str, Any]] = {}
         self._clock = clock
         self._file: FileIO | None = None
         for source in (recorded, path):
@@ -145,9 +141,8 @@ class Journal:
 
     def add(self, line: dict[str, Any]) -> None:
         """Append an answer, which is in the operating system's hands when this returns."""
-        prompt = self._prompts.pop(line["id"], {})
         at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
-        whole = {"id": line["id"], **at, **prompt, **line}
+        whole = {"id": line["id"], **at, **line}
         self.earlier[line["id"]] = whole
         if self.path is not None:
             if self._file is None:
@@ -158,17 +153,6 @@ class Journal:
         """Close the file."""
         if self._file is not None:
             self._file.close()
-
-    # As a record of prompts, which reasoners and writers fill
-
-    def new_id(self, agent_id: str) -> str:
-        """Return the id of the answer that an agent is being asked for."""
-        del agent_id
-        return _ASKING.get()
-
-    def keep(self, record: dict[str, Any]) -> None:
-        """Take the prompt of an answer, which is written with it."""
-        self._prompts[record["id"]] = record
 
     # What was spent
 
@@ -273,8 +257,8 @@ class JournalledPart(BaseReasoner, BaseWriter):
         super().__init__()
         self._part, self._answers = part, answers
         self.concurrency: int = getattr(part, "concurrency", 0)
-        if hasattr(part, "record"):
-            part.record = answers.journal
+        if hasattr(part, "records"):
+            part.records = True
 
     def __getattr__(self, name: str) -> Any:
         """Return anything else of the reasoner or writer."""
@@ -328,10 +312,10 @@ class JournalledPart(BaseReasoner, BaseWriter):
         self._part.skip(asked, answer)
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
-        _ASKING.set(answer_id)
         (answer,) = await self._part.answer([asked])
         told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
-        self._answers.journal.add({"id": answer_id, "digest": digest_of(asked), **told})
+        record = record_of(answer_id, asked, answer)
+        self._answers.journal.add({**record, "digest": digest_of(asked), **told})
         return _with_id(answer, answer_id)
 
 

@@ -86,13 +86,7 @@ def social_media_chart(
 
 
 def social_feed_chart(
-    *,
-    should_engage: Guard | None = None,
-    resting_ticks: int = RESTING_TICKS,
-    acts: bool = False,
-    strict: bool = False,
-    logger: EventLogger | None = None,
-    clock: Callable[[], float] = time,
+    *, resting_ticks: int = RESTING_TICKS, acts: bool = False, **options: Any
 ) -> Statechart[AgentState]:
     """Make the chart of a feed whose agents also write unprompted.
 
@@ -100,21 +94,15 @@ def social_feed_chart(
     begins to compose a new post.
 
     Args:
-        should_engage: As for `social_media_chart`.
         resting_ticks: Ticks that an agent rests.
         acts: As for `social_media_chart`. The chart is then called ``social_feed_acts``.
-        strict: Let exceptions of guards propagate.
-        logger: A structlog logger for this chart's events.
-        clock: Returns the current time in seconds since the epoch.
+        options: The other arguments of `social_media_chart`.
 
     Raises:
         DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
             arguments.
     """
-    plain = social_media_chart(
-        should_engage=should_engage, acts=acts, strict=strict, logger=logger, clock=clock
-    )
-    return plain.extended(
+    return social_media_chart(acts=acts, **options).extended(
         name="social_feed_acts" if acts else "social_feed",
         transitions=[Transition(HAS_IDEA, state, AgentState.COMPOSING) for state in AT_LEISURE],
         timeouts={AgentState.RESTING: resting_ticks},

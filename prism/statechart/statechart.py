@@ -558,11 +558,6 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
     @property
-    def name(self) -> str:
-        """Name in logs and messages."""
-        return self._title
-
-    @property
     def _as_it_runs(self) -> Definition[Any]:
         return self._definition
 
@@ -574,18 +569,6 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
         names = dict(zip(machine.states, definition.states, strict=True))
         state = names[machine.get_model_state(agent).name]
         return explain(definition, agent, trigger, context, state)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare as objects: each runs a Machine of its own."""
-        return self is other
-
-    def __hash__(self) -> int:
-        """Hash as an object."""
-        return id(self)
-
-    def __repr__(self) -> str:
-        """Show the name and the kind of Machine."""
-        return f"AdoptedChart({self.name!r}, {type(self._machine).__name__})"
 
 
 def _remade(

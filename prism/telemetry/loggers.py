@@ -16,7 +16,7 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from prism.errors import DefinitionError
 from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
@@ -212,7 +212,9 @@ def _is_asynchronous(kind: type) -> bool:
     return iscoroutinefunction(getattr(kind, "info", None))
 
 
-def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+def report(
+    given: EventLogger | None, level: Level | Literal["debug"], event: str, /, **keys: Any
+) -> None:
     """Log an event; a processor of structlog that raises loses it, and nothing else.
 
     Args:
@@ -222,8 +224,8 @@ def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) 
         keys: What happened; an exception as ``exc_info``.
     """
     try:
-        logger = active_logger(given)
-        if logger is not None or level != "info":
+        logger = debug_logger(given) if level == "debug" else active_logger(given)
+        if logger is not None or level not in ("debug", "info"):
             getattr(logger or _standard_logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)

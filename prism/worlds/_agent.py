@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
-from prism.reasoner._questions import DEFAULT_PULL
 from prism.reasoner._recollection import transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
@@ -105,6 +105,7 @@ class Agent(Declares):
         _place: ClassVar[int]
         _since: ClassVar[Any]
         _due: ClassVar[Any]
+        _acts_from: ClassVar[int]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -134,6 +135,7 @@ class Agent(Declares):
             state=self.chart.initial if state is None else state,
             _since=0,
             _due=0,
+            _acts_from=0,
             inbox=deque(),
             state_history=[],
             _key=keys[0],
@@ -313,9 +315,11 @@ class Agent(Declares):
                 wording.max_length if max_length is None else max_length,
                 wording.language if language is None else language,
             )
-        told = turns.memory_in_words(self)
+        if (memory := turns.answers.memory) is not None:
+            words = str(memory.tell(self.memories(HISTORY_DEPTH)))
+            prompt = f"{words}\n\n{prompt}" if words else prompt
         call = wording.call(
-            self, key, f"{told}{prompt}", persona=self.persona(), schema=schema, fallback=template
+            self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
         return Writing(self, call).value()
 
@@ -343,7 +347,21 @@ class Agent(Declares):
 
         The last 50 notes are kept.
         """
-        self.world.turns.remember(self, text)
+        if not isinstance(text, str):
+            raise FieldTypeError(f"a note must be text, got {text!r}")
+        if self.world.together and self.world.turns.acting not in (None, self):
+            raise SimulationError(
+                f"{type(self.world).__name__} is a together world, in which the order of agents "
+                "must not matter: an agent may note only for itself"
+            )
+        self._note(text)
+
+    def _note(self, text: str) -> None:
+        notes: deque[Any] = vars(self).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
+        # the number of earlier transitions at the same instant puts both in one order
+        time = self.world.turns.seconds()
+        same = takewhile(lambda record: time_of(record) == time, reversed(self.state_history))
+        notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
     def leave(self) -> None:
         """Leave the run: it is out of all sets, counts, spaces and the network at once.
@@ -412,9 +430,6 @@ class Asked(Waits):
     options: tuple[Any, ...]
     state: Any
     since: Any
-
-    pulls: ClassVar[None] = None
-    relevance_pull: ClassVar[float] = DEFAULT_PULL
 
     def __init__(
         self,

@@ -207,7 +207,7 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
 def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
     """Return agents in an order that does not depend on that of the set."""
     turns = agents[0].world.turns
-    found: Sequence[Any] = agents if turns.is_listed else turns.canonical(agents)
+    found: Sequence[Any] = agents if turns.is_listed else turns.population.canonical(agents)
     return found
 
 

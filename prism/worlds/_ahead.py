@@ -88,7 +88,7 @@ async def round_ahead(turns: Any, moments: Sequence[Moment], logger: TurnLogger)
         moments: The time of each tick.
         logger: The run's logger.
     """
-    agents = turns.everybody()
+    agents = turns.population.everybody()
     most = max(8 * turns.answers.concurrency, 4 * len(agents))
     last: dict[Any, asyncio.Task[None]] = {}
     queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()

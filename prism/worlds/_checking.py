@@ -156,8 +156,8 @@ def child() -> None:
         run = _run_of(given["options"], log.logger, clock)
         if given["is_permuted"]:
             # after setup, which may connect and place agents by their order
-            turns = run.loop.turns
-            turns.reorder(RandomStream(1, "order").shuffled(turns.everybody()))
+            population = run.loop.turns.population
+            population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
     sys.stdout.write(json.dumps([*_silent(run, Path(given["path"]))]))
 
@@ -198,13 +198,13 @@ def _silent(run: Run[Any], log: Path) -> Iterator[str]:
                 f"{trigger!r} was fired {number:,} times in {state!r}, where it does nothing, and "
                 "never made a transition"
             )
-    entered, fired = set(turns.begun), {trigger for trigger, _ in turns.missed}
+    entered, fired = set(turns.population.begun), {trigger for trigger, _ in turns.missed}
     for line in _lines(log):
         event = orjson.loads(line)
         if event["event"] == "statechart.transition":
             entered.update(str(event["to_state"]).split("+"))
             fired.add(event["trigger"])
-    for definition in turns.definitions:
+    for definition in turns.population.definitions:
         triggers = dict.fromkeys(each.trigger for each in definition.transitions)
         for trigger in triggers:
             if isinstance(trigger, str) and trigger not in fired:

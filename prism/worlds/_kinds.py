@@ -53,6 +53,7 @@ class Kind:
         limits: Ticks after which an agent times out, by state.
         open: The targets of decisions that no guard changes, by state and trigger.
         is_ticked: Whether its chart has timers, rates or eventless transitions of its own.
+        is_nested: Whether its chart has states inside states.
         has_regions: Whether its chart has regions.
         channels: Its events in continuous time.
     """
@@ -63,6 +64,7 @@ class Kind:
     limits: Mapping[Any, int]
     open: Mapping[tuple[Any, str], tuple[Any, ...]]
     is_ticked: bool
+    is_nested: bool
     has_regions: bool
     channels: list[Channel] = field(default_factory=list)
 
@@ -89,7 +91,8 @@ def make_kind(
         {} if is_guest else _limits_of(cls),
         _unguarded(definition),
         not is_guest and (chart.has_timers or has_regions),
-        has_regions,
+        not is_guest and definition.tree is not None,
+        not is_guest and has_regions,
     )
     if is_guest:
         kind.chart = GuestChart(chart)

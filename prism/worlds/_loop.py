@@ -141,7 +141,7 @@ class Loop:
         if world.independent and self._answers.concurrency:
             own = self._turn_logger = TurnLogger(own, self.clock)
         self.turns = Turns(world, seed, self._answers, own, self.clock, ticks)
-        self._own_tick = not self.turns.by_rate or defines(type(world), "tick")
+        self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
@@ -155,7 +155,7 @@ class Loop:
     @property
     def agents(self) -> Sequence[Any]:
         """The population, in the order in which it joined."""
-        return self.turns.everybody()
+        return self.turns.population.everybody()
 
     @property
     def open_questions(self) -> int:
@@ -237,9 +237,11 @@ class Loop:
         else:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
-        turns.populate(agents)
+        turns.population.populate(agents)
         if self._sampled is not None:
-            by_key = sorted(turns.everybody(), key=lambda each: (each._key, each.agent_id))
+            by_key = sorted(
+                turns.population.everybody(), key=lambda each: (each._key, each.agent_id)
+            )
             self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
         world.setup()
         turns.begin()
@@ -250,7 +252,9 @@ class Loop:
         turns.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
-            chart=", ".join(dict.fromkeys(each.chart.name for each in turns.kinds.values())),
+            chart=", ".join(
+                dict.fromkeys(each.chart.name for each in turns.population.kinds.values())
+            ),
             agents=len(self.agents),
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
@@ -259,7 +263,7 @@ class Loop:
             **({} if logged is None else {"logged_agents": logged}),
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
-            **_charts_told([*turns.kinds.values()]),
+            **_charts_told([*turns.population.kinds.values()]),
         )
         turns.announce()
         self._emit_picture(self._picture())
@@ -267,14 +271,14 @@ class Loop:
 
     def _unit_of_time(self) -> dict[str, float]:
         """Return the seconds in a round if events happen at rates, in continuous time."""
-        if not self.turns.by_rate:
+        if not self.turns.population.by_rate:
             return {}
         return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     def _warn_of_idle_events(self) -> None:
         """Warn of charts that almost always were where the events did nothing."""
         turns = self.turns
-        for definition in turns.definitions:
+        for definition in turns.population.definitions:
             triggers = {each.trigger for each in definition.transitions}
             missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
@@ -306,7 +310,7 @@ class Loop:
 
             if turns.stopped is None and world.until():
                 turns.stop("until")
-            states = turns.states()
+            states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures, of_agents = self._measures()
             turns.refusing = None
@@ -371,7 +375,7 @@ class Loop:
             )
             for name in marked(cls, MEASURE)
         }
-        readers = {kind: own for kind in self.turns.kinds if (own := measures_of(kind))}
+        readers = {kind: own for kind in self.turns.population.kinds if (own := measures_of(kind))}
         if not readers:
             return found, []
         return found, AgentMeasures(self._seed, readers).take(self.agents)

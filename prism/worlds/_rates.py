@@ -27,11 +27,12 @@ async def events_at_rates(turns: Any) -> None:
     """
     moment = turns.clock.moment
     await _at(turns, moment, 0.0, None, None)
-    members = turns.members
+    population = turns.population
+    members = population.members
     stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{moment.tick}")
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
-        channels = [each for kind in turns.kinds.values() for each in kind.channels]
+        channels = [each for kind in population.kinds.values() for each in kind.channels]
         sums: dict[int, list[float]] = {}
         weights = [
             _weight(turns, channel, members.of(channel), sums, number)

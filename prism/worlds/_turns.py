@@ -8,12 +8,10 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import takewhile
-from operator import attrgetter
 from typing import Any
 
 from prism._faults import place_in
@@ -25,41 +23,26 @@ from prism.errors import (
     UnknownTriggerError,
 )
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, all_mixed, maker_of_keys, mixed
-from prism.reasoner._recollection import stay_in_words
+from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.reasoner._words import in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration, Definition, Question, Written
+from prism.statechart import Configuration, Written
 from prism.statechart.names import identify, unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    AGENT_LEFT,
-    ANSWER_DISCARDED,
-    MESSAGE_SENT,
-    TREATMENT_ASSIGNED,
-)
+from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, MESSAGE_SENT, TREATMENT_ASSIGNED
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import (
-    HISTORY_DEPTH,
-    Agent,
-    Asked,
-    Message,
-    Receiving,
-    Waits,
-    Writing,
-    time_of,
-)
-from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
+from prism.worlds._agent import Agent, Asked, Message, Receiving, Waits, Writing
+from prism.worlds._agent_set import leaves_in
 from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._answers import Answers
+from prism.worlds._decisions import apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
-from prism.worlds._guests import Guest, as_agent, lend
-from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds._rates import Members
+from prism.worlds._guests import Guest
+from prism.worlds._kinds import Kind
+from prism.worlds._population import Population
 from prism.worlds._treatments import Assignments
-from prism.worlds._world import World, kinds_of
+from prism.worlds._world import World
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""
@@ -68,8 +51,6 @@ _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
-_KEY = attrgetter("_key", "agent_id")
-_IN_SETUP = "setup"
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -88,18 +69,19 @@ class Turns:
         ticks_per_round: Ticks in a round.
 
     Attributes:
+        population: The agents.
         acting: The agent whose step is running.
-        counts: Agents in each state.
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
+        agent_ticks: Agents that were there in the ticks of this round.
         is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
         refusing: Why no event can be fired now, or None.
         stopped: When and why the run was stopped, or None.
         made: Events that made a transition when they were fired, by trigger.
         missed: Those that made none, by trigger and state.
-        begun: Texts of the states in which agents began.
         unawaited: A decision that was requested but not yet awaited.
+        part_of_tick: The part of the tick that has passed, if an event happens at a rate.
     """
 
     def __init__(
@@ -113,241 +95,40 @@ class Turns:
     ) -> None:
         self.world, self.seed, self.answers = world, seed, answers
         self.logger, self.clock, self.ticks_per_round = logger, clock, ticks_per_round
+        self.population = Population(world, seed, logger, self.seconds, self._count_transition)
         self.acting: Any = None
-        self.counts: Counter[Any] = Counter()
-        self.transitions = 0
+        self.transitions = self.agent_ticks = 0
         self.timeouts: Counter[str] = Counter()
-        self.agent_ticks = 0
+        self.is_listed = world.order == "listed"
         self.has_begun = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
-        self.has_guests = False
         self.stopped: dict[str, Any] | None = None
-        self.unawaited: Asked | None = None
-        self.part_of_tick: float | None = None
-        self.kinds: dict[type, Kind] = {}
-        self.by_rate = is_by_rate(type(world))
-        self.members = Members(())
-        self.flat: set[type] = set()
-        self.assignments = Assignments(seed)
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
-        self.begun: set[str] = set()
-        self._everybody: dict[Agent, None] = {}
-        self._set: AgentSet[Any] | None = None
-        self._canonical: list[Agent] | None = None
-        self._ids: set[str] = set()
-        self._numbers: Counter[Any] = Counter()
+        self.unawaited: Asked | None = None
+        self.part_of_tick: float | None = None
+        self.assignments = Assignments(seed)
         self._networks = 0
-        self._keys_of = maker_of_keys(3, seed, "agent")
         self._now, self._at = 0, _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, str, Any]] = []
         self._due: dict[int, list[Agent]] = {}
-        self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._active: dict[Agent, None] = {}
-        self.is_listed = world.order == "listed"
-        self._has_ticked = False
+        self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
-    # The population
-
-    def populate(self, agents: Iterable[Any]) -> None:
-        """Take in the population, before `World.setup`.
-
-        Raises:
-            AgentError: If one of them is not an agent, or is already in a run.
-            FieldValueError: If there are no agents, or two have the same id.
-            DefinitionError: If the class of the world or of an agent cannot work.
-        """
-        if not isinstance(agents, Iterable):
-            owner = type(self.world).__name__
-            raise AgentError(f"{owner}.populate must return the agents, got {agents!r}")
-        where = f"{type(self.world).__name__}.populate"
-        population = [as_agent(each, where) for each in agents]
-        if not population:
-            raise FieldValueError("a run needs agents, got none")
-        check_classes(type(self.world), [*dict.fromkeys(map(type, population))])
-        for agent in population:
-            self._take_in(agent, "")
-
-    def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
-        """Let a newcomer join, now or at the end of the tick if all act together."""
-        if "_steps" in vars(agent):
-            raise AgentError(f"{agent!r} has joined a run already: make another one")
-        source = parent or self.acting
-        before = "" if source is None else f"{source.agent_id}."
-        self._name(agent, before)
-
-        def join() -> None:
-            self._join(agent, parent, source, neighbours)
-
-        if self._deferred is None:
-            join()
-        else:
-            self._defer(join, self.acting or agent)
-
-    def _name(self, agent: Agent, before: str) -> None:
-        """Give an agent its id, made of its parent's, or of its kind and number."""
-        kind = type(agent)
-        if before and not agent.agent_id:
-            self._numbers[before] += 1
-            agent.agent_id = f"{before}{self._numbers[before]}"
-        elif not agent.agent_id:
-            self._numbers[kind] += 1
-            own = getattr(vars(agent).get("object"), "agent_id", "")
-            agent.agent_id = own or f"{kind.__name__.lower()}_{self._numbers[kind]}"
-        agent.name = agent.name or agent.agent_id
-        if agent.agent_id in self._ids:
-            raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
-        self._ids.add(agent.agent_id)
-
-    def _join(
-        self, agent: Agent, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
-    ) -> None:
-        self._take_in(agent, None)
-        self.counts[agent.state] += 1
-        self._look_at(agent)
-        if self.by_rate:
-            self.members.add(agent, agent.state)
-        vars(agent)["_acts_from"] = self.now + 1
-        for space in () if parent is None else [*parent._spaces]:
-            space.bring(agent, parent)
-        if self.world._network is not None:
-            self.world._network.join(agent, neighbours)
-        self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
-        if (tree := self.kinds[type(agent)].chart.definition.tree) is not None and tree:
-            self.kinds[type(agent)].chart.enter(agent)
-
-    def _take_in(self, agent: Agent, before: str | None) -> None:
-        """Give an agent its place, streams, state and fields."""
-        if "_steps" in vars(agent):
-            raise AgentError(
-                f"agent {agent.agent_id!r} is in the population twice, or in another run: "
-                "make new agents"
-            )
-        if before is not None:
-            self._name(agent, before)
-        kind = self.kinds.get(type(agent)) or self._add_kind(type(agent))
-        agent._join(self.world, len(self._ids), self._keys_of(agent.agent_id))
-        given = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
-        try:
-            agent._fill(given, lambda name: RandomStream(self.seed, "field", agent.agent_id, name))
-        except TypeError as error:
-            raise AgentError(f"{error}, or give it a default in the class") from None
-        if isinstance(agent, Guest):
-            self.has_guests = True
-            lend(agent, self.logger, self.count_transition, self.seed)
-        elif kind.chart.definition.needs:
-            from prism.statechart.inspection import require_fit
-
-            require_fit([agent], kind.chart.definition)
-        self._everybody[agent] = None
-        self._set = None
-
-    def _add_kind(self, cls: type[Agent]) -> Kind:
-        if self.kinds and self.has_begun:
-            check_classes(type(self.world), [cls])
-        clock = self.count_transition if issubclass(cls, Guest) else self.seconds
-        kind = make_kind(cls, type(self.world), self.logger, clock, by_rate=self.by_rate)
-        self.kinds[cls] = kind
-        self._has_ticked |= kind.is_ticked
-        if not issubclass(cls, Guest) and kind.chart.definition.tree is None:
-            self.flat.update(map(type, kind.chart.definition.states))
-        vars(self).pop("definitions", None)
-        vars(self).pop("_triggers", None)
-        return kind
-
-    def leave(self, agent: Agent) -> None:
-        """Take an agent out of the run, now or at the end of the tick if all act together."""
-        if self._deferred is None:
-            self._leave(agent)
-        else:
-            self._defer(lambda: self._leave(agent), self.acting or agent)
-
-    def _leave(self, agent: Agent) -> None:
-        if agent.has_left:
-            return
-        vars(agent)["has_left"] = True
-        self._everybody.pop(agent, None)
-        self._active.pop(agent, None)
-        self._set = None
-        self.counts[agent.state] -= 1
-        if self.by_rate:
-            self.members.remove(agent, agent.state)
-        for space in agent._spaces:
-            space.remove(agent)
-        if self.world._network is not None:
-            self.world._network.leave(agent)
-        self.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
-
-    def everybody(self) -> AgentSet[Any]:
-        """Return all agents that are there."""
-        if self._set is None:
-            self._set = AgentSet(self._everybody)
-            self._canonical = None
-        return self._set
-
-    def reorder(self, agents: Sequence[Agent]) -> None:
-        """List the agents in another order, before the first round."""
-        self._everybody, self._set = dict.fromkeys(agents), None
-        self._active = {agent: None for agent in agents if agent in self._active}
-
-    def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
-        """Return agents in an order that does not depend on the list of agents."""
-        if agents is not self._set:
-            return sorted(agents, key=_KEY)
-        if self._canonical is None:
-            self._canonical = sorted(agents, key=_KEY)
-        return self._canonical
-
-    def able_to_be_in(self, state: Any) -> int:
-        """Return the number of agents whose chart contains a state.
-
-        Raises:
-            UnknownStateError: If no agent's chart has it.
-        """
-        if not any(chart.leaves_of(state) for chart in self.definitions):
-            raise unknown_state(state, self.definitions)
-        kinds = self.kinds.values()
-        able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
-        if len(able) == len(self.kinds):
-            return len(self._everybody)
-        return sum(type(agent) in able for agent in self._everybody)
-
-    @cached_property
-    def definitions(self) -> list[Definition[Any]]:
-        """The charts of all kinds, of the population and of the world's class."""
-        return definitions_of([*self.kinds, *kinds_of(type(self.world))])
-
-    @cached_property
-    def _triggers(self) -> frozenset[str]:
-        """The events that some chart has."""
-        return frozenset(
-            trigger
-            for chart in self.definitions
-            for trigger in (
-                *(each.trigger for each in chart.transitions),
-                *chart.hierarchy.triggers,
-            )
-        )
+    # Beginning, joining and leaving
 
     def begin(self) -> None:
-        """Count the states, after `World.setup`, and announce the agents."""
-        for agent in self._everybody:
-            self.counts[agent.state] += 1
-            self.begun.update(map(state_text, leaves_in(agent.state)))
+        """Count the states, after `World.setup`."""
+        self.population.begin()
+        for agent in self.population.everybody():
             self._look_at(agent)
-        if self.by_rate:
-            # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=_KEY)
-            self.members = Members(by_key)
-            kinds = dict.fromkeys(map(type, by_key))
-            self.kinds = {cls: self.kinds[cls] for cls in kinds}
 
     def announce(self) -> None:
         """Log every agent, and what `World.setup` logged."""
         if active_logger(self.logger) is not None:
-            for agent in self._everybody:
+            for agent in self.population.everybody():
                 self._log_joined(agent, {})
         buffered, self._buffer = self._buffer or [], None
         for event, keys in buffered:
@@ -356,22 +137,49 @@ class Turns:
     def enter(self) -> None:
         """Run the entry actions of the agents' first states, if their charts have any."""
         self.has_begun, self.refusing = True, None
-        nested = {
-            cls
-            for cls, kind in self.kinds.items()
-            if kind.chart.definition.tree is not None and not issubclass(cls, Guest)
-        }
-        entering = [agent for agent in self._everybody if type(agent) in nested]
-        for _, _, agent in self.in_order(entering):
+        kinds = self.population.kinds
+        agents = self.population.everybody()
+        for _, _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
             self.acting = agent
-            self.kinds[type(agent)].chart.enter(agent)
+            kinds[type(agent)].chart.enter(agent)
         self.acting = None
+
+    def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
+        """Let a newcomer join, now or at the end of the tick if all act together."""
+        source = parent or self.acting
+        self.population.name(agent, "" if source is None else f"{source.agent_id}.")
+        self._do(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
+
+    def _join(
+        self, agent: Agent, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+    ) -> None:
+        kind = self.population.take_in(agent)
+        self.population.count(agent)
+        self._look_at(agent)
+        vars(agent)["_acts_from"] = self.now + 1
+        for space in () if parent is None else [*parent._spaces]:
+            space.bring(agent, parent)
+        if self.world._network is not None:
+            self.world._network.join(agent, neighbours)
+        self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
+        if kind.is_nested:
+            kind.chart.enter(agent)
+
+    def leave(self, agent: Agent) -> None:
+        """Take an agent out of the run, now or at the end of the tick if all act together."""
+        self._do(lambda: self._leave(agent), self.acting or agent)
+
+    def _leave(self, agent: Agent) -> None:
+        if not agent.has_left:
+            self._active.pop(agent, None)
+            self.population.remove(agent)
+            self.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
         self.emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
-            chart=self.kinds[type(agent)].chart.name,
+            chart=self.population.kinds[type(agent)].chart.name,
             display_name=agent.name,
             state=state_text(agent.state),
             **agent.described(),
@@ -385,18 +193,12 @@ class Turns:
         """The tick, counted from the beginning of the run."""
         return self._now if (turn := UNDER_WAY.get()) is None else turn.tick
 
-    @property
-    def tick_of_round(self) -> int:
-        """The tick of the round."""
-        return self.clock.tick
-
     def seconds(self) -> float:
         """Return the simulated time in seconds, as the clock of charts."""
         turn = UNDER_WAY.get()
         return self.clock.moment.seconds if turn is None else turn.moment.seconds
 
-    def count_transition(self) -> float:
-        """Count a transition of an object, whose chart asks for the time once for each."""
+    def _count_transition(self) -> float:
         self.transitions += 1
         return self.seconds()
 
@@ -426,17 +228,24 @@ class Turns:
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
         self._networks += 1
-        part = "" if self.world.round else _IN_SETUP
+        part = "" if self.world.round else "setup"
         return RandomStream(self.seed, "network", part, f"{self.world.round}.{self._networks}")
 
     # What agents call
 
+    def _do(self, action: Callable[[], object], whose: Agent) -> None:
+        """Do something now, or at the end of the tick if all act together."""
+        if self._deferred is None:
+            action()
+        else:
+            self._deferred.append((self.place_of(whose), whose.agent_id, action))
+
     def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
         """Fire an event now, or at the end of the tick if all act together."""
-        if self._deferred is not None:
-            self._defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
-            return None
-        return self._fire(agent, trigger, context)
+        if self._deferred is None:
+            return self._fire(agent, trigger, context)
+        self._do(lambda: self._fire(agent, trigger, context), self.acting or agent)
+        return None
 
     def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
         if agent.has_left:
@@ -445,15 +254,18 @@ class Turns:
             raise SimulationError(
                 f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
             )
-        made = self.kinds[type(agent)].chart.fire(agent, trigger, context)
+        made = self.population.kinds[type(agent)].chart.fire(agent, trigger, context)
         if made is not None:
             self.made[trigger] += 1
             return made
         self.missed[trigger, state_text(agent.state)] += 1
-        if trigger not in self._triggers:
-            triggers = {each.trigger: None for one in self.definitions for each in one.transitions}
-            raise UnknownTriggerError(unknown_trigger_problem(trigger, triggers))
-        return made
+        if trigger not in self.population.triggers:
+            raise UnknownTriggerError(unknown_trigger_problem(trigger, self.population.triggers))
+        return None
+
+    def settle(self, asked: Asked) -> Any:
+        """Carry out what leaves nothing to decide; return the new state, or the question itself."""
+        return settle(self, asked)
 
     def send(self, message: Message, to: Agent) -> None:
         """Deliver a message now, or at the end of the tick.
@@ -465,10 +277,7 @@ class Turns:
             raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
         if self.refusing is not None:
             raise SimulationError(f"nothing can be sent: {self.refusing}")
-        if self._deferred is None:
-            self._deliver(message, to)
-        else:
-            self._defer(lambda: self._deliver(message, to), message.sender)
+        self._do(lambda: self._deliver(message, to), message.sender)
 
     def _deliver(self, message: Message, to: Agent) -> None:
         if to.has_left:
@@ -476,8 +285,8 @@ class Turns:
         to.inbox.append(message)
         if self.answers.memory is not None:
             content = in_words(message.content)
-            self._note(message.sender, f"You told {to.name}: {content}")
-            self._note(to, f"{message.sender.name} told you: {content}")
+            message.sender._note(f"You told {to.name}: {content}")
+            to._note(f"{message.sender.name} told you: {content}")
         if active_logger(self.logger) is not None:
             (content,) = (identify({"content": message.content}) or {}).values()
             if isinstance(content, str):
@@ -489,57 +298,7 @@ class Turns:
                 content=content,
             )
 
-    def settle(self, asked: Asked) -> Any:
-        """Carry out what leaves nothing to decide; return the new state, or the question itself."""
-        agent = asked.agent
-        asked.options = options = self._options(agent, asked.trigger, asked.context)
-        if len(options) < 2:
-            return self.fire(agent, asked.trigger, asked.context)
-        if asked.weights is not None:
-            asked.weights = _weights_of(asked, options, self.kinds[type(agent)])
-        asked.state = agent.state
-        history = agent.state_history
-        asked.since = history[-1] if history else None
-        return asked
-
-    def _options(self, agent: Agent, trigger: str, context: Any) -> tuple[Any, ...]:
-        """Return the targets among which an agent decides; none where the chart decides."""
-        kind, state = self.kinds[type(agent)], agent.state
-        known = kind.open.get((state, trigger))
-        if known is not None and not agent.has_left:
-            return known
-        if agent.has_left:
-            return ()
-        chart = kind.chart
-        if state in chart.decision_states or (
-            isinstance(state, Configuration) and chart.decides(state)
-        ):
-            return tuple(chart.enabled_targets(agent, trigger, context))
-        return ()
-
-    def remember(self, agent: Agent, text: str) -> None:
-        """Store a note for a model, in order with the agent's transitions."""
-        if not isinstance(text, str):
-            raise FieldTypeError(f"a note must be text, got {text!r}")
-        if self.world.together and self.acting not in (None, agent):
-            raise SimulationError(
-                f"{type(self.world).__name__} is a together world, in which the order of agents "
-                "must not matter: an agent may note only for itself"
-            )
-        self._note(agent, text)
-
-    def _note(self, agent: Agent, text: str) -> None:
-        notes: deque[Any] = vars(agent).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
-        # the number of earlier transitions at the same instant puts both in one order
-        time = self.seconds()
-        same = takewhile(lambda record: time_of(record) == time, reversed(agent.state_history))
-        notes.append((time, sum(1 for _ in same), " ".join(text.split())))
-
-    def memory_in_words(self, agent: Agent) -> str:
-        """Return what an agent remembers, for the prompt of a text."""
-        memory = self.answers.memory
-        words = "" if memory is None else str(memory.tell(agent.memories(HISTORY_DEPTH)))
-        return f"{words}\n\n" if words else ""
+    # The log
 
     def log(self, event: str, keys: Mapping[str, Any]) -> None:
         """Log one of the world's own events.
@@ -578,22 +337,22 @@ class Turns:
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Note a transition that the engine has made; return the turns in the earlier state."""
-        counts = self.counts
-        counts[left] -= 1
-        counts[entered] += 1
+        population = self.population
+        population.counts[left] -= 1
+        population.counts[entered] += 1
         self.transitions += 1
         now = self.now
         dwell: int = now - agent._since
         agent.state, agent._since = entered, now
-        if self.by_rate:
-            self.members.remove(agent, left)
-            self.members.add(agent, entered)
+        if population.by_rate:
+            population.members.remove(agent, left)
+            population.members.add(agent, entered)
         if self._at == _EVERYBODY_IS_OVER or agent is self.acting:
             self._look_at(agent)
             return dwell
 
         place = self.place_of(agent)
-        is_to_come = place > self._at and vars(agent).get("_acts_from", 0) <= now
+        is_to_come = place > self._at and agent._acts_from <= now
         if is_to_come:
             # it has not had its turn in this tick, which will count
             dwell -= 1
@@ -604,7 +363,7 @@ class Turns:
 
     def _look_at(self, agent: Agent) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
-        kind = self.kinds[type(agent)]
+        kind = self.population.kinds[type(agent)]
         if kind.limits:
             vars(agent)["_due"] = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
@@ -634,7 +393,7 @@ class Turns:
         """Begin a tick."""
         self._now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
         self._deferred = [] if self.world.together else None
-        self.agent_ticks += len(self._everybody)
+        self.agent_ticks += len(self.population.everybody())
 
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
@@ -644,73 +403,31 @@ class Turns:
             for _, _, action in sorted(deferred, key=lambda each: each[:2]):
                 action()
 
-    def _defer(self, action: Callable[[], object], whose: Agent) -> None:
-        assert self._deferred is not None
-        self._deferred.append((self.place_of(whose), whose.agent_id, action))
-
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
-        if agents is None:
-            chosen = self._active if not due else {**self._active, **dict.fromkeys(due)}
-            turns: Iterable[Agent] = self._turns_of(chosen)
-        else:
-            turns = self._given_turns(list(agents), due)
-
+        turns = (
+            self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
+            if agents is None
+            else self._activated(dict.fromkeys(agents), due)
+        )
         waiting: list[Waiting] = []
         try:
-            if not self._has_ticked and not self.has_guests:
-                self._plain_turns(turns, {*due}, waiting)
-            else:
-                for agent in turns:
-                    waits = await self._outside(self._take(agent))
-                    if waits is not None:
-                        waiting.append(waits)
-        except BaseException:
-            for _, running, _ in waiting:
-                running.close()
-            raise
-
-        await self._settle(waiting)
-
-    def _plain_turns(
-        self, turns: Iterable[Agent], late: Container[Agent], waiting: list[Waiting]
-    ) -> None:
-        """Let agents take the usual turn, which saves three calls for each.
-
-        Args:
-            turns: The agents.
-            late: Those whose time is up.
-            waiting: Where steps that wait are added.
-        """
-        kinds, world = self.kinds, self.world
-        for agent in turns:
-            if agent in late:
+            for agent in turns:
                 waits = self._take(agent)
-            else:
-                self.acting = agent
-                step = kinds[type(agent)].steps.get(agent.state)
-                running = None if step is None else step(world, agent)
-                if running is not None:
-                    waits = self._advance(agent, running, None)
-                elif self.unawaited is None:
-                    continue
-                else:
-                    raise _unawaited(self.unawaited)
-            if waits is not None:
-                if not isinstance(waits[2], Waits):
-                    _refuse_outside(waits)
-                waiting.append(waits)
+                if waits is not None and not isinstance(waits[2], Waits):
+                    waits = await self._outside(waits)
+                if waits is not None:
+                    waiting.append(waits)
+        except BaseException:
+            _close(waiting)
+            raise
+        await self._settle(waiting)
 
     async def happen(self, agent: Agent, step: Any) -> None:
         """Let an event happen to an agent, and wait until its step has ended."""
-        self.acting = agent
-        running = step(self.world, agent)
-        if running is not None and (waits := self._advance(agent, running, None)) is not None:
-            await self._settle([waits])
-        elif self.unawaited is not None:
-            raise _unawaited(self.unawaited)
-        self.acting = None
+        waits = self._begin(agent, step)
+        await self._settle([] if waits is None else [waits])
 
     async def _settle(self, waiting: list[Waiting]) -> None:
         """Ask and continue in waves, until no step waits."""
@@ -725,27 +442,26 @@ class Turns:
                     "tick: let it end"
                 )
         finally:
-            for _, running, _ in waiting:
-                running.close()
+            _close(waiting)
         self.acting = None
 
-    def _given_turns(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Iterator[Agent]:
+    def _activated(self, agents: Mapping[Agent, None], due: Sequence[Agent]) -> Iterator[Agent]:
         """Yield the agents that a world activates, after time has passed for all others."""
-        others = dict.fromkeys(agents)
         if self._passed_in != self._now:
             self._passed_in = self._now
-            ticked = [each for each in self._active if self.kinds[type(each)].is_ticked]
-            passing = dict.fromkeys((*due, *(ticked if self._has_ticked else ())))
-            for _, _, agent in self.in_order([each for each in passing if each not in others]):
+            kinds = self.population.kinds
+            ticked = [each for each in self._active if kinds[type(each)].is_ticked]
+            passing = dict.fromkeys((*due, *ticked))
+            for _, _, agent in self.in_order(each for each in passing if each not in agents):
                 self._pass_time(agent)
-        for agent in others:
-            if not agent.has_left and vars(agent).get("_acts_from", 0) <= self.now:
+        for agent in agents:
+            if not agent.has_left and agent._acts_from <= self.now:
                 yield agent
 
     def _pass_time(self, agent: Agent) -> bool:
         """Let a tick pass for an agent; return whether a time-out takes its turn."""
         self.acting = agent
-        kind = self.kinds[type(agent)]
+        kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
         if kind.is_ticked and kind.chart.has_timers:
@@ -774,23 +490,29 @@ class Turns:
 
     def _take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
-        kind = self.kinds[type(agent)]
+        kind = self.population.kinds[type(agent)]
         # with timers, the step is that of the state in which the turn begins
-        step = self.step_of(agent) if kind.is_ticked else None
-        if self._pass_time(agent):
+        step = self._step_of(agent, kind) if kind.is_ticked else None
+        if (kind.is_ticked or kind.limits) and self._pass_time(agent):
             return None
-        step = step if kind.is_ticked else self.step_of(agent)
-        running = None if step is None else step(self.world, agent)
+        if not kind.is_ticked:
+            step = self._step_of(agent, kind)
+        return None if step is None else self._begin(agent, step)
+
+    def _begin(self, agent: Agent, step: Any) -> Waiting | None:
+        """Begin a step; return what it waits for."""
+        self.acting = agent
+        running = step(self.world, agent)
         if running is not None:
             return self._advance(agent, running, None)
         if self.unawaited is not None:
             raise _unawaited(self.unawaited)
         return None
 
-    def step_of(self, agent: Agent) -> Any:
+    def _step_of(self, agent: Agent, kind: Kind) -> Any:
         """Return the step of an agent's state; with regions, that of each active one in turn."""
-        steps, state = self.kinds[type(agent)].steps, agent.state
-        if type(state) is not Configuration or isinstance(agent, Guest):
+        steps, state = kind.steps, agent.state
+        if not kind.has_regions or type(state) is not Configuration:
             return steps.get(state)
         own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
         if not own:
@@ -799,34 +521,29 @@ class Turns:
 
     def _time_out(self, agent: Agent) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
-        state = agent.state
-        if self._deferred is not None:
-            kind = self.kinds[type(agent)]
-            self._put_off(agent)
+        state, chart = agent.state, self.population.kinds[type(agent)].chart
 
-            def fire() -> None:
-                if kind.chart.fire(agent, TIMEOUT) is not None:
-                    self.timeouts[state_text(state)] += 1
-
-            self._defer(fire, agent)
+        def fire() -> bool:
+            if chart.fire(agent, TIMEOUT) is None:
+                return False
+            self.timeouts[state_text(state)] += 1
             return True
-        if self.fire(agent, TIMEOUT) is None:
-            # a guard may let it pass later
-            self._put_off(agent)
-            return False
-        self.timeouts[state_text(state)] += 1
-        if agent._due <= self.now:
-            self._put_off(agent)
-        return True
 
-    def _put_off(self, agent: Agent) -> None:
-        vars(agent)["_due"] = self.now + 1
-        self._due.setdefault(agent._due, []).append(agent)
+        is_over = True
+        if self._deferred is None:
+            is_over = fire()
+        else:
+            self._do(fire, agent)
+        if agent._due <= self.now:
+            # a guard may let it pass later
+            vars(agent)["_due"] = self.now + 1
+            self._due.setdefault(agent._due, []).append(agent)
+        return is_over
 
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.by_rate)
+        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:
@@ -893,8 +610,7 @@ class Turns:
                 if then is not None:
                     following.append(then)
         except BaseException:
-            for _, running, _ in (*waiting, *following):
-                running.close()
+            _close([*waiting, *following])
             raise
         return following
 
@@ -902,14 +618,16 @@ class Turns:
         """Continue a step with what it has waited for, unless it must wait longer."""
         agent, running, waits = waiting
         if agent.has_left:
-            self._discard(agent, waits)
+            if type(waits) is Asked:
+                discard(self, waits)
             running.close()
             return None
         if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
             return waiting
         if not is_late:
             return self._advance(agent, running, self._value_of(waits))
-        settled = None if self._is_stale(waits) else self.settle(waits)
+        chart = self.population.kinds[type(waits.agent)].chart
+        settled = None if is_stale(chart, waits) else settle(self, waits)
         return waiting if settled is waits else self._advance(agent, running, settled)
 
     async def _ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
@@ -924,7 +642,7 @@ class Turns:
             asked = ()
         if asked or writing:
             parameters = parameter_values(self.world)
-            questions = [self._question(each, parameters) for each in asked]
+            questions = [question_of(self, each, parameters) for each in asked]
             decisions, texts = await self.answers.ask(
                 questions, [each.call for each in writing], self.logger
             )
@@ -933,22 +651,6 @@ class Turns:
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
-    def _question(self, asked: Asked, parameters: Mapping[str, Any]) -> Question:
-        """Return a decision as a reasoner is asked."""
-        agent = asked.agent
-        return Question(
-            agent,
-            asked.state,
-            asked.trigger,
-            asked.options,
-            asked.context,
-            asked.weights,
-            asked.prompt,
-            self.kinds[type(agent)].chart.definition,
-            parameters,
-            None if self.answers.memory is None else agent.memories,
-        )
-
     def _value_of(self, waits: Any) -> Any:
         """Carry out a decision; return the value with which its step continues."""
         if type(waits) is Receiving:
@@ -956,48 +658,12 @@ class Turns:
         if type(waits) is not Asked:
             written: Written = waits.answer
             if self.answers.memory is not None and isinstance(written.value, str):
-                self.remember(waits.agent, f'You wrote: "{written.value}"')
+                waits.agent._note(f'You wrote: "{written.value}"')
             return written
-        agent, answer = waits.agent, waits.answer
-        if self._deferred is not None:
-            self._defer(lambda: self._apply(waits), agent)
-            return answer
-        return self._apply(waits)
-
-    def _apply(self, asked: Asked) -> Any:
-        """Make a decided transition, unless the agent has moved or left."""
-        agent, chosen = asked.agent, asked.answer
-        if agent.has_left or self._is_stale(asked):
-            self._discard(agent, asked)
-            return None
-        if self.answers.memory is not None and chosen == asked.state:
-            self.remember(agent, stay_in_words(asked.state, asked.trigger, asked.context))
-        return self.kinds[type(agent)].chart.fire_to(
-            agent, asked.trigger, chosen, asked.context, asked_in=asked.state
-        )
-
-    def _is_stale(self, asked: Asked) -> bool:
-        """Return whether an agent has moved since it was asked, even if it has returned."""
-        history = asked.agent.state_history
-        if (history[-1] if history else None) is asked.since:
-            return False
-        chart = self.kinds[type(asked.agent)].chart
-        return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
-
-    def _discard(self, agent: Agent, waits: Any) -> None:
-        """Log an answer that comes too late."""
-        logger = active_logger(self.logger)
-        if logger is not None and type(waits) is Asked:
-            logger.warning(
-                ANSWER_DISCARDED,
-                chart=self.kinds[type(agent)].chart.name,
-                agent_id=waits.agent.agent_id,
-                trigger=waits.trigger,
-                asked_in=state_text(waits.state),
-                now_in=state_text(waits.agent.state),
-                chosen=state_text(waits.answer),
-                reason="left" if waits.agent.has_left else "moved",
-            )
+        if self._deferred is None:
+            return apply(self, waits)
+        self._do(lambda: apply(self, waits), waits.agent)
+        return waits.answer
 
     async def take_alone(self, agent: Agent) -> None:
         """Take a whole turn by itself, for agents that are ahead of each other.
@@ -1019,27 +685,15 @@ class Turns:
                 await self._ask((), [waits])
             waiting = await self._outside(self._advance(agent, running, self._value_of(waits)))
 
-    # Counts
-
-    def states(self) -> dict[str, int]:
-        """Return the number of agents in each state, by its text."""
-        if self.has_guests:
-            texts = Counter(state_text(agent.state) for agent in self._everybody)
-            return dict(sorted(texts.items()))
-        numbers: dict[str, int] = {}
-        for definition in self.definitions:
-            if not definition.hierarchy.tree.has_regions:
-                numbers.update({state_text(each): 0 for each in definition.states})
-        for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
-            if number:
-                text = state_text(state)
-                numbers[text] = numbers.get(text, 0) + number
-        return numbers
-
     def begin_round(self) -> None:
         """Begin the counts of a round."""
         self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
         self.answers.begin_round()
+
+
+def _close(waiting: Iterable[Waiting]) -> None:
+    for _, running, _ in waiting:
+        running.close()
 
 
 class _Throwing:
@@ -1058,10 +712,6 @@ class _Throwing:
         """Raise the exception in the step, the first time."""
         error, self._error = self._error, None  # type: ignore[assignment]
         return self._running.send(value) if error is None else self._running.throw(error)
-
-
-def _triggers_of(chart: Definition[Any]) -> Iterable[str]:
-    return (each.trigger for each in chart.transitions)
 
 
 def _refuse_outside(waiting: Waiting) -> None:
@@ -1095,42 +745,3 @@ async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> 
             running = step(world, agent)
             if running is not None:
                 await running
-
-
-def _weights_of(asked: Asked, options: Sequence[Any], kind: Kind) -> Mapping[Any, float]:
-    """Return the weights of the targets. A configuration gets that of its distinctive leaves.
-
-    Raises:
-        FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
-            are 0.
-    """
-    weights, owner = asked.weights or {}, f"the weights of {asked.agent.agent_id!r}"
-    for state, weight in weights.items():
-        is_number = isinstance(weight, (int, float)) and 0 <= weight < float("inf")
-        if not is_number:
-            raise FieldValueError(
-                f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
-                f"got {weight!r}"
-            )
-        if state not in options and not kind.chart.definition.leaves_of(state):
-            raise FieldValueError(
-                f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
-                "the chart"
-            )
-    if kind.has_regions:
-        common = frozenset.intersection(*(frozenset(leaves_in(each)) for each in options))
-        weights = {option: _of_leaves(option, weights, common) for option in options}
-    if not any(weights.get(each) for each in options):
-        listed = ", ".join(map(state_text, options))
-        raise FieldValueError(f"{owner} for {asked.trigger!r} must be above 0 for one of {listed}")
-    return weights
-
-
-def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]) -> float:
-    if option in weights:
-        return weights[option]
-    own = [leaf for leaf in leaves_in(option) if leaf not in common]
-    product = 1.0
-    for leaf in own or leaves_in(option):
-        product *= weights.get(leaf, 0.0)
-    return product

@@ -124,19 +124,19 @@ class World(Declares, Generic[AgentT]):
     @property
     def agents(self) -> AgentSet[AgentT]:
         """All agents that are there, in the order in which they joined."""
-        everybody: AgentSet[AgentT] = self._running("agents").everybody()
+        everybody: AgentSet[AgentT] = self._running("agents").population.everybody()
         return everybody
 
     @property
     def charts(self) -> Sequence[Definition[Any]]:
         """The charts of all kinds of agents, of the class and of the population."""
-        found: Sequence[Definition[Any]] = self._running("charts").definitions
+        found: Sequence[Definition[Any]] = self._running("charts").population.definitions
         return found
 
     @property
     def tick_number(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
-        return int(self._running("tick_number").tick_of_round)
+        return int(self._running("tick_number").clock.tick)
 
     @property
     def time(self) -> float:
@@ -202,9 +202,9 @@ class World(Declares, Generic[AgentT]):
         Raises:
             UnknownStateError: If no agent's chart has it.
         """
-        turns = self._running("count")
-        number = turns.counts.get(state, 0)
-        if number and type(state) in turns.flat:
+        population = self._running("count").population
+        number = population.counts.get(state, 0)
+        if number and type(state) in population.flat:
             return int(number)
         return len(in_state(self.agents, state))
 
@@ -214,7 +214,7 @@ class World(Declares, Generic[AgentT]):
         Raises:
             UnknownStateError: If no agent's chart has it.
         """
-        able = self._running("share").able_to_be_in(state)
+        able = self._running("share").population.able_to_be_in(state)
         return self.count(state) / able if able else 0.0
 
     # What steps and hooks do

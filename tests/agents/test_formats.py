@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.agents import SocialAgent, load_population
+from prism.agents import load_population
 from tests.kit.files import place, refusal
 
 Write = Callable[[str, str | bytes], Path]
@@ -124,13 +124,3 @@ def test_what_is_no_agent_is_refused(
     error = refusal(load_population, path)
     assert place(error) == (str(path), line, field)
     assert error.problem.startswith(problem)
-
-
-def test_relevance_of_a_persona_without_topics(write: Write) -> None:
-    """A loaded persona without topics rates posts on its subject, in any script."""
-    people = {"fan": "주말마다 축구를 본다.", "cook": "매일 요리를 한다."}
-    agents: list[SocialAgent] = list(
-        load_population(write("a.json", json.dumps(people, ensure_ascii=False))).agents
-    )
-    post = {"text": "축구 팀이 또 이겼다"}
-    assert agents[0].relevance(post) > agents[1].relevance(post) == 0.0

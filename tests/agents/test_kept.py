@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import load_population
-from prism.agents.tables import told_apart
 from prism.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -48,22 +45,6 @@ def test_a_column_has_one_type(column: list[str], values: list[Any], write: Writ
     read = [agent.attributes for agent in population.agents]
     assert read == [{"x": value} for value in values]
     assert [type(found["x"]) for found in read] == [type(value) for value in values]
-
-
-def test_json_keeps_its_values(write: Write) -> None:
-    """Fields of JSON keep their values; an agent that lacks one lacks the attribute."""
-    lines = [
-        {"agent_id": "a", "interests": ["tea"], "age": 40, "likes": {"cats": [1, None]}},
-        {"agent_id": "b", "interests": ["tea"], "age": None},
-        {"agent_id": "c", "interests": ["tea"]},
-    ]
-    path = write("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    agents = load_population(path, keep=["age", "likes", "age"]).agents
-    assert [agent.attributes for agent in agents] == [
-        {"age": 40, "likes": {"cats": [1, None]}},
-        {"age": None},
-        {},
-    ]
 
 
 def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
@@ -107,12 +88,3 @@ def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Writ
         load_population(write("a.jsonl", line + "\n"), keep=["x"])
     assert refused.value.line == 1
     assert refused.value.problem.startswith(problem)
-
-
-@given(st.lists(st.sampled_from(["a", "b", "a#1", "a#2", "b#1", "a#2#2"]), max_size=12))
-def test_names_told_apart_are_unique(names: list[str]) -> None:
-    """Whatever the names are, each is unique afterwards, and still begins as it did."""
-    told = told_apart(names)
-    assert len(set(told)) == len(names)
-    assert all(new.startswith(old) for new, old in zip(told, names, strict=True))
-    assert all(told[row] == name for row, name in enumerate(names) if names.index(name) == row)

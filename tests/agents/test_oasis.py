@@ -3,16 +3,12 @@
 import csv
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import ARCHETYPES, load_population
-from prism.errors import InputError
 from tests.kit.files import place, refusal
 
 Write = Callable[[str, str | bytes], Path]
@@ -40,15 +36,6 @@ def row(**cells: str) -> str:
         **cells,
     }
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
-
-
-def test_an_empty_cell_is_an_empty_list(write: Write) -> None:
-    """As some tools write it."""
-    (agent,) = load_population(
-        write("a.csv", TWITTER_HEADER + row(following="", tweets=" "))
-    ).agents
-    assert agent.following == ()
-    assert agent.interests == ["bakes", "bread"]
 
 
 def test_reddit_personas_load(data: Path) -> None:
@@ -104,75 +91,6 @@ def test_earlier_tweets_become_posts(data: Path) -> None:
     ]
     interests = {agent.agent_id: tuple(agent.interests) for agent in population.agents}
     assert all(post.topics == interests[post.author_id] for post in population.posts)
-
-
-def test_interests_are_the_most_frequent_words(write: Write) -> None:
-    """Interests of a Twitter agent are its most frequent words, without links and common words."""
-    tweets = (
-        r"['Bread!\nbread\nflour https://t.co/x https://t.co/y', 'bread \u2615 flour about about']"
-    )
-    path = write(
-        "a.csv", TWITTER_HEADER + row(tweets=tweets, character="Someone who would bake rolls.")
-    )
-    assert load_population(path).agents[0].interests == ["bread", "flour", "rolls"]
-
-
-def test_blank_rows_are_skipped(write: Write) -> None:
-    """Blank lines between and after the rows of a CSV file are skipped."""
-    path = write("a.csv", TWITTER_HEADER + "\n" + GARDENER + "\r\n" + row() + "\n\n")
-    assert [agent.agent_id for agent in load_population(path).agents] == ["gardener", "b"]
-
-
-@pytest.mark.parametrize("name", ["oasis/user_data_36.json", "twitter.csv"])
-def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
-    """The same seed gives the same archetypes, another seed others."""
-    one, again, other = (
-        [agent.archetype for agent in load_population(data / name, seed=seed).agents]
-        for seed in (1, 1, 3)
-    )
-    assert one == again != other
-
-
-@pytest.mark.parametrize(
-    ("second", "field", "problem"),
-    [
-        ('{"interested_topics": ["tea"]}', "username", "is missing"),
-        (person(username=" "), "username", "must not be empty"),
-        (person(username=5), "username", "must be text, got 5"),
-        (
-            person(username="b", interested_topics="tea"),
-            "interested_topics",
-            "must be a list of non-empty texts",
-        ),
-        (person(username="b", persona=5), "persona", "must be text, got 5"),
-        (person(username="b", bio=[]), "bio", "must be text, got []"),
-        ("[]", None, "must be a JSON object, got an array"),
-    ],
-)
-def test_a_reddit_file_is_refused_at_line_and_field(
-    write: Write, second: str, field: str, problem: str
-) -> None:
-    """An error in a person names file, field and the line on which the person begins."""
-    first = person()
-    path = write("a.json", f"[\n{first},\n\n  {second}]")
-    error = refusal(load_population, path)
-    assert place(error) == (str(path), first.count("\n") + 4, field)
-    assert error.problem.startswith(problem)
-
-
-def test_a_truncated_reddit_file_is_refused(data: Path, write: Write) -> None:
-    """A truncated file is an InputError at its last line."""
-    text = (data / "oasis" / "user_data_36.json").read_text(encoding="utf-8")
-    path = write("a.json", text[: len(text) // 2])
-    error = refusal(load_population, path)
-    assert place(error) == (str(path), text[: len(text) // 2].count("\n") + 1, None)
-    assert error.problem.startswith("is not valid JSON: ")
-
-
-def test_a_reddit_persona_may_have_no_more_than_a_bio(write: Write) -> None:
-    """The bio stands in for the persona, which Reddit personas need not have."""
-    agent = load_population(write("a.json", f"[{person(bio='calm', age=40)}]")).agents[0]
-    assert (agent.name, agent.personality, agent.interests) == ("a", "calm", ["tea"])
 
 
 @pytest.mark.parametrize(
@@ -314,42 +232,3 @@ def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture)
     left_out, renamed = (record.getMessage() for record in caplog.records)
     assert left_out.endswith("(to keep them as attributes, use 'keep'): ['mood', 'pet']")
     assert renamed.endswith("told apart by their row: ['a#1', 'a#2']")
-
-
-@pytest.mark.parametrize("rest", ["", "c,[]\n"])
-def test_loading_restores_the_limit_of_the_csv_module(write: Write, rest: str) -> None:
-    """The field size limit of the csv module is the same after loading, failed or not."""
-    path = write("a.csv", TWO_ROWS + row(character="bakes bread " * 200) + rest)
-    before = csv.field_size_limit(1_000)
-    with pytest.raises(InputError) if rest else nullcontext():
-        load_population(path)
-    assert csv.field_size_limit(before) == 1_000
-
-
-TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9)
-
-
-@given(st.lists(TEXTS.filter(str.strip), max_size=5))
-def test_any_list_that_python_writes_is_read(tmp_path_factory: Any, tweets: list[str]) -> None:
-    """Tweets of any characters are the texts that Python's notation stands for."""
-    path = tmp_path_factory.mktemp("texts") / "a.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(TWITTER_HEADER.strip().split(","))
-        writer.writerow(["b", "[]", repr(tweets), "bakes"])
-    assert [post.text for post in load_population(path).posts] == tweets
-
-
-@pytest.mark.parametrize("cell", ["0", "'ab'"])
-def test_a_long_cell_is_read(cell: str, write: Write) -> None:
-    """Only the limit of the csv module, here a million characters, bounds a list."""
-    items = f"[{', '.join([cell] * (600_000 // (len(cell) + 2)))}]"
-    cells = {"following": items} if cell == "0" else {"tweets": items}
-    population = load_population(write("a.csv", TWITTER_HEADER + row(**cells)))
-    assert len(population.posts) == (0 if cell == "0" else 100_000)
-
-
-def test_columns_that_are_ignored_may_stand_twice(write: Write) -> None:
-    """As in files that some tools write."""
-    path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)
-    assert len(load_population(path).agents) == 1

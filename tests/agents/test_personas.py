@@ -64,18 +64,6 @@ def test_json_lines_set_every_field_of_an_agent(write: Write) -> None:
     assert (second.name, second.following, second.engagement_threshold) == ("bob", (), 0.5)
 
 
-def test_a_null_field_is_an_absent_one(write: Write) -> None:
-    """A field that is null counts as absent; only the id is required."""
-    nothing = dict.fromkeys(set(PRISM_FIELDS) - {"agent_id", "interests"})
-    bare = {"agent_id": "a", "interests": ["tea"]}
-    with_nulls = load_population(write("a.jsonl", json.dumps(bare | nothing))).agents[0]
-    without = load_population(write("b.jsonl", json.dumps(bare))).agents[0]
-    fields = [name for name in PRISM_FIELDS if name != "following"]
-    assert [getattr(with_nulls, name) for name in fields] == [
-        getattr(without, name) for name in fields
-    ]
-
-
 def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
     """An archetype that is not in the file depends only on the seed and the agent's id."""
     many = [line(agent_id=f"a{number}") for number in range(60)]
@@ -84,24 +72,6 @@ def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
     assert kinds(load_population(path, seed=1)) == first
     assert kinds(load_population(path, seed=2)) != first
     assert kinds(load_population(write("b.jsonl", "".join(many[30:])), seed=1)) == first[30:]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        ("a.jsonl", line()),
-        ("a.json", '[{"username": "a", "interested_topics": ["tea"]}]'),
-        ("a.CSV", TWITTER_HEADER + "b,[],[],bakes bread\n"),
-    ],
-)
-def test_a_byte_order_mark_is_ignored(write: Write, content: tuple[str, str]) -> None:
-    """Each kind of file may begin with a byte order mark, and its suffix may be in capitals."""
-    name, text = content
-    marked, plain = (
-        load_population(write(name, "\ufeff" + text)),
-        load_population(write("plain" + name, text)),
-    )
-    assert kinds(marked) == kinds(plain)
 
 
 @pytest.mark.parametrize(
@@ -124,15 +94,6 @@ def test_a_file_without_agents_is_refused(
     path = write(name, content)
     error = refusal(load_population, path)
     assert (place(error), error.problem) == ((str(path), None, None), problem)
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv"])
-def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
-    """A missing file, or a folder in its place, is an InputError that names it."""
-    path = tmp_path / name
-    assert str(refusal(load_population, path)) == f"{path}: there is no such file"
-    path.mkdir()
-    assert str(refusal(load_population, path)) == f"{path}: is a folder, not a file"
 
 
 @pytest.mark.parametrize(
@@ -235,61 +196,3 @@ def test_posts_load_in_order(write: Write) -> None:
         SeedPost("bob", "tea\nis on", ("tea",), "p1"),
         *[SeedPost("ann", "hello")] * 2,
     ]
-
-
-@pytest.mark.parametrize(
-    ("second", "field", "problem"),
-    [
-        (
-            '{"author_id": "eve", "text": "x"}',
-            "author_id",
-            "no agent of the population is called 'eve'",
-        ),
-        (
-            '{"author_id": "ann", "text": "x", "post_id": "p1"}',
-            "post_id",
-            "'p1' is already used on line 1",
-        ),
-        ('{"author_id": "ann", "text": "x", "post_id": ""}', "post_id", "must not be empty"),
-        ('{"author_id": "ann", "text": "x", "post_id": 5}', "post_id", "must be text, got 5"),
-        ('{"author_id": "ann"}', "text", "is missing"),
-        ('{"author_id": "ann", "text": ""}', "text", "must not be empty"),
-        (
-            '{"author_id": "ann", "text": "\\ud83d"}',
-            "text",
-            r"contains a NUL or half a surrogate pair: '\ud83d'",
-        ),
-        ('{"text": "x"}', "author_id", "is missing"),
-        (
-            '{"author_id": "ann", "text": "x", "topics": "tea"}',
-            "topics",
-            "must be a list of non-empty texts, got 'tea'",
-        ),
-        (
-            '{"author_id": "ann", "text": "x", "likes": 3}',
-            "likes",
-            "unknown field; known are post_id, author_id",
-        ),
-        ('{"author_id": "ann", ', None, "is not valid JSON: "),
-        ("3", None, "must be a JSON object, got a number"),
-    ],
-)
-def test_posts_are_refused_at_line_and_field(
-    write: Write, second: str, field: str | None, problem: str
-) -> None:
-    """An error in a post names file, line and field."""
-    path = write(
-        "posts.jsonl", f'{{"author_id": "bob", "text": "x", "post_id": "p1"}}\n\n{second}\n'
-    )
-    error = refusal(posts, path)
-    assert place(error) == (str(path), 3, field)
-    assert error.problem.startswith(problem)
-
-
-@pytest.mark.parametrize(("content", "problem"), [("", "is empty"), ("\n\n", "holds no posts")])
-def test_a_file_without_posts_is_refused(write: Write, content: str, problem: str) -> None:
-    """An empty or missing file of posts is an InputError that names it."""
-    path = write("posts.jsonl", content)
-    assert str(refusal(posts, path)) == f"{path}: {problem}"
-    path.unlink()
-    assert str(refusal(posts, path)) == f"{path}: there is no such file"

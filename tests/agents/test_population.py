@@ -14,7 +14,6 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.errors import FieldValueError
 
 
 def told(population: Population) -> list[Any]:
@@ -57,13 +56,6 @@ def test_a_population_is_well_formed(size: int) -> None:
         assert post.topics[0] in post.text
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_an_empty_population_is_refused(size: int) -> None:
-    """A size below 1 raises an error that shows it."""
-    with pytest.raises(FieldValueError, match=f"a population needs at least one agent, got {size}"):
-        synthetic_population(size)
-
-
 @pytest.mark.slow
 def test_a_large_population_has_archetypes_in_proportion() -> None:
     """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations."""
@@ -76,17 +68,6 @@ def test_a_large_population_has_archetypes_in_proportion() -> None:
     assert all(
         agent.engagement_threshold == agent.archetype.engagement_threshold for agent in agents
     )
-
-
-def test_communities_have_their_own_topics() -> None:
-    """Every hundred agents have topics that no other hundred has."""
-    agents = synthetic_population(250, seed=1).agents
-    communities = [
-        {topic for agent in agents[start : start + 100] for topic in agent.interests}
-        for start in (0, 100, 200)
-    ]
-    assert not communities[0] & communities[1]
-    assert not communities[1] & communities[2]
 
 
 def test_opening_posts_are_of_agents_with_interests() -> None:

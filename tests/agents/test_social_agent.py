@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from prism.agents import ARCHETYPES, Archetype, SocialAgent
-from prism.agents.relevance import Terms, terms_of
-from prism.errors import FieldTypeError, FieldValueError
+from prism.agents import ARCHETYPES, SocialAgent
+from prism.errors import FieldValueError
 from prism.statechart import (
     AgentState,
     RandomStream,
     social_media_chart,
-    state_enum,
 )
 from prism.testing import ScriptedReasoner
 
@@ -29,13 +27,6 @@ class Post:
 
     topics: list[str]
     text: str = ""
-
-
-@dataclass
-class PreparedPost:
-    """A post with its terms, like those of prism's simulation."""
-
-    terms: Terms
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
@@ -79,18 +70,6 @@ def test_an_agent_needs_only_an_id() -> None:
         50,
     )
     assert repr(agent) == "SocialAgent('agent_001', state='idle')"
-
-
-@pytest.mark.parametrize("value", ["idle", state_enum("Mood", ["idle"])("idle")])
-def test_a_state_of_another_type_is_a_type_error(value: Any) -> None:
-    """Only a member of AgentState can be the state, in the constructor and afterwards."""
-    message = "state must be a member of AgentState, got .*: use one of AgentState.IDLE, .*RESTING"
-    agent = SocialAgent("a")
-    with pytest.raises(TypeError, match=message):
-        SocialAgent("a", state=value)
-    with pytest.raises(FieldTypeError, match=message):
-        agent.state = value
-    assert agent.state is S.IDLE
 
 
 @pytest.mark.parametrize(
@@ -139,19 +118,6 @@ def test_engagement_begins_at_the_threshold(context: Any, expected: bool) -> Non
     assert agent.should_engage(context) is expected
 
 
-def test_a_rating_belongs_to_its_post() -> None:
-    """Each post is rated by its own terms, in whatever order posts are rated."""
-    agent = SocialAgent("a", interests=["music"])
-    music, football = PreparedPost(terms_of(["music"])), PreparedPost(terms_of(["football"]))
-    assert [agent.relevance(post) for post in (music, music, football, None, music)] == [
-        1.0,
-        1.0,
-        0.0,
-        0.0,
-        1.0,
-    ]
-
-
 @pytest.mark.parametrize("name", ARCHETYPES)
 def test_an_archetype_sets_the_thresholds(name: str) -> None:
     """An archetype, or its name, sets both thresholds."""
@@ -159,26 +125,6 @@ def test_an_archetype_sets_the_thresholds(name: str) -> None:
     for agent in (SocialAgent("a", archetype=name), SocialAgent("a", archetype=kind)):
         thresholds = agent.engagement_threshold, agent.timeout_threshold
         assert thresholds == (kind.engagement_threshold, kind.timeout_threshold)
-
-
-def test_explicit_thresholds_win() -> None:
-    """A threshold that is given overrides that of the archetype, even if it is 0."""
-    custom = Archetype("bot", engagement_threshold=0.9, timeout_threshold=9, share=0.0)
-    one = SocialAgent("a", archetype=custom, engagement_threshold=0)
-    other = SocialAgent("a", archetype=custom, timeout_threshold=2)
-    assert (one.engagement_threshold, one.timeout_threshold) == (0.0, 9)
-    assert (other.engagement_threshold, other.timeout_threshold) == (0.9, 2)
-
-
-def test_a_chart_drives_the_agent() -> None:
-    """The social chart drives the agent by its guards, and every transition is recorded."""
-    chart, agent = social_media_chart(), SocialAgent("a", interests=["music"])
-    for trigger in ("feed_ready", "sees_post", "decides"):
-        chart.fire(agent, trigger, Post(["music"]))
-    agent.pending_action = "reply"
-    chart.fire(agent, "compose_done")
-    path = [record.to_state for record in agent.state_history]
-    assert path == [S.SCROLLING, S.EVALUATING, S.COMPOSING, S.ENGAGING_REPLY]
 
 
 @pytest.mark.parametrize(
@@ -212,27 +158,7 @@ def test_a_copy_is_equal_and_independent(duplicate: Any) -> None:
     assert again.interests is not agent.interests
 
 
-@pytest.mark.parametrize("state", S)
-def test_guards_of_the_social_chart_draw_nothing(state: S) -> None:
-    """A guard that is evaluated again takes none of the agent's random numbers."""
-    chart = social_media_chart(strict=True)
-    agent = SocialAgent("ada", interests=["art"], state=state)
-    agent.random = RandomStream(7, "ada", 1)
-    for trigger in chart.valid_triggers(state):
-        chart.enabled_targets(agent, trigger, Post(["art"]))
-    assert agent.random.random() == RandomStream(7, "ada", 1).random()
-
-
 Colour = Enum("Colour", ["RED"])
-
-
-def test_attributes_are_plain_data_of_the_agents_own() -> None:
-    """Attributes are a dict of the agent's own, empty by default, that can be changed."""
-    given: dict[str, Any] = {"age": 40, "likes": ["tea", {"more": None}]}
-    agent = SocialAgent("ann", attributes=given)
-    assert agent.attributes == given
-    agent.attributes["age"] = 41
-    assert (given["age"], SocialAgent("bo").attributes) == (40, {})
 
 
 def test_attributes_survive_export_copies_and_pickles() -> None:

@@ -191,7 +191,7 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     with PromptLog(log.folder / "answers.jsonl") as prompts:
         first, second = prompts.new_id("ann"), prompts.new_id("ann")
         prompts.keep({"id": first, "prompt": "Greet", "reply": "Hello", "attempts": attempts})
-        prompts.keep({"id": second, "prompt": "Greet", "same_request_as": first})
+        prompts.keep({"id": second, "prompt": "Greet", "reply": "Hello"})
 
     def shown(number: int) -> str:
         return " ".join(log("decision", f"ann:{number}", "events.jsonl").out.split())
@@ -200,7 +200,7 @@ def test_a_text_is_shown_with_who_wrote_it_and_what_came_of_it(log: Prism) -> No
     assert "Attempt 1 began: noon seconds: 0.5 fault: too slow" in shown(1)
     step_ended = "came of it workflow.step_ended (step write, outcome failed, moved_to end)"
     assert f"{step_ended} (round 1, tick 2)" in shown(2)
-    assert "Attempt 1 began: noon" in shown(2)
+    assert "Reply Hello" in shown(2)
     assert "source fallback reason too slow" in shown(3)
     rows = [line.split() for line in log("decision", "events.jsonl").out.splitlines()]
     assert ["ann:4", "1", "4", "text", "reply", "-", "-", "failed"] in rows

@@ -22,7 +22,7 @@ STOPPED = re.compile(r"run +stopped +(\d) of 3 +(\d+) of 12 ")
 @pytest.mark.slow
 def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     """A run that waits for a model is alive, and says how long; killed it says where it stopped."""
-    with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:
+    with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:  # noqa: SIM117
         with prism.start(*RUN, "--model", f"ollama:tiny@{server.url}", "--out", "run") as process:
             wait_until(lambda: server.asked or has_ended(process))
             wait_until(lambda: "the oldest for" in prism("status", "run").out or has_ended(process))
@@ -85,7 +85,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     def choose(asked: Asked) -> str:
         return asked.options[-1]
 
-    with FakeOllama(models=["tiny"], choose=choose, latency=hanging_after(3)) as server:
+    with FakeOllama(models=["tiny"], choose=choose, latency=hanging_after(3)) as server:  # noqa: SIM117
         with prism.start(*RUN, "--model", f"ollama:tiny@{server.url}", "--out", "run") as process:
             wait_until(lambda: server.asked > 3 or has_ended(process))
             process.send_signal(signal.SIGINT)

@@ -39,37 +39,6 @@ def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str
     assert budget.calls == taken * (1 + costs.get("retries", 0))
 
 
-def test_a_budget_is_restored_from_its_dict() -> None:
-    """A budget restored from another's dict has spent as much, and ends at the same call."""
-    budget = Budget(max_calls=3)
-    assert budget.take() is None
-    budget.add(tokens=40)
-    told = budget.to_dict()
-    assert told == {"calls": 1, "tokens": 40, "seconds": 0.0}
-    again = Budget(max_calls=3)
-    again.restore(**told)
-    assert again.to_dict() == told
-    assert [again.take() for _ in range(3)] == [None, None, "budget spent: 3 calls"]
-
-
-def test_a_restored_deadline_goes_on_where_it_was() -> None:
-    """Seconds of an interrupted run count; a deadline that had not begun begins with a question."""
-    budget = Budget(deadline=100)
-    budget.restore(calls=5, tokens=0, seconds=99.0)
-    left = budget.seconds_left()
-    assert left is not None
-    assert 0 < left <= 1
-    assert 99 <= budget.to_dict()["seconds"] <= 100
-    spent = Budget(deadline=100)
-    spent.restore(calls=5, tokens=0, seconds=100.0)
-    assert spent.take() == "budget spent: 100 seconds"
-    fresh = Budget(deadline=100)
-    fresh.restore(calls=0, tokens=0, seconds=0.0)
-    assert fresh.to_dict()["seconds"] == 0.0
-    assert fresh.take() is None
-    assert 0 < (fresh.seconds_left() or 0) <= 100
-
-
 def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     """A deadline begins with the first question, and when it is over nothing can be taken."""
     budget = Budget(deadline=5)

@@ -62,14 +62,14 @@ async def test_a_chat_is_recorded_as_it_was_sent(
 
 
 async def test_equal_questions_of_two_agents_share_a_request(kept: Kept) -> None:
-    """What one request answered for two agents is recorded once, and named by the other."""
+    """What one request answered for two agents is recorded once, and both have prompt and reply."""
     agents = [SimpleNamespace(agent_id=each, name="Ada", interests=[]) for each in "ab"]
     questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]
     client = NeverSampled(answer("composing"))
     await Reasoner(client, record=kept).decide_many(questions)
     assert [record["id"] for record in kept] == ["a:1", "b:1"]
     assert [len(record["attempts"]) for record in kept] == [1, 0]
-    assert kept[1]["same_request_as"] == "a:1"
+    assert kept[1]["reply"] == kept[0]["reply"] == answer("composing")
 
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from prism.reasoner import Reasoner
-from prism.statechart import Budget, Question
+from prism.statechart import Budget
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.pools import unpaused
-from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd, outcomes
+from tests.kit.reasoners import S, ask, crowd, outcomes
 from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
@@ -231,31 +231,6 @@ async def test_a_cancelled_request_comes_out_of_the_budget(
     task.cancel()
     await asyncio.wait({task})
     assert reasoner.budget.calls == 2
-
-
-async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:
-    """Of many questions the first are under way while prompts of the last are not built yet."""
-    built = 0
-    built_at_first: list[int] = []
-
-    class Counted:
-        agent_id = "a1"
-
-        @property
-        def name(self) -> str:
-            nonlocal built
-            built += 1
-            return f"Ada {built}"
-
-    class Client:
-        async def run(self, prompt: str) -> str:
-            built_at_first.append(built)
-            return answer("scrolling")
-
-    questions = [Question(Counted(), S.EVALUATING, "decides", OPTIONS, POST) for _ in range(500)]
-    decisions = await Reasoner(Client()).decide_many(questions)
-    assert outcomes(decisions) == [(S.SCROLLING, "model")] * 500
-    assert built_at_first[0] < 100
 
 
 async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:

@@ -1,6 +1,5 @@
 """What a chart is, and what must hold before one is built."""
 
-import pickle
 from dataclasses import FrozenInstanceError
 from enum import Enum, StrEnum
 from typing import Any
@@ -52,21 +51,6 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
         definition.timeouts[S.RESTING] = 2  # type: ignore[index]
     with pytest.raises(FrozenInstanceError):
         definition.name = "d"  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ((), ()),
-        ("patience", ("patience",)),
-        (["b", "a", "b"], ("b", "a")),
-        (iter(["name"]), ("name",)),
-    ],
-)
-def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> None:
-    """What is needed of an agent is kept in order, each name once, through a pickle, too."""
-    definition = Definition(S, [], S.IDLE, needs=given)
-    assert definition.needs == pickle.loads(pickle.dumps(definition)).needs == kept
 
 
 @pytest.mark.parametrize(

@@ -106,18 +106,6 @@ def test_the_social_agent_runs_on_it_in_two_lines() -> None:
     assert ada.state == "scrolling"
 
 
-def test_an_enum_with_all_states_is_used_itself() -> None:
-    """An enum that has the former states, too, is the new chart's, in its own order."""
-    moves = [Transition("mutes", Feed.EVALUATING, Feed.MUTED), *MUTING[1:]]
-    chart = social_media_chart().extended(states=Feed, transitions=moves)
-    assert chart.state_type is Feed
-    assert chart.definition.states == tuple(Feed)
-    assert chart.initial is Feed.IDLE
-    assert all(
-        isinstance(end, Feed) for item in chart.transitions for end in (item.source, item.target)
-    )
-
-
 def test_states_can_be_texts() -> None:
     """Texts become members, which the derived chart's enum finds."""
     chart = social_media_chart().extended(states=["muted", "two words"], name="texts")
@@ -152,22 +140,6 @@ def test_a_transition_gets_another_guard(name: Any) -> None:
     assert (base.transitions[5], chart.transitions[5]) in changed
     assert all(item.guard is is_bold for _, item in changed)
     assert [str(item) for item, _ in changed] == [str(item) for _, item in changed]
-
-
-def test_guards_and_actions_can_be_set_and_taken_away() -> None:
-    """None takes a guard or an action away, a function sets one, and both act when firing."""
-    chart = social_media_chart().extended(
-        guards={("decides", None, S.COMPOSING): None, ("feed_ready", None, None): is_bold},
-        actions={("feed_ready", None, None): note},
-    )
-    shy, bold = SocialAgent("shy"), SocialAgent("bold")
-    assert chart.fire(shy, "feed_ready") is None
-    assert chart.fire(bold, "feed_ready", "hello") is S.SCROLLING
-    assert vars(bold)["noted"] == "hello"
-    bold.state = S.EVALUATING
-    assert chart.fire(bold, "decides") is S.COMPOSING
-    silent = chart.extended(actions={("feed_ready", None, None): None})
-    assert [item.action for item in silent.transitions] == [None] * len(silent.transitions)
 
 
 def test_transitions_can_be_left_out() -> None:
@@ -232,17 +204,6 @@ def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> No
     other.fire(moved, "go")
     assert moved.state_history[0].timestamp.timestamp() == 8.0
     assert len(capture.entries) == 1
-
-
-def test_a_wildcard_stands_for_all_states_of_the_new_chart() -> None:
-    """A further transition from ``"*"`` leaves former and new states, but no final one."""
-    chart = social_media_chart().extended(
-        states=[*More, "gone"],
-        transitions=[*MUTING, Transition("leaves", "*", state_enum("Gone", ["gone"])("gone"))],
-        final_states=["gone"],
-    )
-    leaving = [item.source.value for item in chart.transitions if item.trigger == "leaves"]
-    assert leaving == [*(state.value for state in S), "muted"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Final states: an agent that reaches one is done."""
 
 import asyncio
-import json
-import pickle
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from transitions import MachineError
 
 from prism.errors import DefinitionError
-from prism.statechart import Definition, PolicyReasoner, Statechart, Transition, state_enum
+from prism.statechart import PolicyReasoner, Statechart, Transition, state_enum
 
 Order = state_enum("Order", ["open", "paid", "shipped", "lost"])
 OPEN, PAID, SHIPPED, LOST = Order
@@ -98,26 +96,3 @@ def test_an_agent_in_a_final_state_stays_there(random_charts: Any, data: st.Data
         assert [chart.tick(agent) for _ in range(5)] == [None] * 5
         assert (agent.state, agent.state_history, agent.ticks_in_state) == (state, [], 5)
         assert chart.valid_triggers(state) == []
-
-
-def test_no_trap_and_no_missing_time_out_is_found() -> None:
-    """A final state needs no way out and no time-out; the same state would, if it were not one."""
-    assert orders().check() == []
-    flaws = Statechart(Order, MOVES[:2], OPEN, timeouts={OPEN: 2}).check()
-    assert {"no_way_out", "no_timeout"} <= {flaw.kind for flaw in flaws if flaw.state is SHIPPED}
-
-
-def test_documents_and_pickles_keep_final_states() -> None:
-    """JSON and pickles bring final states back; a document without them has none."""
-    chart = orders()
-    data = json.loads(chart.to_json())
-    assert data["final_states"] == ["shipped", "lost"]
-    assert Statechart.from_dict(data, states=Order) == chart
-    assert pickle.loads(pickle.dumps(chart)) == chart
-    assert pickle.loads(pickle.dumps(chart.definition)) == chart.definition
-    older = {key: value for key, value in data.items() if key != "final_states"}
-    older["transitions"] = data["transitions"][:2]
-    assert Statechart.from_dict(older).final_states == frozenset()
-    assert Definition(Order, MOVES[:2], OPEN) != Definition(
-        Order, MOVES[:2], OPEN, final_states=[LOST]
-    )

@@ -1,10 +1,8 @@
 """Attributes of an agent that have the names of prism's fields, and hold something else."""
 
 import asyncio
-import json
 from collections import deque
 from copy import copy
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -68,42 +66,6 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     (told,) = [each for each in caplog.messages if "Walker.state_history" in each]
     assert "the application's own, so chart.history(agent) has the records" in told
     assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
-
-
-def test_an_agent_of_its_own_history_is_still_json() -> None:
-    """What could be written before an event can be written after it."""
-
-    @dataclass
-    class Walker:
-        state: S = S.IDLE
-        ticks_in_state: float = 0.5
-        state_history: list[dict[str, int]] = field(default_factory=lambda: [{"at": 1}] * 60)
-
-    agent = Walker()
-    before = json.dumps(asdict(agent))
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
-    chart.fire(agent, "go")
-    assert json.dumps(asdict(agent)) == before.replace("idle", "resting")
-
-
-def test_a_memory_keeps_what_others_keep_in_it() -> None:
-    """A chart with histories forgets its own entries when an agent begins, and no others."""
-    chart = Statechart(
-        [S.IDLE, State(S.SCROLLING, [S.EVALUATING, S.COMPOSING])],
-        [
-            Transition("go", S.IDLE, History(S.SCROLLING)),
-            Transition("next", S.EVALUATING, S.COMPOSING),
-            Transition("stop", S.SCROLLING, S.IDLE),
-        ],
-        S.IDLE,
-    )
-    agent = SimpleNamespace(state=S.IDLE, state_memory={"mine": 1})
-    for event in ("go", "next", "stop"):
-        chart.fire(agent, event)
-    assert chart.fire(agent, "go") is S.COMPOSING
-    chart.begin(agent)
-    assert agent.state_memory == {"mine": 1}
-    assert chart.fire(agent, "go") is S.EVALUATING
 
 
 @pytest.mark.parametrize(
@@ -177,22 +139,6 @@ def test_a_limit_in_seconds_is_the_classs_own(base: Any) -> None:
     agent.state, agent.ticks_in_state = S.RESTING, 0
     assert [chart.tick(agent) for _ in range(2)] == [None, S.IDLE]
     assert agent.timeout_threshold == 2.5
-
-
-def test_an_id_that_cannot_be_read_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:
-    """As that of a row whose session is closed: the log has class and address instead."""
-
-    class Row:
-        state = S.IDLE
-
-        @property
-        def id(self) -> int:
-            raise LookupError("detached")
-
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
-    with caplog.at_level("INFO"):
-        assert chart.fire(Row(), "go") is S.RESTING
-    assert "'agent_id': 'Row@" in caplog.text
 
 
 def test_text_stays_text_beside_a_live_machine() -> None:

@@ -5,7 +5,6 @@ import pickle
 import string
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from prism.agents import StatechartMixin
 from prism.statechart import (
     AgentState,
-    RandomStream,
     Statechart,
     StateTransition,
     Transition,
@@ -140,34 +138,6 @@ def test_fire_agrees_with_the_reference_interpreter(case: Case, events: list[Any
 
 
 @FEW
-@given(cases(), st.lists(EVENTS, max_size=12))
-def test_fire_agrees_with_stock_transitions(case: Case, events: list[Any]) -> None:
-    """Over random charts and events, fire and the stock Machine reach the same states."""
-    fired, stock = (SimpleNamespace(state=case.states[0], ran=[]) for _ in range(2))
-    for trigger, guards in events:
-        context = {"guards": guards}
-        known = case.chart.machine.events.get(trigger)
-        moved = bool(known and known.trigger(stock, context))
-        assert (case.chart.fire(fired, trigger, context) is not None) is moved
-        assert fired == stock
-    assert case.chart.machine.models == []
-
-
-@FEW
-@given(cases(), st.lists(EVENTS, max_size=12))
-def test_history_is_a_bounded_chain(case: Case, events: list[Any]) -> None:
-    """A history keeps its depth, has no self-transition, and its records join end to end."""
-    agent = agent_in(case.states[0])
-    for trigger, guards in events:
-        case.chart.fire(agent, trigger, {"guards": guards})
-        history = list(agent.state_history)
-        assert len(history) <= agent.max_history_depth
-        assert all(entry.from_state is not entry.to_state for entry in history)
-        assert all(one.to_state is next_.from_state for one, next_ in pairwise(history))
-        assert not history or history[-1].to_state is agent.state
-
-
-@FEW
 @given(cases(), EVENTS)
 def test_what_is_possible_agrees_with_what_happens(case: Case, event: Any) -> None:
     """fire leads to the first enabled target; enabled targets are valid, in the same order."""
@@ -223,21 +193,3 @@ def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
         assert twin == entry
         assert hash(twin) == hash(entry)
         assert twin.to_dict() == entry.to_dict()
-
-
-KEYS = st.lists(
-    st.integers(0, 9) | st.text(string.ascii_lowercase, min_size=1, max_size=3), max_size=3
-).map(tuple)
-
-
-@FEW
-@given(st.integers(), KEYS, KEYS, st.lists(st.booleans(), max_size=40))
-def test_streams_are_their_own(seed: int, first: Any, second: Any, turns: list[bool]) -> None:
-    """The numbers of a stream depend on its key alone, whatever other streams draw in between."""
-    streams = {True: RandomStream(seed, "a", *first), False: RandomStream(seed, "b", *second)}
-    drawn: dict[bool, list[float]] = {True: [], False: []}
-    for turn in turns:
-        drawn[turn].append(streams[turn].random())
-    for turn, key in ((True, ("a", *first)), (False, ("b", *second))):
-        alone = RandomStream(seed, *key)
-        assert drawn[turn] == [alone.random() for _ in drawn[turn]]

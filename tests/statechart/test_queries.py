@@ -20,28 +20,12 @@ def population(*states: Any) -> list[Any]:
     ]
 
 
-def test_agents_in_a_state_are_counted() -> None:
-    """Agents in one state are counted from any iterable, whether states are members or texts."""
-    agents = population(S.IDLE, S.RESTING, "idle")
-    assert agents_in_state(S.IDLE, agents) == 2
-    assert agents_in_state(S.RESTING, iter(agents)) == 1
-    assert agents_in_state(S.COMPOSING, agents) == 0
-
-
 def test_every_state_is_in_the_distribution() -> None:
     """The distribution has every state in definition order, also those without an agent."""
     counts = state_distribution(iter(population(S.RESTING, S.IDLE, S.RESTING)))
     assert list(counts) == list(S)
     assert (counts[S.IDLE], counts[S.RESTING], counts[S.COMPOSING]) == (1, 2, 0)
     assert sum(counts.values()) == 3
-
-
-@pytest.mark.parametrize("agents", [[], population("idle")])
-def test_agent_states_are_the_default(agents: list[Any]) -> None:
-    """Without agents, or with states as texts, the states of a social agent are reported."""
-    counts = state_distribution(agents)
-    assert list(counts) == list(S)
-    assert counts[S.IDLE] == len(agents)
 
 
 def test_an_agent_outside_the_states_is_an_error() -> None:

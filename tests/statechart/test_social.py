@@ -2,16 +2,13 @@
 
 import pickle
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
-from prism.statechart.social import RESTING_TICKS, social_media_chart, social_media_guards
+from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 
@@ -58,17 +55,6 @@ def test_triggers_are_those_of_the_catalog(trigger: str) -> None:
     assert {state: targets for state, targets in found.items() if targets} == CATALOG[trigger]
 
 
-def test_the_chart_has_its_documented_settings() -> None:
-    """Agents start in IDLE, decide in EVALUATING, and rest two ticks."""
-    chart = social_media_chart()
-    assert (chart.name, chart.initial, chart.decision_states) == (
-        "social_media",
-        S.IDLE,
-        {S.EVALUATING},
-    )
-    assert chart.timeouts == {S.RESTING: RESTING_TICKS} == {S.RESTING: 2}
-
-
 @pytest.mark.parametrize(
     ("engages", "enabled"),
     [(True, [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]), (False, [S.SCROLLING])],
@@ -95,15 +81,6 @@ def test_a_composed_text_goes_where_it_was_meant_for(pending: str | None, target
     assert social_media_chart().fire(agent, "compose_done") is target
 
 
-@pytest.mark.parametrize("state", ACTIVE)
-def test_no_agent_is_stuck(state: S) -> None:
-    """From every active state, ticks alone bring an agent back to IDLE."""
-    chart, agent = social_media_chart(), SocialAgent(state)
-    for _ in range(3 * (agent.timeout_threshold + 1)):
-        chart.tick(agent)
-    assert agent.state is S.IDLE
-
-
 class Rated(StatechartMixin):
     """An agent of another engine, whose method takes a relevance."""
 
@@ -117,17 +94,6 @@ class Rated(StatechartMixin):
 def by_relevance(agent: Any, post: Any) -> Any:
     """Engage by the relevance that a post has."""
     return agent.should_engage(post["relevance"])
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_a_class_whose_method_takes_a_number_can_be_adapted(
-    threshold: float, relevance: float
-) -> None:
-    """With ``should_engage=`` a class whose method takes a relevance has a choice when it wants."""
-    chart = social_media_chart(should_engage=by_relevance, strict=True)
-    agent, post = Rated(threshold), {"post_id": "p1", "relevance": relevance}
-    choice = [S.COMPOSING, S.ENGAGING_LIKE] if relevance >= threshold else []
-    assert chart.enabled_targets(agent, "decides", post) == [*choice, S.SCROLLING]
 
 
 def test_an_adapted_chart_is_written_read_and_copied() -> None:
@@ -177,14 +143,3 @@ def test_the_chart_says_what_it_needs() -> None:
     """The chart needs what its guards use, without the method that the caller adapts."""
     assert social_media_chart().needs == ("should_engage", "pending_action")
     assert social_media_chart(should_engage=by_relevance).needs == ("pending_action",)
-
-
-def test_guards_use_nothing_that_is_not_declared() -> None:
-    """An agent that has exactly what the chart needs goes through every transition of it."""
-    chart = social_media_chart(strict=True)
-    for move in chart.transitions:
-        needs = dict.fromkeys(chart.needs, None)
-        agent = SimpleNamespace(state=move.source, ticks_in_state=0, **needs)
-        agent.should_engage = bool
-        assert chart.fits(agent) == []
-        chart.enabled_targets(agent, move.trigger, 1)

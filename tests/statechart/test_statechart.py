@@ -11,7 +11,6 @@ import pytest
 from prism.errors import UnknownStateError
 from prism.statechart import (
     AgentState,
-    State,
     Statechart,
     Transition,
     social_media_chart,
@@ -30,19 +29,6 @@ def broken(agent: Any, context: Any) -> Any:
     raise LookupError("no such post")
 
 
-def test_settings_cannot_be_changed_through_their_source() -> None:
-    """Changing what a chart was made from does not change the chart."""
-    moves, timeouts = [Transition("go", S.IDLE, S.RESTING)], {S.IDLE: 2}
-    chart = Statechart(S, moves, S.IDLE, timeouts=timeouts)
-    moves.clear()
-    timeouts.clear()
-    assert len(chart.transitions) == 1
-    assert dict(chart.timeouts) == {S.IDLE: 2}
-    assert repr(chart) == "Statechart('statechart', 8 states, 1 transitions, initial='idle')"
-    with pytest.raises(TypeError):
-        chart.timeouts[S.IDLE] = 3  # type: ignore[index]
-
-
 @pytest.mark.parametrize(
     "ask",
     [
@@ -59,14 +45,6 @@ def test_asking_about_an_unknown_state_is_an_error(ask: Any) -> None:
         UnknownStateError, match="state 'flying' is not in chart 'statechart': use one of idle"
     ):
         ask(chart)
-
-
-def test_an_agent_is_in_its_own_state() -> None:
-    """Named by a member, or by its text."""
-    chart = Statechart([S.IDLE, S.RESTING], [], S.IDLE)
-    agent = SimpleNamespace(state=S.IDLE)
-    assert chart.is_in(agent, S.IDLE)
-    assert not chart.is_in(agent, "resting")  # type: ignore[arg-type]
 
 
 def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) -> None:
@@ -89,27 +67,6 @@ def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) ->
     assert chart.enabled_targets(agent, "go") == [S.RESTING]
     assert chart.enabled_targets(agent, "on") == [S.IDLE]
     assert chart.enabled_targets(agent, "nonsense") == []
-
-
-def test_a_composites_events_are_those_of_what_is_inside_as_well() -> None:
-    """In definition order, for the leaf that an agent is in."""
-    inside = State(S.SCROLLING, [S.EVALUATING, S.COMPOSING])
-    moves = [
-        Transition("stop", S.SCROLLING, S.IDLE),
-        Transition("go", S.EVALUATING, S.COMPOSING),
-        Transition("go", S.IDLE, S.SCROLLING),
-    ]
-    chart = Statechart([S.IDLE, inside], moves, S.IDLE)
-    assert chart.valid_triggers(S.EVALUATING) == ["stop", "go"]
-    assert chart.valid_triggers(S.COMPOSING) == ["stop"]
-
-
-def test_a_strict_chart_shows_the_faults_of_guards_it_lists(agent: Any) -> None:
-    """In a strict chart a guard that raises while targets are listed propagates."""
-    with pytest.raises(LookupError):
-        chart_of(Transition("go", S.IDLE, S.RESTING, broken), strict=True).enabled_targets(
-            agent, "go"
-        )
 
 
 def test_a_chart_can_be_pickled() -> None:

@@ -2,35 +2,16 @@
 
 import copy
 import pickle
-import sys
 from enum import Enum
 
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart.states import AgentState, state_enum
-from tests.kit import processes
-
-SPECIFIED = [
-    "idle",
-    "scrolling",
-    "evaluating",
-    "composing",
-    "engaging_like",
-    "engaging_reply",
-    "engaging_reshare",
-    "resting",
-]
+from prism.statechart.states import state_enum
 
 
 class Mood(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is not its text
     CALM = "calm"
-
-
-def test_agent_states_are_those_of_the_specification() -> None:
-    """The states have the specified texts and order, and the same names in capitals."""
-    assert [state.value for state in AgentState] == SPECIFIED
-    assert [state.name for state in AgentState] == [text.upper() for text in SPECIFIED]
 
 
 def test_state_enum_keeps_texts_and_order() -> None:
@@ -73,15 +54,3 @@ def test_a_pickle_contains_the_texts_of_an_enum_once() -> None:
         for number in (100, 1000)
     ]
     assert sizes[1] < 20 * sizes[0]
-
-
-@pytest.mark.slow
-def test_states_made_at_run_time_reach_another_process() -> None:
-    """A process that never made the enum reads a pickled member with its siblings."""
-    pickled = pickle.dumps(state_enum("Weather", ["dry", "wet"])("wet"))
-    code = (
-        f"import pickle; state = pickle.loads({pickled!r}); "
-        "print(type(state).__name__, *type(state), state.value)"
-    )
-    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["Weather", "dry", "wet", "wet"]

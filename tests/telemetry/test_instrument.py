@@ -1,6 +1,5 @@
 """Observing charts and reasoners with instruments."""
 
-import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -83,12 +82,6 @@ def test_a_fire_is_observed_from_guard_to_transition(everything: Everything) -> 
     ]
 
 
-def test_a_guard_without_a_transition_is_not_observed(everything: Everything) -> None:
-    """A transition without a guard evaluates none; a self-transition is made, and logs nothing."""
-    make_chart().fire(SimpleNamespace(state=IDLE), "again")
-    assert everything.seen[1:] == [("made", 5, IDLE, None)]
-
-
 def test_a_guard_that_raises_is_observed_with_its_error(everything: Everything) -> None:
     """A guard's error is in the guard's outcome, and the log's error event is a fault."""
     error = LookupError("no such post")
@@ -128,31 +121,6 @@ def test_a_transition_that_its_action_prevents_is_not_observed(everything: Every
     assert [seen[0] for seen in everything.seen] == ["built"]
 
 
-def test_several_instruments_observe_until_they_are_removed() -> None:
-    """Each installed instrument is called, in the order of installation; one that left is not."""
-    calls: list[str] = []
-
-    class Named(Instrument):
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def transition(self, details: TransitionDetails, /) -> None:
-            calls.append(self.name)
-
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = None  # type: ignore[assignment]
-
-    chart = make_chart()
-    with instrumented(Named("outer")):
-        with instrumented(Named("inner")):
-            chart.fire(SimpleNamespace(state=IDLE), "go", True)
-        chart.fire(SimpleNamespace(state=IDLE), "go", False)
-    chart.fire(SimpleNamespace(state=IDLE), "go", False)
-    assert calls == ["outer", "inner", "outer"]
-
-
 def test_a_hook_that_raises_is_heard() -> None:
     """What a hook raises reaches the caller of fire, and the instrument is removed all the same."""
 
@@ -164,25 +132,6 @@ def test_a_hook_that_raises_is_heard() -> None:
     with pytest.raises(LookupError), instrumented(Broken()):
         chart.fire(agent, "go", True)
     assert chart.fire(agent, "go", True) is SCROLLING
-
-
-def test_an_instrument_without_hooks_leaves_the_log_as_it_is(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """An instrument that overrides nothing changes nothing; observed events are not logged."""
-    chart = make_chart()
-    for instrument in (Instrument(), Everything()):
-        with instrumented(instrument), caplog.at_level(logging.WARNING):
-            chart.fire(SimpleNamespace(state=IDLE), "go", True)
-    assert caplog.records == []
-
-
-def test_explanations_are_not_observed(everything: Everything) -> None:
-    """Only what fires and what lists targets is observed."""
-    chart = make_chart()
-    everything.seen.clear()
-    chart.explain(SimpleNamespace(state=IDLE), "go", True)
-    assert everything.seen == []
 
 
 def test_the_stock_way_is_observed_as_fire_is(everything: Everything) -> None:

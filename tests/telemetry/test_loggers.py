@@ -1,14 +1,11 @@
 """How the engine speaks."""
 
 import asyncio
-import json
 import logging
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +17,9 @@ from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 import prism
 from prism.errors import DefinitionError
 from prism.statechart import AgentState, Statechart, Transition
-from prism.telemetry import StandardLogger
 from prism.telemetry.events import GUARD_FAILED, TRANSITION
 from prism.telemetry.loggers import (
     LateLogger,
-    report,
     report_fault,
     somebody_listens,
 )
@@ -92,13 +87,6 @@ def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
         BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9"
     )
     assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_moves_are_printed_once_structlog_is_configured() -> None:
-    """The program prints one event for each of its nine transitions once structlog is set up."""
-    setup = "import structlog; structlog.configure()"
-    done = run_fork(BUSY_CHART.format(setup=setup, guard="None"))
-    assert done.stdout.count("statechart.transition") == 9
 
 
 def test_moves_reach_standard_logging_that_wants_them() -> None:
@@ -173,19 +161,6 @@ def test_standard_logging_carries_the_keys(
     assert entry.getMessage() == f"{TRANSITION} {keys}"
 
 
-@pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "critical"])
-def test_every_level_reaches_standard_logging(level: str, caplog: pytest.LogCaptureFixture) -> None:
-    """As a record of that level, if it is wanted."""
-    logger, number = StandardLogger("app"), logging.getLevelNamesMapping()[level.upper()]
-    with caplog.at_level(number, "app"):
-        getattr(logger, level)("happened", at=3)
-    with caplog.at_level(number + 1, "app"):
-        getattr(logger, level)("happened", at=4)
-    assert [(each.levelno, each.prism) for each in caplog.records] == [
-        (number, {"event": "happened", "at": 3})
-    ]
-
-
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_a_late_logger_passes_events_on_when_it_is_open(
     level: str, events: list[Any], caplog: pytest.LogCaptureFixture
@@ -203,24 +178,6 @@ def test_a_late_logger_passes_events_on_when_it_is_open(
     structlog.reset_defaults()
     getattr(LateLogger(), level)("silent")
     assert [each.levelname.lower() for each in caplog.records] == [level] * (level != "info")
-
-
-def test_structlog_on_standard_logging_works(
-    go: Callable[[], object], caplog: pytest.LogCaptureFixture
-) -> None:
-    """structlog's standard-library loggers get transitions under prism's name, by its level."""
-    structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer()],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
-    go()
-    with caplog.at_level(logging.INFO, "prism.statechart"):
-        go()
-    (entry,) = caplog.records
-    assert (entry.name, entry.levelname) == ("prism.statechart", "INFO")
-    assert json.loads(entry.getMessage())["to_state"] == "resting"
 
 
 def to_processor(heard: list[Any]) -> None:
@@ -301,19 +258,6 @@ def test_a_new_configuration_is_noticed(
     assert heard == [TRANSITION]
 
 
-def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[], object]) -> None:
-    """Without caching, a transition goes to the standard output of its own time."""
-    structlog.configure(
-        processors=[structlog.processors.JSONRenderer()],
-        logger_factory=structlog.WriteLoggerFactory(),
-    )
-    outputs = [StringIO(), StringIO()]
-    for output in outputs:
-        with redirect_stdout(output):
-            go()
-    assert [output.getvalue().count(TRANSITION) for output in outputs] == [1, 1]
-
-
 def test_fault_is_rendered_with_its_traceback() -> None:
     """Structlog's own renderers turn a fault into a traceback that names the failing function."""
     lines: list[str] = []
@@ -327,16 +271,6 @@ def test_fault_is_rendered_with_its_traceback() -> None:
         failure(),
     )
     assert "in broken" in lines[0]
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_warning_reaches_whoever_listens(
-    given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A warning goes to the given logger, else to standard logging, never to both."""
-    report(logger if given else None, "warning", "statechart.answer_discarded", chart="c")
-    assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
-    assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
 
 
 def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:

@@ -37,7 +37,6 @@ from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
-    MovedError,
     Writer,
     count_of,
     count_tick,
@@ -49,7 +48,7 @@ from prism.statechart._engine.writing import (
     writes_quietly,
 )
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -295,14 +294,13 @@ class Engine(Checks[StateT]):
         # times as long. Each callback list is read anew, which costs less than to notice changes.
         try:
             state = agent.state
-            arcs, listed, known, source = self._rows[state][trigger]
+            arcs, listed, known, source, member = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
             # not `_missed` from here: errors of guards would have this one as their context
             arcs, listed = (), None
-        if arcs != listed:
+        # a state may be text, or, by mistake, another enum's member with the text of a state
+        if arcs != listed or member is not state or source.on_exit:
             return self._missed(agent, trigger, context)
-        if source.on_exit:
-            return self._through(agent, trigger, context)
 
         for arc, dest, target, edge in known:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
@@ -323,8 +321,6 @@ class Engine(Checks[StateT]):
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
         else:
-            if edge.from_state is not state:
-                self._require_known_state(agent)
             if self._has_logger or somebody_wants_details():
                 self._refuse(agent, trigger, context, arcs)
             return None
@@ -332,12 +328,12 @@ class Engine(Checks[StateT]):
         # code of the user's that runs during the commit might fire in turn, which `_act` queues
         write = self._quiet_writers.get(type(agent))
         if arc.before or write is None or edge.leaves is not state:
-            return self._act(agent, arc, edge, context, state)
+            return self._act(agent, arc, edge, context)
 
         try:
             dwell = write(agent, edge, self._clock(), context)
         except MovedError:
-            return self._act(agent, arc, edge, context, state)
+            return self._act(agent, arc, edge, context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
 
@@ -373,7 +369,9 @@ class Engine(Checks[StateT]):
         """
         state = self._require_known_state(agent)
         if self._look_up(state, trigger):
-            return self.fire(agent, trigger, context)
+            source = self._machine.values[state]
+            is_fast = source.value is state and not source.on_exit
+            return (self.fire if is_fast else self._through)(agent, trigger, context)
 
         self._require_trigger(trigger)
         self._refuse(agent, trigger, context, ())
@@ -407,7 +405,7 @@ class Engine(Checks[StateT]):
         for arc in arcs:
             target = source if arc.dest is None else machine.get_state(arc.dest)
             known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
-        self._rows[source.value][trigger] = arcs, [*arcs], known, source
+        self._rows[source.value][trigger] = arcs, [*arcs], known, source, source.value
         return True
 
     def _through(
@@ -438,32 +436,24 @@ class Engine(Checks[StateT]):
         made: StateT = self._members.get(agent.state, agent.state)
         return made
 
-    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any, state: Any) -> StateT | None:
+    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""
-        if edge.from_state is not state:
-            # it may be text, but no other enum's member
-            self._require_known_state(agent)
-        for each in arc.before:
-            if each.__class__ is not ActionCallback:
-                return self._through(agent, edge.trigger, context, arc, has_passed=True)
+        if any(each.__class__ is not ActionCallback for each in arc.before):
+            return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writer_of(agent)
-        self._complete(agent, self._make, agent, arc, edge, write, context)
-        made: StateT = self._members.get(agent.state, agent.state)
-        return made
 
-    def _make(
-        self, _run: Run, agent: Any, arc: Any, edge: Edge, write: Writer, context: Any
-    ) -> None:
-        """Run the actions of a transition, and commit it."""
-        for each in arc.before:
-            self._run_action(each.func, agent, edge, context)
-        if agent.state is not edge.from_state:
-            edge = self._edge_after_action(agent, edge)
-        # an internal transition leaves no state
-        if arc.dest is not None:
-            self._commit(agent, edge, write, context)
+        def make(_: Run) -> None:
+            for each in arc.before:
+                self._run_action(each.func, agent, edge, context)
+            # an internal transition leaves no state
+            if arc.dest is not None:
+                self._commit(agent, self._edge_after_action(agent, edge), write, context)
+
+        self._complete(agent, make)
+        made: StateT = agent.state
+        return made
 
     def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
         """Run an action, and report one that fails."""
@@ -496,17 +486,17 @@ class Engine(Checks[StateT]):
         self._reporter.action_failed(AgentError(problem), agent, edge)
         return self._edge(self._members.get(state, state), edge.to_state, edge.trigger)
 
-    def _complete(self, agent: Any, make: Callable[..., Any], *arguments: Any) -> Any:
+    def _complete(self, agent: Any, make: Callable[[Run], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
         key, own = id(agent), Run(get_ident())
         firing = self._firing.setdefault(key, own)
         if firing is not own:
             self._require_one_thread(agent, firing.thread)
             firing.is_between = False
-            return make(firing, *arguments)
+            return make(firing)
 
         try:
-            made = make(own, *arguments)
+            made = make(own)
             if own.queue:
                 drain(self._definition.name, agent, own)
             return made
@@ -640,9 +630,9 @@ class Engine(Checks[StateT]):
         if self._schedule is not None:
             # rates and composites need no count of the agent's
             return self.let_pass(agent, ticks or 1, context)
-        if limit is None or ticks <= limit:
+        if limit is None or ticks <= limit or not self._times_out(agent.state):
             return None
-        return self.fire(agent, TIMEOUT, context) if self._times_out(agent.state) else None
+        return self.fire(agent, TIMEOUT, context)
 
     @property
     def has_timers(self) -> bool:

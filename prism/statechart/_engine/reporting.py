@@ -22,9 +22,8 @@ from prism.telemetry.instruments import Level, join_hooks
 from prism.telemetry.loggers import (
     EventLogger,
     debug_logger,
-    describe,
-    pass_over,
     report,
+    report_fault,
     synchronous,
 )
 
@@ -92,25 +91,20 @@ class Reporter:
             context: The event's context.
         """
         self.met(agent, state)
-        logger = debug_logger(self.logger)
-        if logger is None:
+        if debug_logger(self.logger) is None:
             return
-
         names = [name for name in guards if name]
-        try:
-            logger.debug(
-                EVENT_REFUSED,
-                chart=self._chart,
-                agent_id=agent_name(agent),
-                state=state,
-                trigger=trigger,
-                reason="guards" if names else "no_transition",
-                guards=names,
-                ticks_in_state=count_of(agent, "ticks_in_state"),
-                context=identify(context),
-            )
-        except Exception as error:
-            pass_over(error, EVENT_REFUSED)
+        self._report(
+            "debug",
+            EVENT_REFUSED,
+            agent,
+            state=state,
+            trigger=trigger,
+            reason="guards" if names else "no_transition",
+            guards=names,
+            ticks_in_state=count_of(agent, "ticks_in_state"),
+            context=identify(context),
+        )
 
     def discarded(
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
@@ -139,7 +133,8 @@ class Reporter:
         if self._strict:
             raise error
         ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
-        self._report("error", event, agent, exc_info=error, error=describe(error), **ends)
+        name = agent_name(agent)
+        report_fault(self.logger, event, error, chart=self._chart, agent_id=name, **ends)
 
-    def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
+    def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
         report(self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys)

@@ -8,7 +8,7 @@ a `Reaction`. All is made on first use, and the latest is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, groupby, islice, product
@@ -75,8 +75,6 @@ class Plan:
         started: The texts of states that are entered and whose time is kept.
         raised: What is done now: triggers, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
-
-    Attributes:
         remembers: Whether it changes what is remembered of the agent.
     """
 
@@ -90,11 +88,7 @@ class Plan:
     started: tuple[str, ...]
     raised: tuple[str, ...]
     settles: bool
-    remembers: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Say what a fire need not look for."""
-        self.remembers = bool(self.left or self.stopped or self.started)
+    remembers: bool
 
 
 class NestedRows:
@@ -263,6 +257,7 @@ class NestedRows:
             started=tuple(texts[each] for each in sorted(timed & come)),
             raised=raised,
             settles=bool(raised or now & self.hierarchy.eventless),
+            remembers=bool(left or (gone | come) & timed),
         )
 
     def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:

@@ -69,7 +69,7 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, self._settle, agent, step, context)
+        made = self._chart._complete(agent, lambda run: self._settle(run, agent, step, context))
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:

@@ -4,10 +4,10 @@ Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEF
 where they are prism's: `history_of` and `count_of` tell. An agent's own things are never damaged.
 Four functions write agents, each those of one kind of classes (`writer_of`):
 
-* `write_kept` those built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept =
-  True`` and promises that its fields live in ``_prism_state``, ``_prism_ticks`` and
-  ``_prism_history`` (a deque), so they are written without validating the engine's own values.
-* the class's ``_prism_writer`` agents of a world.
+* the class's ``_prism_writer`` agents of a world, and those built on
+  `prism.agents.StatechartMixin`. That is `write_kept`: the fields of such a class live in
+  ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a deque), so they are written without
+  validating the engine's own values.
 * `write_own` those with a ``transition_to(new_state, trigger, context)``, which alone writes them.
 * `write_plain` all others.
 """
@@ -28,6 +28,7 @@ from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     Edge,
+    MovedError,
     StateTransition,
     append_record,
     make_record,
@@ -115,10 +116,6 @@ _warned_of: WeakSet[type] = WeakSet()
 # Writing
 
 
-class MovedError(Exception):
-    """The agent is not in the state that the transition leaves: a guard has moved it."""
-
-
 def writer_of(cls: type) -> Writer:
     """Return the writer for agents of a class.
 
@@ -129,8 +126,6 @@ def writer_of(cls: type) -> Writer:
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
         return writer
-    if getattr(cls, "_prism_kept", False):
-        return write_kept
     if not callable(getattr(cls, "transition_to", None)):
         return write_plain
 
@@ -167,19 +162,6 @@ def _require_arguments(cls: type) -> None:
             f"{cls.__name__}.transition_to cannot write a transition ({problem}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
         )
-
-
-def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write an agent of a kept class."""
-    # asked here, since the property of the state takes three times as long
-    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
-        raise MovedError
-    record = make_record(edge, time, context)
-    dwell: int = agent._prism_ticks
-    agent._prism_state = edge.to_state
-    agent._prism_ticks = 0
-    agent._prism_history.append(record)
-    return dwell
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
@@ -249,10 +231,6 @@ def set_state(agent: Any, state: Any) -> None:
     Raises:
         AgentError: If the object takes no new values.
     """
-    if getattr(type(agent), "_prism_kept", False):
-        agent._prism_state, agent._prism_ticks = state, 0
-        return
-
     try:
         agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
         restart_time(agent)

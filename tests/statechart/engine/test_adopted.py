@@ -222,30 +222,6 @@ def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
     assert Statechart.from_machine(machine).final_states == {"c"}
 
 
-@pytest.mark.parametrize("hook", ["before_state_change", "after_state_change", "finalize_event"])
-@pytest.mark.parametrize("sends", [False, True])
-def test_a_list_of_hooks_that_is_assigned_anew_loses_no_record(sends: bool, hook: str) -> None:
-    """Assigning to a hook of the Machine runs the new hook and keeps every record."""
-    model, seen = Model(), []
-    machine = two_states(model, send_event=sends)
-    chart = Statechart.from_machine(machine)
-    setattr(machine, hook, lambda *_: seen.append(1))
-    model.trigger("go")  # type: ignore[attr-defined]
-    model.trigger("go")  # type: ignore[attr-defined]
-    assert chart.fire(model, "go") == "b"
-    assert (len(moves(model)), seen) == (3, [1, 1, 1])
-
-
-def test_a_hook_of_the_application_finds_the_record() -> None:
-    """The record is in the history when the application's hook runs."""
-    model: Any = Model()
-    seen: list[int] = []
-    hook: Any = lambda: seen.append(len(model.state_history))  # noqa: E731
-    Statechart.from_machine(two_states(model, after_state_change=hook))
-    model.go()
-    assert seen == [1]
-
-
 def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
     """Also what an exception in ``after`` has left changed."""
     model: Any = Model()
@@ -291,20 +267,6 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, ca
     assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
     model.to_phase_WAITING()
     assert chart.enabled_targets(model, "go") == [Phase.RUNNING]
-
-
-def test_a_machine_that_is_its_own_model_and_moves_by_its_states_alone() -> None:
-    """Auto transitions of a Machine without models of its own are recorded."""
-
-    class Own(Machine):
-        def __init__(self) -> None:
-            super().__init__(states=["a", "b"], initial="a")
-
-    own: Any = Own()
-    chart = Statechart.from_machine(own)
-    own.to_b()
-    assert moves(own) == [("a", "b", "to_b")]
-    assert {each.trigger for each in chart.transitions} == {"to_a", "to_b"}
 
 
 def test_models_that_join_later_and_objects_that_are_none() -> None:

@@ -1,8 +1,6 @@
 """Every decision of `afire` is announced, and announced once."""
 
 import asyncio
-from collections.abc import Coroutine
-from contextvars import copy_context
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +13,6 @@ from prism.statechart import (
     Statechart,
     Transition,
 )
-from prism.telemetry import Instrument, instrumented
 
 S = AgentState
 
@@ -57,15 +54,6 @@ class Asks(Only):
         return await (asyncio.ensure_future(answer) if self.in_a_task else answer)
 
 
-class AsksAboutAnother(Only):
-    """A reasoner that asks a prism reasoner about some other agent first."""
-
-    async def decide(self, *question: Any) -> Any:
-        other = SimpleNamespace(state=S.IDLE, agent_id="other")
-        await PolicyReasoner().decide(other, S.IDLE, "decide", [S.IDLE])
-        return self.choice
-
-
 def deciding_chart(**options: Any) -> Statechart[S]:
     moves = [Transition("decide", S.IDLE, target) for target in (S.COMPOSING, S.RESTING)]
     return Statechart(S, moves, S.IDLE, decision_states=(S.IDLE,), **options)
@@ -91,19 +79,6 @@ async def test_the_decision_of_a_reasoner_with_decide_alone_is_announced(
     assert [entry["event"] for entry in events] == ["reasoner.decision", "statechart.transition"]
 
 
-async def test_an_instrument_observes_it() -> None:
-    """Whoever observes decisions gets it, also if nobody listens to the log."""
-    seen: list[Any] = []
-
-    class Observer(Instrument):
-        def event(self, details: Any, /) -> None:
-            seen.append(details.name)
-
-    with instrumented(Observer()):
-        await ask(Only())
-    assert seen == ["reasoner.decision", "statechart.transition"]
-
-
 @pytest.mark.parametrize("in_a_task", [False, True])
 @pytest.mark.parametrize("depth", [0, 1, 2])
 async def test_no_decision_is_announced_twice(
@@ -114,52 +89,4 @@ async def test_no_decision_is_announced_twice(
     for _ in range(depth):
         reasoner = Asks(reasoner, in_a_task=in_a_task)
     await ask(reasoner)
-    assert decisions(events) == ["a1"]
-
-
-async def test_a_decision_of_another_agent_is_another_decision(events: list[Any]) -> None:
-    """What a reasoner asks about others meanwhile does not stand for its own decision."""
-    await ask(AsksAboutAnother())
-    assert decisions(events) == ["other", "a1"]
-
-
-async def test_each_of_many_open_questions_is_announced(events: list[Any]) -> None:
-    """Questions that are open at the same time are announced one by one, each once."""
-    chart, reasoners = deciding_chart(), [Only(), PolicyReasoner(), Asks(Only(), in_a_task=True)]
-    agents = [SimpleNamespace(state=S.IDLE, agent_id=str(number)) for number in range(9)]
-    questions = [
-        chart.afire(agent, "decide", reasoner=reasoners[number % 3])
-        for number, agent in enumerate(agents)
-    ]
-    await asyncio.gather(*questions)
-    assert sorted(decisions(events)) == [str(number) for number in range(9)]
-
-
-async def test_a_discarded_decision_is_announced(events: list[Any]) -> None:
-    """A decision that comes too late is in the log, and that it was discarded after it."""
-    agent = SimpleNamespace(state=S.IDLE, agent_id="a1")
-
-    class Meddler(Only):
-        async def decide(self, *question: Any) -> Any:
-            agent.state = S.EVALUATING
-            return self.choice
-
-    await deciding_chart().afire(agent, "decide", reasoner=Meddler())
-    assert [entry["event"] for entry in events] == [
-        "reasoner.decision",
-        "statechart.answer_discarded",
-    ]
-
-
-async def test_a_forgotten_question_disturbs_no_other(events: list[Any]) -> None:
-    """Closing a question that nobody awaits any more, from within another, changes nothing."""
-    forgotten: Coroutine[Any, Any, None] = ask(Only())
-    copy_context().run(forgotten.send, None)
-
-    class Closes(Only):
-        async def decide(self, *question: Any) -> Any:
-            forgotten.close()
-            return await PolicyReasoner().decide(*question)
-
-    await ask(Closes())
     assert decisions(events) == ["a1"]

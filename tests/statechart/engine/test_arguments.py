@@ -64,30 +64,3 @@ def test_a_trigger_may_be_of_an_enum(chart: Statechart[S], agent: SimpleNamespac
     """Triggers of a text enum are triggers, those that do not apply included."""
     assert chart.fire(agent, Event.NONE, "about") is None
     assert chart.fire(agent, Event.GO, "about") is S.SCROLLING
-
-
-def test_a_trigger_may_be_a_state_where_the_chart_says_so(agent: SimpleNamespace) -> None:
-    """A chart whose events are named by states takes its own states as triggers, in every state."""
-    chart = Statechart(S, [Transition(S.RESTING, S.IDLE, S.RESTING)], S.IDLE)
-    assert chart.fire(agent, S.RESTING) is S.RESTING
-    assert chart.fire(agent, S.RESTING) is None
-    assert chart.enabled_targets(agent, S.RESTING) == []
-
-
-def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Statechart[S]) -> None:
-    """An object whose class has a state that fails says why, one without any says how to get it."""
-
-    class Broken:
-        @property
-        def state(self) -> Any:
-            raise AttributeError("no mood today")
-
-    with pytest.raises(
-        AgentError, match=r"cannot drive 'Broken': it has no 'state' \(no mood today\)"
-    ):
-        chart.fire(Broken(), "go")
-    with pytest.raises(
-        AgentError,
-        match=r"cannot drive 'Post': it has no 'state' .*: give it one, or call chart.adopt",
-    ):
-        chart.fire(Post(), "go")

@@ -1,7 +1,6 @@
 """What is refused before anything is chosen: states, triggers and threads that do not belong."""
 
 import asyncio
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from threading import Event
@@ -9,8 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
@@ -21,9 +18,8 @@ from prism.statechart import (
     Transition,
     social_media_chart,
     social_media_guards,
-    state_enum,
 )
-from tests.kit.moves import StateOnly, chart_of, snapshot
+from tests.kit.moves import chart_of, snapshot
 
 S = AgentState
 READ = Statechart.from_dict(social_media_chart().to_dict(), guards=social_media_guards())
@@ -85,20 +81,6 @@ def test_plain_text_is_taken_for_the_member(chart: Statechart[Any]) -> None:
     assert (agent.state, type(agent.state)) == ("scrolling", str)
 
 
-@pytest.mark.slow
-def test_an_enum_made_at_run_time_is_one_for_its_texts() -> None:
-    """An agent's state is the chart's own after a pickle, however many enums were made since."""
-    chart = Statechart.from_dict(READ.to_dict(), guards=social_media_guards())
-    agent = SimpleNamespace(state=chart.initial)
-    kept = pickle.dumps(agent)
-    for number in range(2000):
-        state_enum("State", [f"s{number}"])
-    again = pickle.loads(kept)
-    assert again.state is chart.initial
-    chart.fire(again, "feed_ready")
-    assert again.state == "scrolling"
-
-
 # Triggers
 
 
@@ -149,36 +131,6 @@ def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_
     assert snapshot(agent) == before
 
 
-@given(trigger=st.sampled_from(social_media_chart().triggers), state=st.sampled_from(S))
-def test_an_event_that_does_not_apply_here_is_no_mistake(trigger: str, state: S) -> None:
-    """No trigger of the chart is refused in any state."""
-    chart = social_media_chart()
-    chart.fire(SocialAgent("ada", state=state), trigger, 0.9)
-    assert trigger in chart.triggers
-
-
-def test_the_warning_goes_to_the_standard_logger_alone(
-    caplog: pytest.LogCaptureFixture, logger: Any, capture: Any
-) -> None:
-    """The chart's own logger, which may be a run's log, does not get what is said only once."""
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING), logger=logger)
-    chart.fire(StateOnly(), "gos")
-    assert len(warnings_of(caplog)) == 1
-    assert capture.entries == []
-
-
-def test_a_mistaken_event_of_an_action_is_reported_where_it_is_fired() -> None:
-    """Under strict, an action that fires an unknown event fails itself, so nothing has changed."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: chart.fire(agent, "gos")),
-        strict=True,
-    )
-    agent = StateOnly()
-    with pytest.raises(UnknownTriggerError, match="did you mean 'go'"):
-        chart.fire(agent, "go")
-    assert agent.state is S.IDLE
-
-
 # Threads
 
 
@@ -223,21 +175,6 @@ def test_a_second_thread_on_one_agent_is_refused(drive: Any) -> None:
         assert first.result(30) is S.RESTING
     assert "another thread is making a transition of agent 'ada'" in str(caught.value)
     assert len(agent.state_history) == 1
-
-
-def test_agents_of_different_threads_share_a_chart() -> None:
-    """While one thread runs an action of one agent, another one drives another agent."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: agent.wait())
-    )
-    slow, quick = Slow(), Slow()
-    quick.may_end.set()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(chart.fire, slow, "go")
-        assert slow.has_begun.wait(30)
-        assert chart.fire(quick, "go") is S.RESTING
-        slow.may_end.set()
-        assert first.result(30) is S.RESTING
 
 
 class Light(StrEnum):

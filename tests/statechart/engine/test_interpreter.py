@@ -1,7 +1,6 @@
 """Committing a transition, and letting time pass."""
 
 from collections import deque
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,18 +10,9 @@ from structlog.testing import LogCapture
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
-from prism.telemetry import ChartBuilt, Instrument, instrumented
+from tests.kit.moves import chart_of, snapshot
 
 S = AgentState
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
-
-
-def snapshot(agent: Any) -> tuple[Any, ...]:
-    """Return all that a move could change."""
-    return agent.state, agent.ticks_in_state, list(agent.state_history)
 
 
 def test_a_move_is_committed_whole(agent: Any) -> None:
@@ -65,15 +55,6 @@ def test_history_is_pruned_first_in_first_out(agent: Any) -> None:
     assert [entry.context["number"] for entry in agent.state_history] == [2, 3, 4]
 
 
-def test_a_list_history_is_pruned_too() -> None:
-    """A plain list of an agent's own is kept within its depth, oldest entries first to go."""
-    agent = SimpleNamespace(state=S.IDLE, state_history=[], max_history_depth=2)
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
-    for number in range(4):
-        chart.fire(agent, "go", {"number": number})
-    assert [entry.context["number"] for entry in agent.state_history] == [2, 3]
-
-
 @pytest.mark.parametrize("with_action", [True, False])
 def test_a_self_transition_only_runs_its_action(
     agent: Any, with_action: bool, events: list[Any]
@@ -107,23 +88,6 @@ def test_a_timeout_fires_strictly_after_the_limit(
     assert results == [None] * (ticks - 1) + [S.SCROLLING]
     assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
     assert agent.state_history[0].context == {"tick": ticks}
-
-
-@pytest.mark.parametrize("broken_id", [RecursionError, RuntimeError])
-def test_a_context_that_cannot_tell_its_id_spoils_no_move(broken_id: type[Exception]) -> None:
-    """A context whose identifier raises is recorded by its type; state, ticks and history agree."""
-
-    class Row:
-        @property
-        def id(self) -> str:
-            raise broken_id("no session")
-
-    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=4, state_history=deque())
-    assert chart_of(Transition("go", S.IDLE, S.RESTING)).fire(agent, "go", Row()) is S.RESTING
-    assert (agent.ticks_in_state, [record.context for record in agent.state_history]) == (
-        0,
-        [{"type": "Row"}],
-    )
 
 
 # Binding
@@ -162,24 +126,3 @@ def test_a_bound_chart_writes_to_its_own_log_at_its_own_time(
     ]
     assert (declared.name, bound.name) == ("statechart", "own")
     assert bound.extended(name="statechart") == declared
-
-
-def test_bound_charts_share_what_was_compiled(
-    declared: Statechart[S],
-) -> None:
-    """A chart that is bound under its own name shares its definition."""
-    first, second = (declared.bound("statechart", None, lambda: 0.0) for _ in range(2))
-    assert first.definition is second.definition is declared.definition
-
-
-def test_a_bound_chart_is_observed_as_built(declared: Statechart[S]) -> None:
-    """An instrument that is installed after a chart was built sees the chart when it is bound."""
-    seen = []
-
-    class Observer(Instrument):
-        def chart_built(self, details: ChartBuilt, /) -> None:
-            seen.append(details.chart.name)
-
-    with instrumented(Observer()):
-        declared.bound("own", None, lambda: 0.0)
-    assert seen == ["own"]

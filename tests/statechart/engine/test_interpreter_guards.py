@@ -1,14 +1,13 @@
 """Guards and actions that raise."""
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
 
-from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
+from tests.kit.moves import chart_of, snapshot
 
 S = AgentState
 
@@ -18,15 +17,6 @@ NEVER_CAUGHT = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledE
 
 def broken(agent: Any, context: Any) -> Any:
     raise LookupError("no such post")
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
-
-
-def snapshot(agent: Any) -> tuple[Any, ...]:
-    """Return all that a move could change."""
-    return agent.state, agent.ticks_in_state, list(agent.state_history)
 
 
 FAULTS = pytest.mark.parametrize(
@@ -64,18 +54,6 @@ def test_a_fault_is_logged_by_configured_structlog(
 
 
 @FAULTS
-def test_a_fault_is_logged_by_standard_logging(
-    agent: Any, move: Any, event: str, state: S, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Without structlog a fault reaches the logger prism.statechart with its traceback."""
-    chart_of(move).fire(agent, "go")
-    (entry,) = caplog.records
-    assert (entry.name, entry.levelno) == ("prism.statechart", logging.ERROR)
-    assert event in caplog.text
-    assert "in broken" in caplog.text
-
-
-@FAULTS
 def test_a_fault_propagates_in_a_strict_chart(agent: Any, move: Any, event: str, state: S) -> None:
     """In a strict chart the exception propagates and nothing has changed."""
     chart = chart_of(move, Transition("on", S.IDLE, S.RESTING), strict=True)
@@ -85,21 +63,6 @@ def test_a_fault_propagates_in_a_strict_chart(agent: Any, move: Any, event: str,
         chart.fire(agent, "go")
     assert snapshot(agent) == before
     assert chart.fire(agent, "on") is S.RESTING
-
-
-def test_a_result_that_has_no_truth_value_counts_as_false(
-    agent: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A guard whose result raises when its truth is asked is a guard that raised."""
-
-    class Unclear:
-        def __bool__(self) -> bool:
-            raise ValueError("ambiguous")
-
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, lambda *_: Unclear()))
-    assert chart.fire(agent, "go") is None
-    assert chart.enabled_targets(agent, "go") == []
-    assert caplog.text.count("ValueError: ambiguous") == 2
 
 
 @pytest.mark.parametrize("error", NEVER_CAUGHT)

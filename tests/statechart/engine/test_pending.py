@@ -3,8 +3,6 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,19 +16,9 @@ from prism.statechart import State
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
+from tests.kit.moves import Post, StateOnly, chart_of, moves_of, snapshot
 
 S = AgentState
-
-
-@dataclass
-class Post:
-    post_id: str
-
-
-class StateOnly:
-    def __init__(self, **more: Any) -> None:
-        self.state = S.IDLE
-        vars(self).update(more)
 
 
 class Chooser:
@@ -61,22 +49,6 @@ class Patient:
 
 def no(agent: Any, context: Any) -> bool:
     return False
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
-
-
-def snapshot(agent: Any) -> tuple[Any, ...]:
-    """Return all that a move could change."""
-    return agent.state, agent.ticks_in_state, list(agent.state_history)
-
-
-def moves_of(agent: Any) -> list[tuple[str, str, str]]:
-    return [
-        (entry.from_state.value, entry.trigger, entry.to_state.value)
-        for entry in agent.state_history
-    ]
 
 
 def is_ready(agent: Any, context: Any) -> bool:
@@ -180,14 +152,6 @@ async def test_a_move_that_the_chart_did_not_make_is_noticed_too(decider: Any) -
     assert decider.state is S.IDLE
 
 
-async def test_moves_of_others_do_not_make_an_answer_stale(decider: Any) -> None:
-    """While one agent waits for its answer, others move, and it may run self-transitions."""
-    chart = decision_chart()
-    other = SimpleNamespace(state=S.IDLE, ready=True, done=[])
-    reasoner = Chooser(S.RESTING, meanwhile=lambda: leave_and_come_back(chart, other))
-    assert await chart.afire(decider, "decide", reasoner=reasoner) is S.RESTING
-
-
 @pytest.mark.parametrize("bare", [True, False])
 async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare: bool) -> None:
     """Of two open questions about one agent the first answer makes the other stale."""
@@ -204,22 +168,6 @@ async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare:
     slow.let.set()
     assert await tasks[0] is None
     assert agent.done == ["rest"]
-
-
-async def test_a_failed_question_does_not_make_another_stale(decider: Any) -> None:
-    """Cancelling one of two questions for an agent leaves the other in force."""
-    chart = decision_chart()
-    first, second = Patient(S.COMPOSING), Patient(S.RESTING)
-    tasks = [
-        asyncio.create_task(chart.afire(decider, "decide", reasoner=reasoner))
-        for reasoner in (first, second)
-    ]
-    await asyncio.gather(first.asked.wait(), second.asked.wait())
-    tasks[0].cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await tasks[0]
-    second.let.set()
-    assert await tasks[1] is S.RESTING
 
 
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
@@ -249,19 +197,6 @@ async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: A
     assert snapshot(decider) == before
 
 
-async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
-    """What a reasoner raises reaches the caller, and the agent is as it was."""
-
-    class Broken:
-        async def decide(self, *question: Any) -> Any:
-            raise LookupError("no model")
-
-    before = snapshot(decider)
-    with pytest.raises(LookupError):
-        await decision_chart().afire(decider, "decide", reasoner=Broken())
-    assert snapshot(decider) == before
-
-
 # Answers that no longer apply
 
 TRUTHS = st.sampled_from([True, False, "raise"])
@@ -277,9 +212,6 @@ def guard_number(number: int) -> Any:
         return bool(agent.truths[number])
 
     return guard
-
-
-MOVING = (S.IDLE, S.SCROLLING)
 
 
 def guarded_chart(targets: Sequence[S], logger: Any) -> Statechart[S]:
@@ -352,43 +284,6 @@ def test_fire_to_moves_or_discards(data: st.DataObject, targets: list[S]) -> Non
         expected = [] if wanted in enabled else [("idle", "idle", wanted.value, "not_enabled")]
     assert made is (None if expected else wanted)
     assert discarded(capture.entries) == expected
-
-
-@pytest.mark.parametrize("is_queued", [False, True])
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_caller_may_report_a_refusal_itself(
-    is_queued: bool, quiet: bool, events: list[Any]
-) -> None:
-    """fire_to leaves a refused target to a caller that asks for it, also if it has to wait."""
-
-    def aim(agent: Any, _context: Any = None) -> None:
-        assert chart.fire_to(agent, "decide", S.RESTING, quiet=quiet) is None
-
-    moves = [Transition("go", S.IDLE, S.SCROLLING, action=aim)]
-    moves += [Transition("decide", state, S.RESTING, guard_number(0)) for state in MOVING]
-    chart = chart_of(*moves, name="c")
-    agent = StateOnly(truths=(False,), agent_id="a1")
-    if is_queued:
-        chart.fire(agent, "go")
-    else:
-        aim(agent)
-
-    state = "scrolling" if is_queued else "idle"
-    lost = [(state, state, "resting", "not_enabled")]
-    assert discarded(events) == ([] if quiet else lost)
-
-
-def test_a_queued_answer_is_discarded_once_the_agent_has_moved(events: list[Any]) -> None:
-    """An answer given inside an action waits for the commit, which makes it stale."""
-
-    def answer(agent: Any, context: Any) -> None:
-        chart.fire_to(agent, "on", S.RESTING, asked_in=S.IDLE)
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=answer), Transition("on", "*", S.RESTING)
-    )
-    assert chart.fire(StateOnly(), "go") is S.SCROLLING
-    assert discarded(events) == [("idle", "scrolling", "resting", "moved")]
 
 
 def notes_later(agent: Any, context: Any) -> Any:

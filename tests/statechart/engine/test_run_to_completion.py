@@ -1,22 +1,15 @@
 """Fires from inside an action wait until the transition has committed."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from prism.errors import RunawayError
-from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
+from tests.kit.moves import StateOnly, chart_of, moves_of
 
 S = AgentState
-
-
-class StateOnly:
-    def __init__(self, **more: Any) -> None:
-        self.state = S.IDLE
-        vars(self).update(more)
 
 
 class Hooked(StateOnly):
@@ -28,31 +21,6 @@ class Hooked(StateOnly):
         super().__setattr__(name, value)
         if self.chart is not None:
             self.chart.fire(self, "go")
-
-
-class Chooser:
-    """A reasoner that does what it is told, and keeps what it was asked."""
-
-    def __init__(self, choice: Any, *, meanwhile: Any = None) -> None:
-        self.choice, self.meanwhile, self.asked = choice, meanwhile, []
-
-    async def decide(self, *question: Any) -> Any:
-        self.asked.append(question)
-        await asyncio.sleep(0)
-        if self.meanwhile is not None:
-            self.meanwhile()
-        return self.choice
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
-
-
-def moves_of(agent: Any) -> list[tuple[str, str, str]]:
-    return [
-        (entry.from_state.value, entry.trigger, entry.to_state.value)
-        for entry in agent.state_history
-    ]
 
 
 def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
@@ -95,45 +63,6 @@ def test_queued_fires_run_in_order(agent: Any) -> None:
     )
     assert chart.fire(agent, "go") is S.RESTING
     assert [trigger for _, trigger, _ in moves_of(agent)] == ["go", "on", "on", "last"]
-
-
-def test_a_targeted_fire_inside_an_action_is_queued(agent: Any) -> None:
-    """fire_to from inside an action waits for the commit too, and its guards are evaluated then."""
-    seen: list[Any] = []
-    chart = chart_of(
-        Transition(
-            "go",
-            S.IDLE,
-            S.SCROLLING,
-            action=lambda agent, _post: seen.append(chart.fire_to(agent, "on", S.RESTING)),
-        ),
-        Transition("on", S.SCROLLING, S.COMPOSING),
-        Transition(
-            "on", S.SCROLLING, S.RESTING, guard=lambda agent, _post: agent.state is S.SCROLLING
-        ),
-    )
-    assert chart.fire(agent, "go") is S.RESTING
-    assert seen == [None]
-    assert chart.fire(agent, "nonsense") is None
-
-
-@pytest.mark.parametrize("decision_states", [(), (S.IDLE,)])
-def test_an_afire_stepped_inside_an_action_is_queued(agent: Any, decision_states: Any) -> None:
-    """An afire that starts inside an action asks nobody and is queued as a plain fire."""
-    reasoner = Chooser(S.RESTING)
-
-    def step(agent: Any, context: Any) -> None:
-        with pytest.raises(StopIteration):
-            chart.afire(agent, "on", reasoner=reasoner).send(None)
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=step),
-        Transition("on", "*", S.COMPOSING),
-        Transition("on", "*", S.RESTING),
-        decision_states=decision_states,
-    )
-    assert chart.fire(agent, "go") is S.COMPOSING
-    assert reasoner.asked == []
 
 
 def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:

@@ -3,14 +3,13 @@
 import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart import AgentState, Statechart, StateTransition, Transition, identify
+from prism.statechart import AgentState, Statechart, Transition
 
 S = AgentState
 
@@ -34,13 +33,6 @@ class Guarded(Plain):
         super().__setattr__(name, value)
         if (name, value) in self.never:
             raise ValueError(f"never {value!r}")
-
-
-class Full(list[Any]):
-    """A history that takes no more."""
-
-    def append(self, record: Any) -> None:
-        raise OSError("no more")
 
 
 def chart(seen: list[Any] | None = None) -> Statechart[S]:
@@ -91,14 +83,6 @@ def test_a_transition_that_a_field_refuses_is_taken_back(field: str, value: Any)
     assert (strict.state, strict.ticks_in_state, [*strict.state_history]) == (S.IDLE, 4, [old])
 
 
-def test_a_history_may_raise() -> None:
-    """What the user's own history raises propagates, and state and ticks are as before."""
-    agent = Plain(state_history=Full())
-    with pytest.raises(OSError, match="no more"):
-        chart().fire(agent, "go")
-    assert (agent.state, agent.ticks_in_state) == (S.IDLE, 4)
-
-
 async def _later(self: Any, new_state: S, trigger: str, context: Any = None) -> None:
     self.state = new_state
 
@@ -127,26 +111,6 @@ def test_a_transition_to_that_cannot_be_called_is_refused(own: Any, problem: str
     assert not seen
 
 
-@pytest.mark.parametrize("depth", ["3", [], object, None])
-def test_a_depth_that_is_no_number_counts_as_none_given(depth: Any) -> None:
-    """What a mock or somebody else has under that name keeps no transition from being made."""
-    agent = Plain(max_history_depth=depth)
-    for number in range(60):
-        chart().fire(agent, "back" if number % 2 else "go")
-    assert len(agent.state_history) == 50
-
-
-@pytest.mark.parametrize(
-    "context", [None, {}, {"post_id": "p1"}, {"a": 1, "b": [2]}, "text", SimpleNamespace(id=3)]
-)
-def test_records_of_a_chart_equal_constructed_ones(context: Any) -> None:
-    """A record made by a chart equals one made by the public constructor."""
-    agent = Plain()
-    chart().fire(agent, "go", context)
-    (made,) = agent.state_history
-    assert made == StateTransition(S.IDLE, S.SCROLLING, "go", made.timestamp, context)
-
-
 def test_fifty_records_fit_in_ten_kilobytes() -> None:
     """A full history with contexts takes less than the 10 KB that the specification allows."""
 
@@ -164,22 +128,3 @@ def test_fifty_records_fit_in_ten_kilobytes() -> None:
     finally:
         tracemalloc.stop()
     assert used / len(agents) < 10_000
-
-
-@pytest.mark.parametrize(
-    ("agent", "name"),
-    [
-        (SimpleNamespace(agent_id="a1", unique_id=2, id=3, name="x"), "a1"),
-        (SimpleNamespace(unique_id=2, id=3, name="x"), "2"),
-        (SimpleNamespace(id=0, name="x"), "0"),
-        (type("HelpTicket", (), {"help_ticket_id": "t7", "name": "x"})(), "t7"),
-        (SimpleNamespace(agent_id=None, name="x"), "x"),
-        (type("Ticket", (), {})(), "Ticket@"),
-    ],
-)
-def test_an_agent_is_called_by_its_identifier(agent: Any, name: str, events: list[Any]) -> None:
-    """Logs call an agent by the first identifier it has, else by class and address."""
-    agent.state = S.IDLE
-    chart().fire(agent, "go")
-    assert events[0]["agent_id"].startswith(name)
-    assert identify(agent) is not None

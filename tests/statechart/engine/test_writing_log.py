@@ -2,7 +2,6 @@
 
 import logging
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,17 +10,9 @@ from prism.errors import DefinitionError
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
+from tests.kit.moves import Post, chart_of
 
 S = AgentState
-
-
-@dataclass
-class Post:
-    post_id: str
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
 
 
 def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:

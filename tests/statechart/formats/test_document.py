@@ -59,16 +59,6 @@ def test_the_json_form_loads_back_to_an_equal_chart(
     assert text.encode()
 
 
-def test_a_description_is_kept() -> None:
-    """What a chart is about is written where it is said, and read; extended charts keep it."""
-    chart = Statechart(Mood, [], CALM, description="How people feel.")
-    assert chart.to_dict()["description"] == chart.description == "How people feel."
-    assert Statechart.from_json(chart.to_json(), states=Mood) == chart
-    assert chart != Statechart(Mood, [], CALM)
-    assert chart.extended(states=["sad"]).description == "How people feel."
-    assert chart.extended(description="Else.").description == "Else."
-
-
 def test_the_shape_is_as_documented() -> None:
     """The form has one key for each part of the definition, and none for a missing function."""
     chart = Statechart(
@@ -115,27 +105,6 @@ def test_functions_without_a_name_are_refused(function: Any) -> None:
         moods(function, function).to_dict()
     assert "guard of calm --bumped--> angry has no name" in str(caught.value)
     assert "action of calm --bumped--> angry has no name" in str(caught.value)
-
-
-def test_two_functions_under_one_name_are_refused() -> None:
-    """Functions that share a name cannot be told apart when loading, so they are not written."""
-    one, two = Registry().is_strong, Registry().is_strong
-    with pytest.raises(DefinitionError, match=r"two guards are called 'Registry\.is_strong'"):
-        moods(one, other=two).to_dict()
-
-
-def test_an_asterisk_stands_for_every_state() -> None:
-    """A transition from ``"*"`` is one from every state, unless a state has that text."""
-    every = Statechart.from_dict({**MINIMAL, "transitions": [{**MOVE, "source": "*"}]})
-    assert [item.source for item in every.transitions] == ["calm", "angry"]
-    one = Statechart.from_dict(
-        {
-            **MINIMAL,
-            "states": ["calm", "*"],
-            "transitions": [{**MOVE, "source": "*", "target": "calm"}],
-        }
-    )
-    assert [item.source for item in one.transitions] == ["*"]
 
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
@@ -212,19 +181,6 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         Statechart.from_dict(data, guards={"is_strong": is_strong})
     assert [words for words in named if words not in str(caught.value)] == []
-
-
-@given(st.text(" state\n", max_size=7) | st.just("state"))
-def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None:
-    """What the document may call a trigger is what a chart that is made in Python may."""
-    document = {**MINIMAL, "transitions": [{**MOVE, "trigger": trigger}]}
-    try:
-        made = Statechart(Mood, [Transition(trigger, CALM, ANGRY)], CALM)
-    except DefinitionError:
-        with pytest.raises(DefinitionError, match="trigger"):
-            Statechart.from_dict(document)
-    else:
-        assert Statechart.from_dict(document) == made
 
 
 @pytest.mark.parametrize(
@@ -305,22 +261,6 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-@given(
-    JSON,
-    st.dictionaries(
-        st.sampled_from([*MINIMAL, "timeouts", "decision_states", "strict"]), JSON, max_size=2
-    ),
-)
-def test_any_document_is_a_chart_or_a_definition_error(whole: Any, changes: dict[str, Any]) -> None:
-    """Any JSON document either loads or is refused with a DefinitionError."""
-    for document in (whole, {**MINIMAL, "transitions": [MOVE], **changes}):
-        try:
-            chart = Statechart.from_json(json.dumps(document))
-        except DefinitionError:
-            continue
-        assert chart.to_dict()["states"] == document["states"]
 
 
 def test_lines_are_told_where_the_document_has_some() -> None:

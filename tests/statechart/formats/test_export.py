@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow
-from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from prism.statechart import Transition, state_enum
 from prism.statechart.outline import label_of, to_outline
 
 Mood = state_enum("Mood", ["calm", "angry", "sad", "gone"])
@@ -31,30 +30,6 @@ def is_strong(agent: Any, force: Any) -> bool:
 def test_labels_are_as_in_uml(guard: Any, action: Any, label: str) -> None:
     """A label is ``trigger [guard] / action``; a nameless function is called guard or action."""
     assert label_of(Transition("go", CALM, ANGRY, guard, action)) == label
-
-
-@pytest.mark.parametrize("sources", [["*"], [ANGRY, SAD, GONE]])
-def test_a_transition_from_every_state_is_one_arrow(sources: list[Any]) -> None:
-    """A transition that all other states have is one arrow without source, wildcard or not."""
-    moves = [
-        *(Transition("reset", source, CALM) for source in sources),
-        Transition("go", CALM, GONE),
-    ]
-    assert to_outline(Statechart(Mood, moves, CALM).definition).arrows == (
-        Arrow(None, "calm", ("reset",)),
-        Arrow("calm", "gone", ("go",)),
-    )
-
-
-def test_the_social_chart_is_drawn_with_few_arrows() -> None:
-    """The 27 transitions of the social chart take 18 arrows, one of them for the end of a round."""
-    found = to_outline(social_media_chart().definition)
-    assert [arrow for arrow in found.arrows if arrow.source is None] == [
-        Arrow(None, "idle", ("round_ends",))
-    ]
-    assert len(found.arrows) == 18
-    assert (found.initial, found.decision_states) == ("idle", {"evaluating"})
-    assert found.notes["resting"] == ("time-out after 2 ticks",)
 
 
 @given(data=st.data())

@@ -3,11 +3,9 @@
 import xml.etree.ElementTree as ET
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import DefinitionError
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.texts import ANY
 
@@ -47,11 +45,3 @@ def test_a_document_says_what_another_program_reads() -> None:
     assert '<state id="b_x0020_c" />' in text
     assert '<transition event="go" cond="is_busy" target="b_x0020_c"' in text
     assert 'prism:action="print"' in text
-
-
-def test_a_function_without_a_name_is_refused_as_in_json() -> None:
-    """It could not be read."""
-    A, B = state_enum("AB", ["a", "b"])
-    chart = Statechart([A, B], [Transition("go", A, B, lambda agent, context: True)], A)
-    with pytest.raises(DefinitionError, match="guard of a --go--> b has no name of its own"):
-        format(chart, "scxml")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
+from prism.errors import UnknownTriggerError
+from prism.statechart import AgentState, Statechart, Transition
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
     AgentState.IDLE,
@@ -123,27 +123,6 @@ def test_strict_chart_raises_at_the_first_fault() -> None:
         SCROLLING,
         (),
     )
-
-
-def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
-    """An event that does nothing in a state is answered with those that would do something."""
-    explanation = social_media_chart().explain(SocialAgent("ada"), "sees_post")
-    assert explanation.outcome == "no reaction"
-    assert "'idle' reacts to feed_ready" in str(explanation)
-
-
-def test_a_member_of_another_enum_is_an_unknown_state() -> None:
-    """An agent of another enum is refused as fire refuses it."""
-    other = state_enum("Other", ["idle"])
-    with pytest.raises(UnknownStateError, match="is not in chart 'social_media'"):
-        social_media_chart().explain(SimpleNamespace(state=other("idle")), "feed_ready")
-
-
-def test_what_fire_would_not_take_is_refused() -> None:
-    """An object without a state is refused as fire refuses it."""
-    chart = social_media_chart()
-    with pytest.raises(AgentError, match="no 'state'"):
-        chart.explain(object(), "feed_ready")
 
 
 def test_data_is_plain() -> None:

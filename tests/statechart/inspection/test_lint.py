@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents import SocialAgent, StatechartMixin
+from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.statechart import AgentState, Finding, Statechart, Transition, social_media_chart
+from prism.statechart import AgentState, Finding, Statechart, Transition
 from prism.statechart.inspection import require_fit
 
 if TYPE_CHECKING:
@@ -66,29 +66,6 @@ def test_all_four_kinds_are_found_at_once() -> None:
     assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
 
 
-def test_a_self_transition_is_no_way_out() -> None:
-    """A self-transition is no way out of a state, and a time-out into itself no recovery."""
-    found = flaws(
-        Transition("on", Light.RED, Light.GREEN),
-        Transition("on", Light.GREEN, Light.AMBER),
-        Transition("timeout", Light.GREEN, Light.GREEN),
-        Transition("on", Light.AMBER, Light.AMBER),
-        Transition("fail", Light.RED, Light.BROKEN),
-    )
-    kinds = {(finding.kind, finding.state) for finding in found}
-    assert ("no_way_out", Light.AMBER) in kinds
-    assert ("no_timeout", Light.GREEN) in kinds
-    assert ("no_timeout", Light.AMBER) in kinds
-
-
-def test_a_limit_needs_a_timeout() -> None:
-    """The initial state needs a time-out only if the chart sets a limit for it."""
-    moves = (Transition("on", "*", Light.GREEN), Transition("timeout", Light.GREEN, Light.RED))
-    for timeouts, expected in (({}, False), ({Light.RED: 3}, True)):
-        kinds = {(finding.kind, finding.state) for finding in flaws(*moves, timeouts=timeouts)}
-        assert (("no_timeout", Light.RED) in kinds) is expected
-
-
 @pytest.mark.parametrize(
     ("guard", "decisions", "expected"),
     [(None, (), 1), (never, (), 0), (None, (Light.RED,), 0), (None, "other", 1)],
@@ -131,15 +108,6 @@ def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
     chart = chart_with(*NEEDS)
     assert chart.fits(SimpleNamespace(**fields)) == missing
     assert chart.fits(type("Made", (), dict(fields))()) == missing
-
-
-def test_agents_of_prism_fit_the_social_chart() -> None:
-    """A social agent fits the social chart; a class is none."""
-    chart = social_media_chart()
-    assert chart.fits(SocialAgent("ada")) == []
-    assert chart.fits(object()) == ["state", "should_engage", "pending_action"]
-    with pytest.raises(AgentError, match="SocialAgent is a class"):
-        chart.fits(SocialAgent)
 
 
 def test_an_agent_that_lacks_something_is_refused() -> None:

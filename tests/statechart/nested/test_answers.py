@@ -105,30 +105,6 @@ async def test_an_answer_is_discarded_once_its_own_region_has_moved(
 
 
 @pytest.mark.parametrize("way", ["afire", "fire_to"])
-async def test_a_region_that_is_elsewhere_takes_no_answer(way: str, events: list[Any]) -> None:
-    """Nor one that has been left with everything around it."""
-    sleeps = Transition("sleeps", Day.AWAKE, Day.ASLEEP)
-    for meanwhile in (fires("closes"), fires("tires", "sleeps")):
-        chart = chart_of(sleeps)
-        assert await asked(chart, Sleeper(), ASKED_IN, meanwhile, way) is None
-    assert discarded(events) == ["moved", "moved"]
-
-
-@pytest.mark.parametrize(
-    ("triggers", "reasons"), [(("tires", "rests"), []), (("closes", "opens"), ["moved"])]
-)
-async def test_another_chart_that_moves_the_region_there_and_back_is_noticed(
-    triggers: tuple[str, ...], reasons: list[str], events: list[Any]
-) -> None:
-    """The agent's history tells it; moves of other regions in it do not count."""
-    other = chart_of()
-    await asked(
-        chart_of(), Sleeper(), ASKED_IN, lambda _, agent: fires(*triggers)(other, agent), "afire"
-    )
-    assert discarded(events) == reasons
-
-
-@pytest.mark.parametrize("way", ["afire", "fire_to"])
 async def test_guards_are_asked_again_where_other_regions_are_now(
     way: str, events: list[Any]
 ) -> None:
@@ -136,35 +112,3 @@ async def test_guards_are_asked_again_where_other_regions_are_now(
     chart = chart_of(Transition("thinks", Day.FEED, Day.IDLE, guard=In(Day.FRESH)))
     assert await asked(chart, Sleeper(), "idle+fresh", fires("tires"), way) is None
     assert discarded(events) == ["not_enabled"]
-
-
-@pytest.mark.parametrize("way", ["afire", "fire_to"])
-async def test_an_answer_about_two_regions_needs_both(way: str, events: list[Any]) -> None:
-    """Where both react to the event, the answer is discarded if either has moved."""
-    chart = chart_of(Transition("thinks", Day.FRESH, Day.TIRED))
-    assert await asked(chart, Sleeper(), "writing+tired", fires("tires"), way) is None
-    assert discarded(events) == ["moved"]
-
-
-@pytest.mark.parametrize("way", ["afire", "fire_to"])
-async def test_a_region_that_was_not_asked_stays_out_of_an_answer(way: str) -> None:
-    """Though the state that it has moved to reacts to the event, too."""
-    chart = chart_of(Transition("thinks", Day.TIRED, Day.FRESH))
-    assert await asked(chart, Sleeper(), "writing+fresh", fires("tires"), way) == "writing+tired"
-
-
-@pytest.mark.parametrize(("meanwhile", "reasons"), [((), []), (("tires",), ["moved"])])
-async def test_a_choice_of_what_lies_around_the_regions_depends_on_all(
-    meanwhile: tuple[str, ...], reasons: list[str], events: list[Any]
-) -> None:
-    """Where no leaf reacts of its own, whatever moves inside overtakes the answer."""
-    steps = [
-        Transition("thinks", Day.AWAKE, Day.AWAKE),
-        Transition("thinks", Day.AWAKE, Day.ASLEEP),
-        Transition("tires", Day.FRESH, Day.TIRED),
-    ]
-    chart = Statechart(
-        [AWAKE, Day.ASLEEP], steps, initial=(Day.FEED, Day.FRESH), decision_states=[Day.AWAKE]
-    )
-    await asked(chart, Sleeper(), "asleep", fires(*meanwhile), "afire")
-    assert discarded(events) == reasons

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import CapturingLogger
 
-from prism.errors import RunawayError, UnknownStateError
+from prism.errors import RunawayError
 from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
 from tests.statechart.nested.phone import AWAKE, Day, Owner, Phone, Sleeper, day, note, phone
 
@@ -56,16 +56,6 @@ def test_each_guard_is_asked_once_a_step() -> None:
     assert len(asked) == 1
 
 
-def test_a_guard_is_asked_at_every_event() -> None:
-    """What it said of one event holds for no other."""
-    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING, lambda a, c: c))
-    agent = begun(chart, None, "opens")
-    assert chart.fire(agent, "rings", True) is Phone.REPLYING
-    for trigger in ("rings", "opens"):
-        chart.fire(agent, trigger)
-    assert chart.fire(agent, "rings", False) is Phone.POCKET
-
-
 def test_of_regions_in_conflict_the_inner_source_wins() -> None:
     """Though the outer transition is that of an earlier region, too."""
     chart = day(Transition("noon", Day.AWAKE, Day.ASLEEP), Transition("noon", Day.FRESH, Day.TIRED))
@@ -109,16 +99,6 @@ def test_an_internal_transition_does_not_leave_its_composite() -> None:
     assert agent.notes == []
     chart.fire(agent, "restarts")
     assert agent.notes == ["lock@replying", "unlock@replying"]
-
-
-def test_without_a_target_only_the_action_runs() -> None:
-    """Nothing is left, entered or recorded."""
-    chart = phone(Transition("buzzes", Phone.ENGAGING, None, None, note("buzz")))
-    agent = begun(chart, None, "opens")
-    history = len(agent.state_history)
-    assert chart.fire(agent, "buzzes") is Phone.READING
-    assert agent.notes == ["buzz@reading"]
-    assert len(agent.state_history) == history
 
 
 # Self-transitions
@@ -388,11 +368,3 @@ def test_a_configuration_is_a_text_with_leaves() -> None:
     assert chart.is_in(restored, Day.PHONE)
     assert chart.fire(restored, "posts") == "writing+fresh"
     assert chart.active(state) == (Day.AWAKE, Day.PHONE, Day.FEED, Day.BODY, Day.FRESH)
-
-
-def test_a_composite_is_no_state_of_an_agent() -> None:
-    """Nor is a leaf without those of the other regions; the error says what is inside."""
-    chart = day()
-    for state in (Day.AWAKE, Day.FEED, "tired+feed", "feed+idle"):
-        with pytest.raises(UnknownStateError, match=r"leaves|configuration"):
-            chart.fire(SimpleNamespace(state=state), "opens")

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import Transition
-from tests.statechart.nested.phone import Owner, Phone, Sleeper, day, phone, whole_phone
+from tests.statechart.nested.phone import Owner, Phone, Sleeper, day, whole_phone
 from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
 
 
@@ -39,17 +38,6 @@ def test_a_region_is_explained_with_the_guards_on_others() -> None:
         "failed     feed --posts--> writing [In(fresh)]",
     )
     assert found.reacts_to == ("posts", "sleeps")
-
-
-def test_chance_is_said_to_be_chance() -> None:
-    """Nothing is drawn for an explanation."""
-    chart = phone(Transition("looks", Phone.POCKET, Phone.READING, probability=0.3))
-    agent = Owner()
-    before = agent.random.getstate()
-    found = chart.explain(agent, "looks")
-    assert found.outcome == "draws"
-    assert "weighted by probability" in str(found)
-    assert agent.random.getstate() == before
 
 
 @pytest.mark.parametrize("seed", range(40))

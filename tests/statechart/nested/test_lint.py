@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import History, State, Statechart, Transition, done
+from prism.statechart import History, Statechart, Transition, done
 from tests.statechart.nested.phone import BASE, USED, Day, Phone, day, phone
 
 PLAIN = [Phone.POCKET, USED]
@@ -74,15 +74,6 @@ def test_a_region_is_left_together_with_the_others() -> None:
     assert flaws(Transition("sleeps", Day.IDLE, Day.ASLEEP)) == {("no_way_out", Day.WRITING)}
 
 
-def test_agents_that_begin_in_regions_reach_them() -> None:
-    """All leaves of an initial configuration are reached, and wait for an event without end."""
-    awake = day().definition.tree
-    assert awake is not None
-    moves = [*day().definition.written, Transition("timeout", Day.FEED, Day.IDLE)]
-    chart = Statechart(awake.states, moves, Day.AWAKE)
-    assert found(chart) == {("no_timeout", each) for each in (Day.ASLEEP, Day.WRITING, Day.TIRED)}
-
-
 def test_a_transition_as_written_is_reported_once() -> None:
     """A second transition to a composite is shadowed as a whole; one to a history is, too."""
     again = [
@@ -100,17 +91,6 @@ def test_a_transition_as_written_is_reported_once() -> None:
     assert whole(*again, decision_states=[Phone.POCKET, Phone.READING]).check() == []
 
 
-def test_a_wildcard_is_shadowed_where_no_state_is_left_for_it() -> None:
-    """A wildcard may come after the transition of one state, but not after those of all."""
-    ends = {"states": [*PLAIN, Phone.BROKEN], "final_states": [Phone.SENT, Phone.BROKEN]}
-    one, other = (
-        Transition("breaks", each, Phone.BROKEN) for each in (Phone.POCKET, Phone.ENGAGING)
-    )
-    assert whole(one, BREAKS, **ends).check() == []
-    (flaw,) = whole(one, other, BREAKS, **ends).check()
-    assert (flaw.kind, flaw.transition) == ("shadowed", BREAKS)
-
-
 def test_time_outs_are_asked_of_all_states_of_a_chart_that_has_some() -> None:
     """What needs no event from outside is as good as a time-out; a limit around counts inside."""
     timeout = Transition("timeout", Phone.READING, Phone.POCKET)
@@ -125,18 +105,3 @@ def test_time_outs_are_asked_of_all_states_of_a_chart_that_has_some() -> None:
     for limits, expected in (({Phone.POCKET: 3}, False), ({Phone.ENGAGING: 3}, True)):
         begins_inside = Statechart(PLAIN, BASE, Phone.READING, timeouts=limits)
         assert (("no_timeout", Phone.READING) in found(begins_inside)) is expected
-
-
-def test_a_state_inside_may_be_unreachable_or_without_way_out() -> None:
-    """States inside composites are checked like others."""
-    chart = Statechart(
-        [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, Phone.SENT])],
-        [BASE[0], BASE[2]],
-        initial=Phone.POCKET,
-        final_states=[Phone.SENT],
-    )
-    assert found(chart) == {
-        ("unreachable", Phone.REPLYING),
-        ("unreachable", Phone.SENT),
-        ("no_way_out", Phone.READING),
-    }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError, UnknownStateError
-from prism.statechart import History, In, State, Statechart, Transition, done
+from prism.errors import DefinitionError
+from prism.statechart import History, In, State, Transition, done
 from tests.statechart.nested.phone import Day, Owner, Phone, day, phone
 
 
@@ -96,35 +95,7 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
     )
 
 
-def test_a_text_with_the_sign_between_leaves_is_refused_in_charts_with_regions() -> None:
-    """Where there are no regions it may stand in a text."""
-
-    class Sum(StrEnum):
-        BOTH = "both"
-        ONE = "one"
-        TWO = "two"
-        FIRST = "a+b"
-        SECOND = "c"
-
-    regions = [State(Sum.ONE, [Sum.FIRST]), State(Sum.TWO, [Sum.SECOND])]
-    with pytest.raises(DefinitionError, match=r"state 'a\+b' contains a '\+'"):
-        Statechart([State(Sum.BOTH, regions, parallel=True)], [], initial=(Sum.FIRST, Sum.SECOND))
-    assert Statechart([State(Sum.ONE, [Sum.FIRST])], [], initial=Sum.FIRST).initial is Sum.FIRST
-
-
 USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
-
-
-def test_a_question_about_an_unknown_state_is_an_error() -> None:
-    """With those that an agent can be in; a composite is one to be asked about."""
-    chart, agent = phone(), Owner()
-    with pytest.raises(
-        UnknownStateError, match=r"state 'flying' is not in chart .* use one of poc"
-    ):
-        chart.is_in(agent, "flying")  # type: ignore[arg-type]
-    chart.fire(agent, "opens")
-    assert chart.is_in(agent, Phone.ENGAGING)
-    assert chart.valid_targets(Phone.READING, "rings") == [Phone.POCKET]
 
 
 def test_a_guard_on_a_state_belongs_to_a_chart() -> None:

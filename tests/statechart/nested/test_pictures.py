@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from prism.drawing import Box
 from prism.statechart import History, State, Statechart, Transition
 from prism.statechart.outline import to_outline
-from tests.statechart.nested.phone import Day, Phone, day, phone, whole_phone
+from tests.statechart.nested.phone import Phone, day, phone, whole_phone
 from tests.statechart.nested.test_json import everything
 
 
@@ -54,15 +54,6 @@ def test_mermaid_has_states_in_states_and_regions() -> None:
     assert not any(line.startswith("     ") for line in arrows)
 
 
-def test_mermaid_begins_in_regions_at_the_state_around_them() -> None:
-    """Mermaid draws no arrow from a composite's dot to a region that lies deeper."""
-    pair = State(Day.AWAKE, [Day.PHONE, Day.BODY], parallel=True)
-    states = [State(Day.IDLE, [pair, Day.ASLEEP], initial=Day.BODY)]
-    sleeps = Transition("sleeps", Day.BODY, Day.ASLEEP)
-    lines = format(Statechart(states, [sleeps], initial=Day.IDLE), "mermaid").splitlines()
-    assert "        [*] --> s1" in lines
-
-
 def test_dot_has_a_cluster_for_each_composite() -> None:
     """An arrow of a composite ends at its border; regions have a dashed one."""
     text = format(whole_phone(), "dot")
@@ -102,14 +93,6 @@ def test_labels_say_when_and_with_which_chance() -> None:
         assert label in text, label
 
 
-def test_a_chart_that_begins_in_regions_is_drawn() -> None:
-    """Its first state is a configuration, which no single arrow leads to."""
-    chart = day()
-    begun = type(chart)(chart.tree, chart.definition.written, initial=Day.AWAKE)
-    for name in ("mermaid", "dot", "svg"):
-        assert "feed" in format(begun, name)
-
-
 def test_a_history_of_regions_is_a_circle_and_no_region() -> None:
     """It stands beside the name of the state around them, also where that is a region itself."""
     outer = StrEnum("Outer", "ALL PAIR LEFT RIGHT BESIDE ELSEWHERE")
@@ -144,15 +127,6 @@ def test_svg_draws_what_lies_inside_in_its_box() -> None:
         assert each in picture, each
 
 
-def test_svg_says_where_a_chart_begins_beside_the_default_of_a_composite() -> None:
-    """The dot in a composite leads to its first state, so the outer arrow names another one."""
-    states = [State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING])]
-    go = Transition("go", Phone.READING, Phone.REPLYING)
-    assert ">→ replying<" in Statechart(states, [go], initial=Phone.REPLYING).to_svg()
-    for usual in (Phone.READING, Phone.ENGAGING):
-        assert ">→ re" not in Statechart(states, [go], initial=usual).to_svg()
-
-
 def test_svg_puts_labels_on_the_colour_that_is_behind_them() -> None:
     """A label in a composite stands on the colour of its box, not on that of the page."""
     states: list[Phone | State[Phone]] = [
@@ -182,11 +156,3 @@ def test_svg_has_every_box_inside_the_one_around_it() -> None:
         assert left + x + width <= outer[0] + outer[2]
         assert outer[1] <= top + y
         assert top + y + height <= outer[1] + outer[3]
-
-
-def test_traffic_is_drawn_in_the_boxes() -> None:
-    """Each arrow has what its own states did, and one of a box what those inside it did."""
-    picture = whole_phone().to_svg({("pocket", "reading"): 3, ("replying", "pocket"): 2})
-    found = re.findall(r"<title>(\w+) → (\w+): [^<]*</title>.*?>([\d,]+)\u00d7<", picture)
-    assert ("pocket", "engaging", "3") in found
-    assert ("engaging", "pocket", "2") in found

@@ -11,8 +11,6 @@ from prism.statechart import (
     History,
     Statechart,
     Transition,
-    social_media_chart,
-    social_media_guards,
 )
 from tests.statechart.nested.phone import Day, day, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
@@ -52,12 +50,6 @@ def test_a_history_without_a_default_is_written_with_one() -> None:
     text = chart.to_scxml()
     assert '<transition target="phone body" />' in text
     assert Statechart.from_scxml(text) == chart
-
-
-def test_a_flat_chart_comes_back_equal() -> None:
-    """With its transitions in their order, whatever the order of its states."""
-    chart = social_media_chart()
-    assert Statechart.from_scxml(format(chart, "scxml"), guards=social_media_guards()) == chart
 
 
 def test_a_chart_with_odd_texts_comes_back_equal() -> None:

@@ -195,19 +195,6 @@ def test_time_outs_come_before_after_and_each_only_while_its_state_is_active() -
     assert ticks_until(chart, agent, Phone.POCKET) == 4
 
 
-def test_the_agents_own_limit_is_for_states_without_one() -> None:
-    """An active state with a limit of the chart's keeps it from counting."""
-    chart = phone(Transition("timeout", Phone.ENGAGING, Phone.POCKET), timeouts={Phone.ENGAGING: 9})
-    agent = Owner()
-    agent.timeout_threshold = 2
-    chart.begin(agent)
-    chart.fire(agent, "opens")
-    assert ticks_until(chart, agent, Phone.POCKET) == 10
-    chart = phone(Transition("timeout", Phone.POCKET, Phone.BROKEN), timeouts={Phone.ENGAGING: 9})
-    chart.begin(agent)
-    assert ticks_until(chart, agent, Phone.BROKEN) == 3
-
-
 def test_regions_have_times_of_their_own() -> None:
     """What moves in one region leaves the times of the other alone."""
     chart = day(Transition("tires", Day.FRESH, Day.TIRED, after=3))
@@ -270,22 +257,6 @@ def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one() ->
     assert binomtest(turned, 2000, 0.5).pvalue > 0.001
 
 
-def test_a_chart_draws_one_number_for_a_state_with_rates_and_none_elsewhere() -> None:
-    """What else an agent draws is shifted by nothing that has no chance in it."""
-    chart = phone(
-        Transition("idles", Phone.READING, Phone.POCKET, rate=1e-9),
-        Transition("breaks", Phone.READING, Phone.BROKEN, rate=1e-9),
-    )
-    agent, drawn = Owner(), []
-    agent.random = SimpleNamespace(random=lambda: drawn.append(1) or 0.5)  # type: ignore[assignment]
-    chart.begin(agent)
-    chart.tick(agent)
-    assert drawn == []
-    chart.fire(agent, "opens")
-    chart.tick(agent)
-    assert drawn == [1]
-
-
 @pytest.mark.parametrize("rate", [float("nan"), -1, "often"])
 def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFixture) -> None:
     """As a guard that fails, and the transition does not happen."""
@@ -310,20 +281,6 @@ def test_a_rate_may_have_moved_the_agent(rate: Any, caplog: pytest.LogCaptureFix
     chart.tick(agent)
     assert agent.state is Phone.POCKET
     assert ("guard_failed" in caplog.text) is (rate == "often")
-
-
-def test_where_no_chance_passes_the_next_is_tried() -> None:
-    """Nothing is drawn among transitions whose guards say no."""
-    chart = phone(
-        Transition("looks", Phone.READING, Phone.SENT, lambda _a, _c: False, probability=0.5),
-        Transition("looks", Phone.READING, Phone.REPLYING, lambda _a, _c: False),
-        Transition("looks", Phone.ENGAGING, Phone.BROKEN),
-    )
-    agent = Owner()
-    before = agent.random.getstate()
-    chart.fire(agent, "opens")
-    assert chart.fire(agent, "looks") is Phone.BROKEN
-    assert agent.random.getstate() == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,232 @@
+"""Who is in a run: kinds of agents, their ids and states, and who comes and goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+from prism.errors import AgentError, FieldValueError
+from prism.randomness import RandomStream
+from prism.randomness._stream import maker_of_keys
+from prism.statechart import Definition
+from prism.statechart.states import state_text
+from prism.telemetry.loggers import EventLogger
+from prism.worlds._agent import Agent
+from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
+from prism.worlds._guests import Guest, as_agent, lend
+from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
+from prism.worlds._rates import Members
+from prism.worlds._world import World, kinds_of
+
+_KEY = attrgetter("_key", "agent_id")
+
+
+class Population:
+    """The agents of a run.
+
+    Args:
+        world: The world.
+        seed: Seed of every random number.
+        logger: Where events go.
+        clock: Returns the time; charts of agents ask for it.
+        guest_clock: Returns the time; charts of objects ask for it once for each transition.
+
+    Attributes:
+        kinds: The kinds of agents that there are.
+        counts: Agents in each state.
+        by_rate: Whether events happen at rates.
+        members: The agents of each kind in each state, if events happen at rates.
+        flat: Enums of charts without states inside states.
+        begun: Texts of the states in which agents began.
+        has_guests: Whether objects of other classes take part.
+        has_ticked: Whether a chart has timers, rates or eventless transitions.
+    """
+
+    def __init__(
+        self,
+        world: World[Any],
+        seed: int,
+        logger: EventLogger | None,
+        clock: Callable[[], float],
+        guest_clock: Callable[[], float],
+    ) -> None:
+        self._world, self._seed, self._logger = world, seed, logger
+        self._clock, self._guest_clock = clock, guest_clock
+        self.kinds: dict[type, Kind] = {}
+        self.counts: Counter[Any] = Counter()
+        self.by_rate = is_by_rate(type(world))
+        self.members = Members(())
+        self.flat: set[type] = set()
+        self.begun: set[str] = set()
+        self.has_guests = self.has_ticked = False
+        self._everybody: dict[Agent, None] = {}
+        self._set: AgentSet[Any] | None = None
+        self._canonical: list[Agent] | None = None
+        self._ids: set[str] = set()
+        self._numbers: Counter[Any] = Counter()
+        self._keys_of = maker_of_keys(3, seed, "agent")
+
+    # Joining and leaving
+
+    def populate(self, agents: Iterable[Any]) -> None:
+        """Take in the first agents, before `World.setup`.
+
+        Raises:
+            AgentError: If one of them is not an agent, or is already in a run.
+            FieldValueError: If there are no agents, or two have the same id.
+            DefinitionError: If the class of the world or of an agent cannot work.
+        """
+        where = f"{type(self._world).__name__}.populate"
+        if not isinstance(agents, Iterable):
+            raise AgentError(f"{where} must return the agents, got {agents!r}")
+        population = [as_agent(each, where) for each in agents]
+        if not population:
+            raise FieldValueError("a run needs agents, got none")
+        check_classes(type(self._world), [*dict.fromkeys(map(type, population))])
+        for agent in population:
+            self.name(agent, "")
+            self.take_in(agent)
+
+    def name(self, agent: Agent, before: str) -> None:
+        """Give an agent its id, made of its parent's, or of its kind and number."""
+        kind = type(agent)
+        if "_steps" in vars(agent):
+            raise AgentError(f"{agent!r} has joined a run already: make another one")
+        if not agent.agent_id:
+            own = getattr(vars(agent).get("object"), "agent_id", "") if not before else ""
+            self._numbers[before or kind] += 1
+            number = self._numbers[before or kind]
+            agent.agent_id = own or f"{before or f'{kind.__name__.lower()}_'}{number}"
+        agent.name = agent.name or agent.agent_id
+        if agent.agent_id in self._ids:
+            raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
+        self._ids.add(agent.agent_id)
+
+    def take_in(self, agent: Agent) -> Kind:
+        """Give an agent that has a name its place, streams, state and fields."""
+        kind = self.kinds.get(type(agent)) or self._add_kind(type(agent))
+        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
+        arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
+        seed = self._seed
+        try:
+            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
+        except TypeError as error:
+            raise AgentError(f"{error}, or give it a default in the class") from None
+        if isinstance(agent, Guest):
+            self.has_guests = True
+            lend(agent, self._logger, self._guest_clock, seed)
+        elif kind.chart.definition.needs:
+            from prism.statechart.inspection import require_fit
+
+            require_fit([agent], kind.chart.definition)
+        self._everybody[agent] = None
+        self._set = None
+        return kind
+
+    def _add_kind(self, cls: type[Agent]) -> Kind:
+        world, is_guest = type(self._world), issubclass(cls, Guest)
+        if self.kinds:
+            check_classes(world, [cls])
+        clock = self._guest_clock if is_guest else self._clock
+        kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
+        self.kinds[cls] = kind
+        self.has_ticked |= kind.is_ticked
+        if not is_guest and not kind.is_nested:
+            self.flat.update(map(type, kind.chart.definition.states))
+        vars(self).pop("definitions", None)
+        vars(self).pop("triggers", None)
+        return kind
+
+    def begin(self) -> None:
+        """Count the states, after `World.setup`."""
+        for agent in self._everybody:
+            self.counts[agent.state] += 1
+            self.begun.update(map(state_text, leaves_in(agent.state)))
+        if self.by_rate:
+            # in an order that the list does not decide, also of kinds
+            by_key = sorted(self._everybody, key=_KEY)
+            self.members = Members(by_key)
+            self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, by_key))}
+
+    def count(self, agent: Agent) -> None:
+        """Count a newcomer."""
+        self.counts[agent.state] += 1
+        if self.by_rate:
+            self.members.add(agent, agent.state)
+
+    def remove(self, agent: Agent) -> None:
+        """Remove an agent that leaves, also from spaces and the network."""
+        vars(agent)["has_left"] = True
+        self._everybody.pop(agent, None)
+        self._set = None
+        self.counts[agent.state] -= 1
+        if self.by_rate:
+            self.members.remove(agent, agent.state)
+        for space in agent._spaces:
+            space.remove(agent)
+        if self._world._network is not None:
+            self._world._network.leave(agent)
+
+    # Who there is
+
+    def everybody(self) -> AgentSet[Any]:
+        """Return all agents that are there."""
+        if self._set is None:
+            self._set, self._canonical = AgentSet(self._everybody), None
+        return self._set
+
+    def reorder(self, agents: Sequence[Agent]) -> None:
+        """List the agents in another order, before the first round."""
+        self._everybody, self._set = dict.fromkeys(agents), None
+
+    def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
+        """Return agents in an order that does not depend on the list of agents."""
+        if agents is not self._set:
+            return sorted(agents, key=_KEY)
+        if self._canonical is None:
+            self._canonical = sorted(agents, key=_KEY)
+        return self._canonical
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart contains a state.
+
+        Raises:
+            UnknownStateError: If no agent's chart has it.
+        """
+        if not any(chart.leaves_of(state) for chart in self.definitions):
+            raise unknown_state(state, self.definitions)
+        kinds = self.kinds.values()
+        able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
+        if len(able) == len(self.kinds):
+            return len(self._everybody)
+        return sum(type(agent) in able for agent in self._everybody)
+
+    @cached_property
+    def definitions(self) -> list[Definition[Any]]:
+        """The charts of all kinds, of the population and of the world's class."""
+        return definitions_of([*self.kinds, *kinds_of(type(self._world))])
+
+    @cached_property
+    def triggers(self) -> dict[str, None]:
+        """The events that some chart has."""
+        written = (each.trigger for chart in self.definitions for each in chart.transitions)
+        own = (trigger for chart in self.definitions for trigger in chart.hierarchy.triggers)
+        return dict.fromkeys((*written, *own))
+
+    def states(self) -> dict[str, int]:
+        """Return the number of agents in each state, by its text."""
+        if self.has_guests:
+            texts = Counter(state_text(agent.state) for agent in self._everybody)
+            return dict(sorted(texts.items()))
+        numbers: dict[str, int] = {}
+        for definition in self.definitions:
+            if not definition.hierarchy.tree.has_regions:
+                numbers.update({state_text(each): 0 for each in definition.states})
+        for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
+            if number:
+                text = state_text(state)
+                numbers[text] = numbers.get(text, 0) + number
+        return numbers
