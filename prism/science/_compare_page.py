@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from prism.files._records import shown_path
 from prism.report import Page, Section, page
-from prism.science._comparison import Comparison, Difference
+from prism.science._differences import Difference, Differences
 from prism.science._paper import seeds_text
 from prism.science._plan import Plan
 
@@ -44,7 +44,7 @@ _ROUNDS = (
 )
 
 
-def page_of(comparison: Comparison) -> Page:
+def page_of(comparison: Differences) -> Page:
     """Return the page of a comparison."""
     sections = [
         Section("Groups", rows=[*_groups(comparison)]),
@@ -62,7 +62,7 @@ def page_of(comparison: Comparison) -> Page:
     )
 
 
-def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
+def _groups(comparison: Differences) -> Iterator[dict[str, Any]]:
     for label, runs in comparison.groups.items():
         seeds = sorted({run.seed for run in runs if run.seed is not None})
         text = seeds_text(seeds[:_MOST_SEEDS]) if seeds else ""
@@ -71,7 +71,7 @@ def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
         yield {"group": label, "runs": len(runs), "seeds": text.partition(" ")[2], "rounds": rounds}
 
 
-def _effects(comparison: Comparison) -> Iterator[Section]:
+def _effects(comparison: Differences) -> Iterator[Section]:
     rows = [row for row in comparison.differences if row.effect is not None]
     if rows:
         tests = sum(row.p is not None for row in comparison.differences)
@@ -79,7 +79,7 @@ def _effects(comparison: Comparison) -> Iterator[Section]:
         yield Section("Effects", about, {"effects": _draw_effects(rows, comparison)})
 
 
-def _differences(comparison: Comparison) -> Section:
+def _differences(comparison: Differences) -> Section:
     tested = [row for row in comparison.differences if not row.remark]
     optional = ("setting",) * any(row.setting for row in tested)
     optional += ("second",) * (len(comparison.groups) > 2)
@@ -100,7 +100,7 @@ def _differences(comparison: Comparison) -> Section:
     return Section("Differences", _DIFFERENCES, rows=rows, most=most, headings=_HEADINGS, more=more)
 
 
-def _rounds(comparison: Comparison) -> Iterator[Section]:
+def _rounds(comparison: Differences) -> Iterator[Section]:
     """Draw the rounds of the measures that differ most; the world's own come first."""
     ranked = sorted(
         (row for row in comparison.differences if row.difference and not row.remark),
@@ -119,7 +119,7 @@ def _rounds(comparison: Comparison) -> Iterator[Section]:
         yield Section("Rounds", _ROUNDS.format(100 * comparison.confidence), figures)
 
 
-def _draw_effects(rows: Iterable[Difference], comparison: Comparison) -> alt.TopLevelMixin:
+def _draw_effects(rows: Iterable[Difference], comparison: Differences) -> alt.TopLevelMixin:
     """Draw every difference with its interval, in standard deviations."""
     points = [
         {
@@ -177,7 +177,7 @@ def _draw_effects(rows: Iterable[Difference], comparison: Comparison) -> alt.Top
 
 
 def _draw_rounds(
-    rows: list[dict[str, Any]], title: str, comparison: Comparison
+    rows: list[dict[str, Any]], title: str, comparison: Differences
 ) -> alt.TopLevelMixin:
     """Draw the mean of each group in each round, with its band and lines at treatments."""
     groups = [*comparison.groups]
@@ -205,7 +205,7 @@ def _draw_rounds(
     return chart
 
 
-def _treated(comparison: Comparison) -> Iterator[dict[str, Any]]:
+def _treated(comparison: Differences) -> Iterator[dict[str, Any]]:
     """Yield the treatments of a batch, and the rounds in which they come."""
     data = {} if comparison.folder is None else Plan.from_batch(comparison.folder).data
     texts = [text for part in (data, *data.get("arm", ())) for text in part.get("treatments", ())]

@@ -14,7 +14,6 @@ from typing import (
     Generic,
     Literal,
     TypeVar,
-    cast,
     get_args,
     get_origin,
     overload,
