@@ -49,7 +49,7 @@ def chart_from(text: str) -> Statechart[Any]:
         # the room needs an extra, which may be missing
         from prism.programs.yaml import Workflow
 
-        return Workflow.load_quietly(path).chart
+        return Workflow.load(path).chart
     if ":" in text:
         return _from_module(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,10 +42,6 @@ def rerun(
     model: ModelText = None,
     model_file: ModelFile = None,
     hosts: Hosts = None,
-    then: Annotated[
-        Literal["model", "policy"],
-        typer.Option(help="Who answers what the run that is repeated did not ask."),
-    ] = "model",
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run with something changed from a given round on.
@@ -75,7 +71,6 @@ def rerun(
             model=asked,
             agents=agents,
             rounds=rounds,
-            then=then,
             hosts=hosts or (),
             on_round=screen.round_ended,
             observer=screen,

@@ -96,14 +96,6 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Memory of a thinking agent; created if missing."),
     ] = None,
-    action: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="For an agent in YAML: the command that carries out each action. It reads the "
-            "action and writes the result, both as JSON.",
-        ),
-    ] = None,
     out: OutFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -136,7 +128,7 @@ def run(
         "writer": writer,
     }
     plain |= {"log_agents": log_agents, "policy": policy}
-    alone = {"memory": memory, "action": action}
+    alone = {"memory": memory}
     with naming_options():
         key = key_of(world)
         for name, value in (plain if key else alone).items():
@@ -223,8 +215,6 @@ def resume(
 
     from prism import worlds
 
-    if command := _action_of(folder):
-        note(f"actions are carried out by {command!r}, as recorded in the run's folder")
     with run_screen(folder) as screen:
         outcome = worlds.resume(
             folder, hosts=hosts or (), on_round=screen.round_ended, observer=screen
@@ -307,19 +297,12 @@ def _parameters(world: str, file: Path | None, pairs: list[str] | None) -> dict[
 
 
 def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
-    """Return the variables of an agent in YAML, or the settings of a thinking agent."""
-    if key != "workflow":
-        if file is not None:
-            raise InputError("--parameters is not for a thinking agent: leave it out")
-        settings = named_values(pairs)
-        if others := settings.keys() - {"goal", "count", "agent_id"}:
-            raise InputError(f"--set of a thinking agent is goal, count or agent_id: {min(others)}")
-        return {**settings}
+    """Return the variables of an agent in YAML; a thinking agent has none."""
     values = named_values(pairs)
-    return {
-        "context": file,
-        "parameters": {name: _value(name, each) for name, each in values.items()},
-    }
+    if key != "workflow" and (file is not None or values):
+        raise InputError("--set and --parameters are not for a thinking agent: leave them out")
+    read = {name: _value(name, each) for name, each in values.items()}
+    return {"context": file, "parameters": read} if key == "workflow" else {}
 
 
 def _value(name: str, text: str) -> Any:
@@ -332,12 +315,3 @@ def _value(name: str, text: str) -> Any:
         return parse_json(text)
     except InputError:
         return text
-
-
-def _action_of(folder: Path) -> str | None:
-    """Return the command that carries out actions in the run in a folder, if there is one."""
-    from prism.runs._folder import read_summary
-
-    config = read_summary(folder)["config"]
-    command = config.get("action") or config.get("parameters", {}).get("action")
-    return None if command is None else str(command)

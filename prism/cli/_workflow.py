@@ -12,7 +12,6 @@ import typer
 from prism.cli._chart import ChartFormat, write_chart
 from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._screen import note, print_findings
-from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.files._source import Problem
@@ -29,10 +28,6 @@ def check(
             help="A workflow (.yaml), or the configuration of a thinking agent (.json).",
         ),
     ],
-    provided: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAMES", help="Variables of the application, separated by commas."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List certain and probable mistakes in an agent's document, one on each line.
@@ -44,11 +39,9 @@ def check(
 
     * `prism workflow check agent.yaml`
 
-    * `prism workflow check agent.yaml --provided balance,artifacts`
-
     * `prism workflow check story/config.json`
     """
-    problems = _problems_of(file, provided)
+    problems = _problems_of(file)
     listing = {"file": str(file), "problems": list(map(asdict, problems))}
     notes = [str(problem) for problem in problems if problem.severity == "note"]
     found = [str(problem) for problem in problems if problem.severity != "note"]
@@ -57,16 +50,12 @@ def check(
     print_findings(found, listing, as_json=as_json)
 
 
-def _problems_of(file: Path, provided: list[str] | None) -> Sequence[Problem]:
+def _problems_of(file: Path) -> Sequence[Problem]:
     """Return what is wrong with the document of an agent of either kind."""
     if file.suffix.lower() != ".json":
         from prism.programs.yaml import Workflow
 
-        return Workflow.check(
-            file, [name.strip() for each in provided or () for name in each.split(",")]
-        )
-    if provided:
-        raise InputError("--provided is for workflows in YAML: leave it out", path=file)
+        return Workflow.check(file)
 
     from prism.programs.thinking import Config
 
@@ -89,5 +78,5 @@ def diagram(
     """
     from prism.programs.yaml import Workflow
 
-    workflow = Workflow.load_quietly(file)
+    workflow = Workflow.load(file)
     write_chart(workflow.chart, as_format, out, workflow.files)

@@ -257,22 +257,13 @@ def test_a_workflow_that_stops_ends_with_status_1(mine: Prism, writing: FakeOlla
     assert "prism: the agent stopped early: step 'look': " in ran.err
 
 
-def test_a_command_carries_out_actions(mine: Prism) -> None:
-    """What it writes is the result of the action."""
-    step = "  - {name: act, type: code, code: \"action = {'do': 1}\", output: action}\n"
-    (mine.folder / "agent.yaml").write_text(AGENT.partition("  - {name: look")[0] + step)
-    ran = mine("run", "agent.yaml", "--rounds", 1, "--action", "cat")
-    assert ran.status in (0, 2), ran.err
-
-
 def test_a_thinking_agent_runs(prism: Prism, writing: FakeOllama) -> None:
-    """Its cycles are counted, and its memory is kept; --set names its goal."""
+    """Its cycles are counted, and its memory is kept."""
     (prism.folder / "config.json").write_text(limited(430, 600).to_json())
-    line = ("run", "config.json", "--rounds", 4, *asking(writing), "--set", "goal=to win")
+    line = ("run", "config.json", "--rounds", 4, *asking(writing))
     ran = prism(*line, "--memory", "memory.json", "--out", "run")
     assert ran.status == 0, ran.err
     assert ["cycles", "4"] in [line.split() for line in ran.out.splitlines()]
-    assert summary_of(prism.folder / "run")["config"]["goal"] == "to win"
     assert (prism.folder / "memory.json").exists()
     assert "add --memory FILE" in prism(*line).err
 
@@ -294,7 +285,10 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
         (("nowhere.yaml",), "nowhere.yaml: there is no such file"),
         (("agent.yaml", "--set", "4=x"), "--set: '4' is no name"),
         (("agent.yaml", "--agents", 3), "--agents is not for a single agent: leave it out"),
-        (("config.json", "--memory", "m", "--set", "n=1", "--model", "m"), "goal, count"),
+        (
+            ("config.json", "--memory", "m", "--set", "n=1", "--model", "m"),
+            "are not for a thinking",
+        ),
         (("bad.yaml", "--model", "m"), "'steps[0]': type must be 'llm', 'code'"),
     ],
 )

@@ -108,4 +108,4 @@ def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(
     assert len(paid) == len({*paid}) == 4
     replay("run", "again")
     assert Path("paid").read_text().splitlines() == paid
-    assert Path("again/memory.json").read_bytes() == Path("m.json").read_bytes()
+    assert Path("again/memories/agent.json").read_bytes() == Path("m.json").read_bytes()

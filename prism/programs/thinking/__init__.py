@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
     from prism.programs.thinking._config import (
         Config,
-        ConfigFileError,
         Iterate,
         Limit,
         Paging,
-        StorageLimits,
         ThinkingLog,
     )
     from prism.programs.thinking._cycle import CognitiveResults, Cycle
@@ -36,7 +34,6 @@ __all__ = [
     "CognitiveResults",
     "CognitiveState",
     "Config",
-    "ConfigFileError",
     "Cycle",
     "Iterate",
     "Limit",
@@ -44,7 +41,6 @@ __all__ = [
     "Memory",
     "Paged",
     "Paging",
-    "StorageLimits",
     "ThinkingLog",
     "TokenCounter",
     "action",

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from prism.programs._layer import StepRun, Turn
+from prism.programs._layer import Turn, counted
 from prism.programs.yaml._agent import WorkflowAgent
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A transition that was refused for one reason, once or more often.
-
-    Args:
-        step: The step that asked for it.
-        state: State that it would have left.
-        target: State that the step named; None if the model's reply was not one of the answers.
-        reason: The condition that was false or failed, or the answers that the reply did not match.
-        times: How often.
-    """
-
-    step: str
-    state: str
-    target: str | None
-    reason: str
-    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +23,9 @@ class WorkflowResults:
         has_finished: Whether that state is a final one, in which a run is complete.
         transitions: Number of transitions that it made, without self-transitions.
         steps: How often steps ran, by their outcome.
-        refused: Refused transitions, the most frequent first.
+        refused: How often transitions were refused, by step, target and reason; the most frequent
+            first.
         actions: How often actions of the application were ``done`` or ``failed``.
-        action_failure: Why the latest failed action failed.
-        last_skipped: The latest step that failed and was skipped, and why it failed.
         tokens: Tokens that the model read and wrote, if known.
         context: Its variables at the end.
     """
@@ -54,19 +34,17 @@ class WorkflowResults:
     turns: int
     state: str
     failure: str | None = None
+    has_finished: bool = False
     transitions: int = 0
     steps: Mapping[str, int] = field(default_factory=dict)
-    refused: tuple[Refusal, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
     actions: Mapping[str, int] = field(default_factory=dict)
-    action_failure: str | None = None
     tokens: int = 0
     context: Mapping[str, Any] = field(default_factory=dict)
-    has_finished: bool = False
-    last_skipped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, for ``run.json``."""
-        return asdict(self) | {"refused": list(map(asdict, self.refused))}
+        return asdict(self)
 
     def totals(self) -> dict[str, int]:
         """Return the counts that end the log of every run."""
@@ -81,34 +59,24 @@ class WorkflowResults:
             turns: The turns.
         """
         steps = [step for turn in turns for step in turn.steps]
-        costs = [step.cost for step in steps if step.cost is not None]
-
-        return cls(
-            agent_id=agent.agent_id,
-            turns=len(turns),
-            state=agent.state.value,
-            failure=agent.failure,
-            has_finished=agent.has_finished,
-            transitions=sum(turn.transitions for turn in turns),
-            steps=dict(sorted(Counter(step.outcome for step in steps).items())),
-            refused=_refused(steps),
-            actions=agent.actions.counts,
-            action_failure=agent.actions.last_failure,
-            tokens=sum(cost.tokens for cost in costs),
-            context=dict(agent.context),
-            last_skipped=_last_skipped(steps),
+        refused = (
+            f"{step.step}: {step.state} -> {step.target or 'nowhere'}: {step.reason}"
+            for step in steps
+            if step.outcome == "done" and step.reason is not None
         )
-
-
-def _refused(steps: Iterable[StepRun]) -> tuple[Refusal, ...]:
-    counts = Counter(
-        (step.step, step.state, step.target, step.reason or "")
-        for step in steps
-        if step.outcome == "done" and step.reason is not None
-    )
-    return tuple(Refusal(*refused, times=times) for refused, times in counts.most_common())
-
-
-def _last_skipped(steps: Iterable[StepRun]) -> str | None:
-    skipped = [f"{step.step}: {step.reason}" for step in steps if step.outcome == "skipped"]
-    return skipped[-1] if skipped else None
+        done = agent.actions.successes
+        return cls(
+            agent.agent_id,
+            len(turns),
+            agent.state.value,
+            agent.failure,
+            agent.has_finished,
+            sum(turn.transitions for turn in turns),
+            steps=counted(step.outcome for step in steps),
+            refused=dict(Counter(refused).most_common()),
+            actions={
+                k: n for k, n in (("done", done), ("failed", agent.actions.number - done)) if n
+            },
+            tokens=sum(step.cost.tokens for step in steps if step.cost is not None),
+            context=dict(agent.context),
+        )

@@ -1,6 +1,7 @@
 """Attacks on conditions and code steps: none escapes, hangs or eats memory."""
 
 import contextlib
+import json
 import os
 import resource
 import time
@@ -177,7 +178,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def context_after(step: dict[str, Any], context: dict[str, Any]) -> dict[str, Any] | None:
     """Return the context after a turn; None if the file is refused or the step fails."""
     try:
-        workflow = Workflow.from_dict({"steps": [step]})
+        workflow = Workflow.from_text(json.dumps({"steps": [step]}))
     except InputError:
         return None
     agent = WorkflowAgent(workflow, writer_of(), context)

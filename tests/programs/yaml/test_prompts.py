@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from prism.programs.yaml._definition import Template
+from prism.programs.yaml._replies import Template
 from prism.testing import ScriptedWriter
 from tests.kit.structlogs import capture_logs
 from tests.kit.texts import ANY

@@ -131,7 +131,9 @@ def test_keys_are_read_as_the_options_of_a_decision(first: int) -> None:
         except ReasonerError:
             expected = None
         try:
-            read = Workflow.from_text(text).replies["s"].read(reply)["decision"]
+            how = Workflow.from_text(text).steps[0].reply
+            assert how is not None
+            read = how.read(reply)["decision"]
         except ValueError:
             read = None
         assert read == expected, case["why"]
