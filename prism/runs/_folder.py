@@ -16,9 +16,10 @@ from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import ANSWERS_NAME
-from prism.runlog._reader import LOG_NAME, LOG_NAMES
+from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._journal import Journal
+from prism.runs._options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
@@ -99,9 +100,7 @@ class RunFolder:
         clock: SimulatedClock,
         *,
         charts: Sequence[Mapping[str, Any]] = (),
-        recorded: Path | None = None,
-        until: int | None = None,
-        compared: Path | None = None,
+        repeats: Repeats | None = None,
         at_once: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log and journal, or open them again.
@@ -110,9 +109,7 @@ class RunFolder:
             config: The run's configuration, as plain data.
             clock: The run's clock.
             charts: The charts of its agents, as plain data.
-            recorded: The journal of the run that it repeats.
-            until: The round from which on that journal's answers are not taken.
-            compared: The log of the run that it repeats, which must have the same lines.
+            repeats: The run that it repeats, if any.
             at_once: Whether each line is passed to the operating system at once.
 
         Yields:
@@ -123,10 +120,11 @@ class RunFolder:
             InputError: If it cannot be written, or another process is writing it.
         """
         self._config, self._charts = config, charts
+        compared = None if repeats is None or repeats.asks else locate_log(repeats.run)
         self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
-                self.journal = Journal(self.path / ANSWERS_NAME, recorded, clock, until)
+                self.journal = Journal(self.path / ANSWERS_NAME, clock, repeats)
                 try:
                     yield self._log.logger
                 except TooManyFallbacksError:

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Self
 
 from prism._faults import note_place, shortened
 from prism.errors import InputError
+from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
-from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
-from prism.runs._options import ReasonerOptions, ReplayOptions
+from prism.runs._options import Repeats, digest, naming, read_decider, require_writable
 from prism.runs._running import run_to_end
 from prism.runs._services import Services
 from prism.telemetry.events import (
@@ -200,14 +199,14 @@ class AloneRun(Run[Any]):
     Attributes:
         names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
             file.
-        kinds: The types of each key.
+        keys: The keys of ``run.json`` that belong to a field.
         paths: The fields that are files or folders.
         brought: Names of what an application may provide.
         file: The file that the agent is read from.
         rounds: Number of rounds.
         agent_id: Name of the agent.
         seed: Seed of the model's sampling.
-        reasoner: The model that writes, or the earlier run whose texts are reused.
+        reasoner: The model that writes.
         application: What the application provides. No run keeps it.
 
     Raises:
@@ -216,7 +215,7 @@ class AloneRun(Run[Any]):
     """
 
     names: ClassVar[Mapping[str, str]]
-    kinds: ClassVar[Mapping[str, Any]]
+    keys: ClassVar[Sequence[str]]
     paths: ClassVar[Sequence[str]] = ("file",)
     brought: ClassVar[Sequence[str]] = ()
 
@@ -230,7 +229,7 @@ class AloneRun(Run[Any]):
     rounds: int | None = None  # type: ignore[assignment] # a file may say it
     agent_id: str = DEFAULT_AGENT_ID
     seed: int = 0
-    reasoner: ReasonerOptions = None
+    reasoner: Model | None = None
     application: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
@@ -275,15 +274,6 @@ class AloneRun(Run[Any]):
         assert self.rounds is not None
         return self.rounds
 
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again, because it repeats an earlier one."""
-        return isinstance(self.reasoner, ReplayOptions)
-
-    def replaying(self, recorded: Path) -> Self:
-        """Return the same run with the texts, and everything else, that an earlier one kept."""
-        return self.replace(model=None, reasoner=ReplayOptions(recorded, is_whole=True))
-
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
 
@@ -294,7 +284,8 @@ class AloneRun(Run[Any]):
         kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
         reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
 
-        return {**kept, **reasoner, "inputs": self.digests()}
+        repeats = {} if self.repeats is None else {"repeats": self.repeats.to_config()}
+        return {**kept, **reasoner, **repeats, "inputs": self.digests()}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
@@ -311,33 +302,25 @@ class AloneRun(Run[Any]):
         if kind not in config:
             raise InputError(f"is not a run of {kind}", path=path)
 
-        check_config(config, path, cls.kinds)
-        kept = {name: config[key] for key, name in cls._fields()}
         with naming(path):
-            return cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
+            kept = {name: config[key] for key, name in cls._fields()}
+            run = cls(kept.pop("file"), reasoner=read_decider(config), **kept)
+            run.repeats = Repeats.from_config(config)
+            return run
 
     @classmethod
     def _fields(cls) -> Iterator[tuple[str, str]]:
         """Yield each key of ``run.json`` that belongs to a field, and the field."""
-        for key in cls.kinds:
-            if key not in ("reasoner", "inputs"):
-                yield key, cls.names.get(key, key)
+        for key in cls.keys:
+            yield key, cls.names.get(key, key)
 
     def _inputs(self) -> Iterator[Path]:
-        """Yield the files that the run only reads, except those of an earlier run."""
+        """Yield the files that the run only reads."""
         yield self.file
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is only read, by its name."""
-        files = list(self._inputs())
-        if isinstance(self.reasoner, ReplayOptions):
-            files.append(self.reasoner.run)
-
-        return {str(file): self._digest(str(file)) for file in files}
-
-    def _digest(self, name: str) -> str:
-        is_run = isinstance(self.reasoner, ReplayOptions) and name == str(self.reasoner.run)
-        return digest(locate_log(Path(name)) if is_run else Path(name))
+        return {str(file): digest(Path(file)) for file in self._inputs()}
 
     @staticmethod
     def _require_count(name: str, number: int | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from prism.errors import FieldValueError, InputError
 from prism.programs.thinking._agent import CognitiveAgent, number_of_cycles, with_window
@@ -15,23 +15,14 @@ from prism.programs.thinking._cycle import CognitiveResults, Cycle, reason_to_st
 from prism.programs.thinking._memory import Memory
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runs._config import REASONER_KINDS, naming
-from prism.runs._makers import make_repeated_writer, make_writer
-from prism.runs._options import ReplayOptions
+from prism.runs._makers import make_writer
+from prism.runs._options import naming
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._addresses import address_of, file_of, found_at
 from prism.worlds._alone import AloneLoop, AloneRun
 
-_KINDS: Mapping[str, Any] = {
-    "cognition": str,
-    "memory": str,
-    "cycles": int | None,
-    "agent_id": str,
-    "seed": int,
-    "reasoner": tuple(REASONER_KINDS),
-    "inputs": dict,
-}
+_KEYS = ("cognition", "memory", "cycles", "agent_id", "seed")
 
 
 class Cycles(AloneLoop):
@@ -78,7 +69,7 @@ class CognitiveRun(AloneRun):
     """
 
     names: ClassVar[Mapping[str, str]] = {"cognition": "file", "cycles": "rounds"}
-    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    keys: ClassVar[Sequence[str]] = _KEYS
     paths: ClassVar[Sequence[str]] = ("file", "memory")
 
     memory: Path
@@ -139,10 +130,6 @@ class CognitiveRun(AloneRun):
             raise InputError(str(error), field="rounds") from None
 
     def _writer_of(self, config: Config) -> BaseWriter:
-        if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed)
-            assert writer is not None
-            return writer
         if self.reasoner is None:
             raise InputError(
                 "no model is named: add --model; prism replay repeats an earlier run without one",

@@ -17,27 +17,15 @@ from prism.programs.yaml._variables import as_context
 from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runs import ReplayOptions
-from prism.runs._config import REASONER_KINDS
 from prism.runs._dry_run import is_dry_run
-from prism.runs._makers import make_repeated_writer, make_writer
+from prism.runs._makers import make_writer
 from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._alone import NOBODY, AloneLoop, AloneRun
+from prism.worlds._alone import AloneLoop, AloneRun
 
 DEFAULT_TURNS = 10
 
-_KINDS: Mapping[str, Any] = {
-    "workflow": str,
-    "turns": int,
-    "agent_id": str,
-    "context": str | None,
-    "variables": dict,
-    "acts": bool,
-    "seed": int,
-    "reasoner": (NOBODY, *REASONER_KINDS),
-    "inputs": dict,
-}
+_KEYS = ("workflow", "turns", "agent_id", "context", "variables", "acts", "seed")
 
 
 class Turns(AloneLoop):
@@ -74,7 +62,7 @@ class WorkflowRun(AloneRun):
         "turns": "rounds",
         "variables": "parameters",
     }
-    kinds: ClassVar[Mapping[str, Any]] = _KINDS
+    keys: ClassVar[Sequence[str]] = _KEYS
     paths: ClassVar[Sequence[str]] = ("file", "context")
     brought: ClassVar[Sequence[str]] = ("variables", "on_action")
 
@@ -121,7 +109,7 @@ class WorkflowRun(AloneRun):
         """Return what the application provides; nothing that acts where nothing may happen."""
         if not self.acts:
             return self.application
-        if is_dry_run() or self.is_repeatable:
+        if is_dry_run() or self.repeats is not None:
             return {**self.application, "on_action": _echo}  # a replay takes results from a journal
         if "on_action" not in self.application:
             problem = "needs 'on_action', by which the run began: pass it to resume()"
@@ -135,9 +123,6 @@ class WorkflowRun(AloneRun):
 
     def _writer(self) -> BaseWriter:
         workflow = self._workflow
-        if isinstance(self.reasoner, ReplayOptions):
-            writer = make_repeated_writer(self.reasoner, self.seed)
-            return writer or NobodyWriter()
         if self.reasoner is not None:
             return make_writer(self.reasoner, self.seed)
 

@@ -198,9 +198,7 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_replay_beyond_the_log_says_so(options: Any, kept: Path) -> None:
     """More turns than were recorded have no texts and no code steps."""
-    other = Run(
-        options.file, rounds=TURNS + 1, parameters={"balance": 7}, agent_id="agent"
-    ).replaying(kept)
+    other = options.replace(rounds=TURNS + 1).repeating(kept)
     with pytest.raises(ReplayError):
         runs.begin(other)
 
