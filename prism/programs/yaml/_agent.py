@@ -34,6 +34,9 @@ STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
+_MOST_REPLY = 1024
+"""Tokens that a reply may have, unless the model says another number."""
+
 _TRIES_OF_CHOICE = 2
 """How often a model is asked at most if it is unclear which answer it gives."""
 
@@ -174,7 +177,16 @@ class WorkflowAgent(ProgramAgent):
         attempts = 1 + step.max_retries
         if step.on_failure != "retry":
             attempts = _TRIES_OF_CHOICE if step.transition_map else 1
-        return TextCall(self, self.key(step), prompt, step.reply.schema, step.reply.read, attempts)
+        reply = step.reply
+        return TextCall(
+            self,
+            self.key(step),
+            prompt,
+            reply.schema,
+            reply.read,
+            attempts,
+            reply_tokens=_MOST_REPLY,
+        )
 
     def run_code(self, step: Step) -> str | None:
         """Run the code of a step."""
