@@ -39,7 +39,7 @@ from prism.telemetry.events import (
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
-from prism.worlds._answers import Answers
+from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number

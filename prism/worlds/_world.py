@@ -30,8 +30,8 @@ from prism.worlds._fields import (
     read_parameters,
     refuse_shared,
 )
-from prism.worlds._networks import Network
 from prism.worlds._results import WorldResults
+from prism.worlds.networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram

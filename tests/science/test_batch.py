@@ -280,7 +280,7 @@ def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals,
     begin: tuple[Any, ...] = ("batch", "plan.toml", "--out", "out", "--keep", keep)
     stops = 0
     while stops < 3:
-        arguments = ("batch", "--resume", "out") if stops else begin
+        arguments = ("resume", "out") if stops else begin
         with prism.start(*arguments, "--workers", 2) as process:
             wait_until(lambda p=process: Path("out/plan.json").exists() or has_ended(p))  # type: ignore[misc]
             with suppress(TimeoutExpired):
@@ -294,7 +294,7 @@ def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals,
             process.send_signal(how)
             process.communicate()
 
-    assert prism.run("batch", "--resume", "out").status == 0
+    assert prism.run("resume", "out").status == 0
     found = [tree(Path(each)) for each in ("out", "whole")]
     for files in found:
         # rows stand there as they came in

@@ -45,7 +45,7 @@ def planned(
     (prism.folder / "config.json").write_text(json.dumps(document))
     files = ("config.json", "--memory", "memory.json")
     with FakeOllama(write=author.write) as server:
-        model = ("--model", "llama3.2", "--host", server.url)
+        model = ("--model", f"ollama:llama3.2@{server.url}")
         ran = prism("run", *files, *model, "--rounds", CYCLES, "--out", "story")
     assert ran.status == 0, ran.err
     return prism
@@ -96,7 +96,7 @@ def test_the_page_shows_what_came_of_it(planned: Prism) -> None:
     policy = Config.load(planned.folder / "config.json").paging.policy
     told = [
         row["what"]
-        for row in planned("log", "agent", "agent", "story", "--format", "json").rows
+        for row in planned("log", "agent", "agent", "story", "--json").rows
         if row["event"] == "cognition.paged"
     ]
     page = (FOLDER.parent / "cognition.md").read_text(encoding="utf-8")
