@@ -122,7 +122,7 @@ def comparison(folder: Path) -> str:
     found = compare(*(folder / name for name in groups), measures=["reached"])
     found.save_figures(folder)
 
-    return _shown(folder / "rounds-1.svg", found.rounds().write_csv().encode())
+    return _shown(folder / "rounds-1.svg", repr(found.round_rows()).encode())
 
 
 def _figure(log: Path, name: str) -> str:
@@ -155,7 +155,9 @@ def screened(folder: Path) -> str:
     found = sensitivity(plan, folder / "screened", method="morris", samples=8, workers=1)
     found.save_figures()
 
-    return _shown(folder / "screened/sensitivity-reached.svg", found.indices().write_csv().encode())
+    return _shown(
+        folder / "screened/sensitivity-reached.svg", repr(found.indices().fetchall()).encode()
+    )
 
 
 def phone(_folder: Path) -> str:
