@@ -93,13 +93,14 @@ def agent_table(
         matches = [f"contains({named}, {_text(word)})" for word in words.lower().split()]
         falling = "desc" if sort.startswith("-") else ""
         order = f"{_name(column)} {falling} nulls last, " if column else ""
-        rows = table.query(
+        listed = table.query(
             "listed",
             f"select {', '.join(map(_name, columns.values()))}, count(*) over () from listed "
             f"where {' and '.join(['true', *matches])} "
             f"order by {order} natural_order(agent_id), agent_id "
             f"limit {MOST_ROWS} offset {first}",
-        ).fetchall()
+        )
+        rows = listed.fetchall() if listed is not None else []
 
     values = [list(map(_plain, row[:-1])) for row in rows]
     return {"columns": [*columns], "rows": values, "found": rows[0][-1] if rows else 0}
