@@ -229,24 +229,6 @@ def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
         browser.be_a_phone(0)
 
 
-def test_names_in_tables_and_threads_over_time_lead_to_their_pages(
-    browser: Any, shown: Show, folder: Path
-) -> None:
-    """A root of a cascade leads to its thread, and who replies in a thread to the agent."""
-    see(browser, shown(folder))
-    browser.wait("document.querySelector('#time .thread [data-agent]')")
-    browser.run("document.querySelector('#time-cascades td [data-post]').click()")
-    browser.wait("document.getElementById('post-thread')")
-    browser.run("location.hash = '#run=real'")
-    browser.wait("!document.getElementById('panel').open")
-    browser.run("""
-        const named = [...document.querySelectorAll('#time .thread b')];
-        named.find((one) => / replies$/.test(one.textContent)).firstChild.click();
-    """)
-    browser.wait("document.getElementById('agent-story')")
-    assert browser.console() == []
-
-
 def hostile_run(folder: Path, make: Any) -> Path:
     """Return a log in which every name, state, label and group is hostile, with a picture."""
     names = [f"{text}{number}" for number, text in enumerate(MORE_HOSTILE)]
