@@ -66,21 +66,19 @@ def agents_behind(
         if is_wanted(*(showable(row[name]) for name in names)):
             counts[row["agent_id"]] += row["times"]
 
-    agents = [{"agent": agent, "times": times} for agent, times in counts.most_common()]
-    names = Markup(
-        ""
-    ).join(
+    agents = counts.most_common()
+    listed = Markup("").join(
         Markup("<li>{}{}</li>").format(
-            link("agent", each["agent"]),
-            f" {each['times']:,} times" if each["times"] > 1 else "",  # type: ignore[operator]
+            link("agent", agent), f" {times:,} times" if times > 1 else ""
         )
-        for each in agents[:MOST_AGENTS]
+        for agent, times in agents[:MOST_AGENTS]
     )
     text = f"{len(agents):,} agent{'' if len(agents) == 1 else 's'}"
     if len(agents) > MOST_AGENTS:
         text = f"The first {MOST_AGENTS} of {text}"
-    section = Section("names", "", text, Markup('<ul class="names">{}</ul>').format(names))
-    return View([section], more={"agents": agents[:MOST_AGENTS], "found": len(agents)})
+    section = Section("names", "", text, Markup('<ul class="names">{}</ul>').format(listed))
+    some = [{"agent": agent, "times": times} for agent, times in agents[:MOST_AGENTS]]
+    return View([section], more={"agents": some, "found": len(agents)})
 
 
 def agent_table(watched: Watched, words: str = "", sort: str = "", first: int = 0) -> View:

@@ -55,7 +55,7 @@ def simulate(folder: Path, *options: object, pauses_at: int) -> Process:
 def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     browser: Any, shown: Show, tmp_path: Path
 ) -> None:
-    """Rounds come by themselves; a kill and a resume are told and nothing is lost."""
+    """Rounds come by themselves; a kill and a resume are seen, and nothing is lost."""
     folder = tmp_path / "run"
     options = ("--agents", 300, "--rounds", 8, "--seed", 3)
     first = simulate(folder, *options, pauses_at=2)
@@ -66,10 +66,8 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     first.wait()
     browser.wait("document.getElementById('state').dataset.state === 'stopped'")
 
-    # the log was cut back by then, and has not grown again
     second = simulate(folder, pauses_at=4)
     browser.wait("document.getElementById('state').dataset.state === 'running'")
-    browser.wait("/as when a run is resumed/.test(document.getElementById('notes').textContent)")
     wait_until(lambda: has_stopped(second))
     os.kill(second.pid, SIGCONT)
     assert second.wait() == 0
@@ -77,7 +75,6 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     browser.wait("document.getElementById('at').dataset.round === '8'")
     page = browser.run(PAGES)
     assert "round 8 of 8" in page["state"]
-    assert "as when a run is resumed" in page["notes"]
     assert browser.console() == []
 
 
