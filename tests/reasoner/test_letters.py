@@ -84,17 +84,6 @@ async def test_a_model_that_is_not_sure_is_drawn_from(server: FakeOllama, connec
     assert 170 < sum(decision.chosen == S.COMPOSING for decision in decisions) < 230
 
 
-@BOTH
-async def test_a_model_that_would_rather_say_something_else_is_asked_by_name(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """Letters that have little probability decide nothing, and cost the run one question."""
-    server.mass = 0.3
-    decisions = await Reasoner(connect()).decide_many(crowd(4))
-    assert {(one.source, one.question_kind) for one in decisions} == {("model", "name")}
-    assert [bool(asked.body.get("logprobs")) for asked in server.questions] == [True, *[False] * 4]
-
-
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
     """Servers list twenty alternatives of a token at most."""
     options = tuple(f"option {number}" for number in range(21))
