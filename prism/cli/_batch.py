@@ -21,7 +21,7 @@ from prism.cli._options import (
     own_folder,
 )
 from prism.cli._screen import counted, note, print_heading, print_json, say
-from prism.cli._tables import draw
+from prism.cli._tables import draw, records_of
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,10 +82,9 @@ def batch(
         read = read if max_calls is None else read.with_budget(max_calls=max_calls)
     if dry_run:
         from prism.cli._spent import print_estimate
-        from prism.science._batch import estimate_batch
 
         with naming_options():
-            found = estimate_batch(read)
+            found = science.estimate_batch(read)
         print_estimate(found, as_json=as_json)
         return
 
@@ -259,7 +258,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     Raises:
         typer.Exit: With status 1, if a run failed, or no decision of a run is its model's.
     """
-    rows = done.results().to_dicts()
+    rows = records_of(done.results())
     if as_json:
         ended = {"folder": str(done.folder), "complete": done.is_complete}
         print_json({**ended, "spent": dict(done.spent), "runs": rows})
@@ -273,6 +272,9 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
         say(f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv for each round.")
     asked = [row for row in rows if done.spent and row.get("decisions_asked")]
+    if asked and not as_json:
+        answered, total = done.decided
+        say(f"{answered:,} of {total:,} decisions are by the model.")
     if fallen := [row["run"] for row in asked if not row["decisions_answered"]]:
         note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")
     if done.failed or fallen:
@@ -285,7 +287,7 @@ def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
         note("indices need all runs: once that is fixed, resume it")
         print_batch(done.batch, as_json=as_json)
     done.save_figures()
-    rows = done.indices().to_dicts()
+    rows = records_of(done.indices())
     if as_json:
         print_json(rows)
         return
@@ -296,7 +298,7 @@ def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
 
 def print_fit(done: Fit, *, as_json: bool) -> None:
     """Print the estimates of a fit, and how close it comes to its targets."""
-    estimates, targets = done.estimates().to_dicts(), done.targets().to_dicts()
+    estimates, targets = records_of(done.estimates()), records_of(done.targets())
     samples, kept = len(done.points), len(done.population.places)
     if failed := len(done.batch.failed):
         note(f"{failed} runs failed, so their samples count as far from every target")

@@ -36,11 +36,10 @@ def calibrate(
     with naming_options():
         found = science.calibrate(logs, least=least)
 
-    parts = (("Probabilities", found.probabilities), ("Not identified", found.unidentified))
-    for title, table in parts:
-        if rows := table.rows():
+    for title, rows in (("Probabilities", found.rows), ("Not identified", found.unclear)):
+        if rows:
             print_heading(title)
-            print_table(rows, *table.columns)
+            print_table((row.values() for row in rows), *rows[0])
     for reason, count in found.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
     if out is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, missing_runs_first, naming_options
-from prism.cli._report import exit_if_failed, require_page, write_page
-from prism.cli._screen import note, print_json, print_table, say, write_bytes
-from prism.errors import InputError
+from prism.cli._report import require_page, write_page
+from prism.cli._screen import note, print_table, say, write_bytes
+from prism.cli._tables import write_table
 
 if TYPE_CHECKING:
     from prism.science import Comparison
@@ -32,14 +32,6 @@ def compare(
         str | None,
         typer.Option(
             metavar="FACTOR", help="Factor of a batch to compare: arm, or a parameter of the plan."
-        ),
-    ] = None,
-    within: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FACTOR",
-            help="Factor of a batch at each of whose levels to compare, averaging over the others; "
-            "'none' averages over all. By default, at every setting.",
         ),
     ] = None,
     from_round: Annotated[int, typer.Option(min=1, help="First round to include.")] = 1,
@@ -68,13 +60,14 @@ def compare(
     """Compare groups of runs: difference, interval, test and effect size for every measure.
 
     Every group is compared with the first; in a batch, each arm with the first arm at each setting
-    of the other parameters. `-o` writes all columns, as CSV or Parquet by the name of the file.
+    of the other parameters. `-o` writes all columns, as CSV, JSON, Parquet or LaTeX by the file's
+    name.
 
     **Examples**
 
     * `prism compare runs/plain runs/warned --from-round 5 --page compared.html`
 
-    * `prism compare runs/batch --within friends --measure gini`
+    * `prism compare runs/batch --by friends --measure gini`
 
     * `prism compare "runs/a-*" "runs/b-*" -o compared.csv --paper paper`
     """
@@ -82,66 +75,61 @@ def compare(
         require_page(page)
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
-    from prism.cli._progress import bar
 
-    drawn, task = bar("runs")
-    with naming_options(), drawn:
+    with naming_options():
         found = compare_groups(
             *groups,
             by=by,
-            within=[name for name in within if name != "none"] if within else None,
             paired=None if compared_as is None else compared_as == "pairs",
             measures=measures,
             from_round=from_round,
             to_round=to_round,
             confidence=confidence,
-            progress=lambda done, total: drawn.update(task, completed=done, total=total),
         )
     for each in found.notes:
         note(each)
 
-    reads = [run.path for group in found.groups for run in group.runs]
-    if as_json:
-        print_json(found.table().to_dicts())
-    elif out is not None:
-        _write(found, out, reads)
+    reads = [run.path for run in found.runs]
+    if out is not None and out.suffix == ".tex":
+        write_bytes(found.latex().encode(), out, reads)
+    elif as_json or out is not None:
+        write_table(found.table(), out, reads, as_json=as_json)
     else:
         _print(found)
     if page is not None:
         write_page(found.html().encode(), page, reads)
-        exit_if_failed(found)
     if paper is not None:
         say(f"{paper}: {len(found.save_paper(paper))} files", err=True)
-
-
-def _write(found: Comparison, out: Path, reads: list[Path]) -> None:
-    from io import BytesIO
-
-    content = BytesIO()
-    writers: dict[str, Any] = {"": "write_csv", ".csv": "write_csv", ".parquet": "write_parquet"}
-    if out.suffix not in writers or (not out.suffix and str(out) != "-"):
-        raise InputError("must end with .csv or .parquet", path=out)
-    getattr(found.table(), writers[out.suffix])(content)
-    write_bytes(content.getvalue(), None if str(out) == "-" else out, reads)
 
 
 def _print(found: Comparison) -> None:
     """Print the differences, without what is the same in every run."""
     rows = [row for row in found.differences if row.difference or row.low is not None]
-    first, *others = (group.label for group in found.groups)
-    say(f"{', '.join(others)} against {first}, {found.pairing}")
-    names = [
-        name
-        for name in _SHOWN
-        if any(getattr(row, name) not in (None, "") for row in rows)
-        and (name != "second" or len(others) > 1)
-    ]
-    print_table(
-        ([getattr(row, name) for name in names] for row in rows),
-        *(name.replace("_", " ") for name in names),
-    )
-    tests = ", ".join(dict.fromkeys(row.test for row in rows if row.test)) or "no test"
+    say(f"{found.title}, {found.pairing}")
+    if not rows:
+        say("No measure differs.")
+        return
+
+    several = len(found.groups) > 2
+    columns: dict[str, list[Any]] = {
+        "measure": [row.measure for row in rows],
+        "setting": [row.setting or None for row in rows],
+        "second": [row.second if several else None for row in rows],
+        **{
+            name.replace("_", " "): [getattr(row, name) for row in rows]
+            for name in ("difference", "low", "high", "p", "p_holm", "effect")
+        },
+    }
+    filled = {
+        name: values for name, values in columns.items() if any(v is not None for v in values)
+    }
+    numbers = [name for name in filled if name not in ("measure", "setting", "second")]
+    print_table(zip(*filled.values(), strict=True), *filled, numbers=numbers)
+    if not any(row.p is not None for row in rows):
+        say("There is no interval and no p of fewer than three pairs, or runs in a group.")
+        return
     say(
-        f"{tests}; low and high are the ends of the {100 * found.confidence:g} % interval of the "
-        "difference; p holm is corrected for all tests; -o FILE.csv has more columns."
+        f"low and high are the ends of the {100 * found.confidence:g} % interval of the difference "
+        f"({found.intervals}), p is of the same test, and p holm is corrected for all of them; "
+        "-o FILE.csv has more columns, -o FILE.tex is LaTeX."
     )

@@ -52,6 +52,11 @@ def write_table(
         draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), shown)
 
 
+def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain data."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+
+
 def draw(
     names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Sequence[str] | None = None
 ) -> None:

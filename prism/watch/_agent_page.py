@@ -16,7 +16,7 @@ from prism.report._facts.run_facts import Recorded
 from prism.report._sections.faults import texts_of
 from prism.runlog._prompts import find_answers
 from prism.runlog._words import in_words
-from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
+from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch._charts import Charts, Traffic, charts_of
 from prism.watch._html import (
     Section,
@@ -40,10 +40,6 @@ _EMPTY = Markup("")
 _WHY_OPEN = (
     "Beside each option is the transition of the chart that leads there. It was enabled, so the "
     "condition in brackets held."
-)
-_WHY_WEIGHED = (
-    " A post's relevance has to reach the agent's threshold times the feed's parameter engagement, "
-    "unless the feed has a should_engage of its own."
 )
 _LAST_FIRST = "The last first."
 _ASKED = f"""
@@ -104,7 +100,6 @@ class AgentPage:
         with watched.reading() as log:
             self._story = log.rows("agent", agent)
             self._charts = charts_of(watched)
-            self._run = log.runs[0]
             self._here = self._decisions(here=True)
             self._others = self._decisions(here=False)
             named = [*self._then, *(each.event for each in (*self._here, *self._others))]
@@ -116,14 +111,12 @@ class AgentPage:
         """Return its sections, those of the round first."""
         then = self._then if self._number is not None else []
         when = "" if self._number is None else f" in {self._unit} {self._number:,}"
-        why = _WHY_OPEN + _WHY_WEIGHED * any(row["event"] == POST_WEIGHED for row in self._story)
         whole = "in the whole run"
         parts = [
             ("then", f"What it did{when}", _LAST_FIRST, self._listed(then) if when else _EMPTY),
-            ("asked", f"What it was asked{when}", why, self._asked(self._here)),
+            ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(self._here)),
             ("fields", f"Its fields{when}", "", self._fields()),
             ("way", f"Its path on the chart {whole}", "", self._path()),
-            ("dwell", f"Its stays in each state {whole}", "", self._stays()),
             ("spoken", f"Its messages {whole}", "", self._spoken()),
             ("others", f"What else it was asked {whole}", _LAST_FIRST, self._asked(self._others)),
             ("story", f"All that it did {whole}", _LAST_FIRST, self._listed(self._story)),
@@ -180,8 +173,11 @@ class AgentPage:
         return table(rows, {"first": "when it joined", "now": f"{self._unit} {self._number}"})
 
     def _path(self) -> Markup:
-        moves = [row for row in self._story if self._is_move(row)]
-        counts = Traffic((showable(row["from_state"]), showable(row["to_state"])) for row in moves)
+        counts = Traffic(
+            (showable(row["from_state"]), showable(row["to_state"]))
+            for row in self._story
+            if row["event"] == TRANSITION and None not in (row["from_state"], row["to_state"])
+        )
         for levels in self._charts.levels.values() if self._charts else ():
             states = {*levels.diagram.states}
             its = {ends: n for ends, n in levels.traffic(counts).items() if states.issuperset(ends)}
@@ -190,30 +186,6 @@ class AgentPage:
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)
 
         return _EMPTY
-
-    def _is_move(self, row: Mapping[str, Any]) -> bool:
-        is_own = row["event"] == TRANSITION and row["agent_id"] == self._agent
-        return is_own and row["from_state"] is not None and row["to_state"] is not None
-
-    def _stays(self) -> Markup:
-        stays = defaultdict[str, list[float]](list)
-        for row in filter(self._is_move, self._story):
-            # events at rates have no whole ticks
-            length = row.get("rounds_in_state") or row["ticks_in_state"]
-            if length is not None:
-                stays[showable(row["from_state"])].append(length)
-        unit = "rounds" if self._run.seconds_per_round else "ticks"
-        return table(
-            [
-                {
-                    "state": state,
-                    "visits": len(lengths),
-                    f"mean {unit}": sum(lengths) / len(lengths),
-                    "longest": max(lengths),
-                }
-                for state, lengths in stays.items()
-            ]
-        )
 
     def _spoken(self) -> Markup:
         """Return what it said to each other agent, and was told, each as a transcript."""
@@ -243,7 +215,6 @@ class AgentPage:
         parts = (
             self._about(asked),
             self._options(event),
-            self._followed(event),
             Markup('<p class="soft">{}</p>').format(cut(in_words(how))),
             *(
                 Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
@@ -255,21 +226,6 @@ class AgentPage:
             title, _EMPTY.join(parts)
         )
 
-    def _followed(self, event: Mapping[str, Any]) -> Markup:
-        """Lead from a decision to what was written before the next one."""
-        if event["event"] != DECISION:
-            return _EMPTY
-        written = []
-        for row in self._story:
-            if row["line"] <= event["line"] or row["agent_id"] != self._agent:
-                continue
-            if row["event"] == DECISION:
-                break
-            if row["event"] == POST_PUBLISHED:
-                written.append(link("post", row["post_id"]))
-        links = Markup(", ").join(written)
-        return links and Markup("<p>Before its next decision, it wrote {}</p>").format(links)
-
     def _about(self, asked: Recorded) -> Markup:
         """Write what a decision was about: a post with its text, or else its context."""
         event, about = asked.event, object_in(asked.event, "context")
@@ -279,30 +235,13 @@ class AgentPage:
             return text if about else _EMPTY
 
         return _EMPTY.join(
-            Markup("<p>About {}{}<br>{}: {}</p>").format(
+            Markup("<p>About {}<br>{}: {}</p>").format(
                 link("post", post),
-                self._weighed(event, post),
                 link("agent", self._posts[post][0]),
                 cut(self._posts[post][1]),
             )
             for post in posts
         )
-
-    def _weighed(self, event: Mapping[str, Any], post: str) -> str:
-        """Say what the agent made of a post before it decided about it."""
-        for row in reversed(self._story):
-            at = (row["post_id"], row["round"], row["tick"])
-            relevance, threshold = row["relevance"], row["threshold"]
-            if row["event"] != POST_WEIGHED or at != (post, event["round"], event["tick"]):
-                continue
-            if relevance is None or threshold is None:
-                continue
-            asks = f"threshold {threshold:.3g}"
-            share = self._run.parameters.get("engagement")
-            if isinstance(share, int | float):
-                asks += f" times engagement {share:.3g} = {threshold * share:.3g}"
-            return f" (relevance {relevance:.3g}, {asks})"
-        return ""
 
     def _options(self, event: Mapping[str, Any]) -> Markup:
         if not event["options"]:

@@ -28,7 +28,8 @@ CLOSES = """
 """
 MOVES = f"""
 with moves as (
-    select line, coalesce(round, -1) as round, tick, chart, agent_id,
+    select line, coalesce(round, -1) as round, tick, agent_id,
+           coalesce(chart, (select max(first_chart) from runs)) as chart,
            case event when 'agent.joined' then '' when 'agent.left' then state else from_state end
            as source,
            case event when 'agent.joined' then state when 'agent.left' then '' else to_state end

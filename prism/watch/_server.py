@@ -146,7 +146,6 @@ _ANSWERS: Mapping[str, Answer] = {
         query.get("words", ""),
         query.get("sort", ""),
         _number_in(query, "first") or 0,
-        _number_in(query, "round"),
     ),
     "/agent": lambda runs, query: AgentPage(
         runs.watched(query["run"]), query["agent"], _number_in(query, "round")

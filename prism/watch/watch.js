@@ -5,7 +5,7 @@
   const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first", "chosen", "by", "event"];
+  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first"];
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
   const PAUSE_OF_ROUNDS = 500;
@@ -183,7 +183,6 @@
       if (!get(id) || state.specs.get(id) === text) continue;
       state.specs.set(id, text);
       await drawFigure([id, spec]);
-      if (marksOf(get(id)).length) get(id).tabIndex = 0;
     }
     document.body.dataset.drawn = document.querySelectorAll(".figure svg").length;
   };
@@ -375,7 +374,7 @@
     return item;
   };
 
-  const showNames = ({ agents, found }, where) => {
+  const showNames = ({ agents, found }) => {
     const words = document.createElement("p");
     words.className = "soft";
     words.textContent = found > agents.length ? `The first ${counted(agents.length)} of ${counted(found)}` : `${counted(found)} agent${found === 1 ? "" : "s"}`;
@@ -383,12 +382,6 @@
     list.className = "names";
     list.append(...agents.map(agentButton));
     get("panel-body").replaceChildren(words, list);
-    if (where === null) return;
-    const more = document.createElement("button");
-    more.type = "button";
-    more.textContent = `All agents, by how often they entered ${where}`;
-    more.addEventListener("click", () => go({ ...nothing, words: "", sort: `-entered ${where}` }));
-    list.before(more);
   };
 
   const buttonOf = (text, act) => {
@@ -433,10 +426,7 @@
     words.className = "soft";
     words.setAttribute("role", "status");
     const last = Math.min(first + rows.length, found);
-    const most = first === 0 && sort.startsWith("-") ? rows[0]?.[sorting] : null;
-    const equal = typeof most === "number" ? rows.filter((row) => row[sorting] === most).length : 0;
-    const ties = equal > 1 ? ` ${equal < rows.length || equal === found ? "" : "At least "}${counted(equal)} share the first place, with ${plain(most)}.` : "";
-    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}.${ties} Choose a heading to sort by it, and an agent for all that it did. "entered" counts how often it entered a state in the whole run.`;
+    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}. Choose a heading to sort by it, and an agent for all that it did. States and counts are those of the whole run so far.`;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
     scroll.tabIndex = 0;
@@ -456,11 +446,8 @@
     const when = number === null ? "" : `, ${unit()} ${counted(number)}`;
     if (now.has("agent")) return `${now.get("agent")}${when}`;
     if (now.has("post")) return `Post ${now.get("post")}`;
-    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}${when}` : `All agents${when}`;
+    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}` : "All agents";
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
-    if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
-    if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
-    if (now.has("event")) return `Agents with the event ${now.get("event")}${when}`;
     return `${now.get("source")} to ${now.get("target")}${when}`;
   };
 
@@ -495,7 +482,7 @@
       const named = path === "table" && found.rows.find(([agent]) => agent.toLowerCase() === id);
       if (named) slide({ ...nothing, agent: named[0] });
       else if (path === "table") showTable(found, now);
-      else if (path === "agents") showNames(found, now.get("state"));
+      else if (path === "agents") showNames(found);
       else {
         get("panel-body").replaceChildren();
         await showSections(get("panel-body"), path, found);
@@ -524,43 +511,11 @@
   };
 
   // From a mark of a figure to what is behind it: an agent, or the agents that a bar counts.
-  const openMark = ({ agent, round, tick, state: where, chosen, source, event }, figure) => {
+  const openMark = ({ agent, round, tick, state: where }) => {
     if (agent) go({ ...nothing, agent });
-    // the mean round is none of them
-    else if (round === undefined || figure.startsWith("figure-rhythm-")) return;
+    else if (round === undefined) return;
     else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null });
-    else if (chosen !== undefined) go({ ...nothing, round, chosen });
-    else if (source !== undefined) go({ ...nothing, round, by: source });
-    else if (event !== undefined) go({ ...nothing, round, event });
     else slide({ round });
-  };
-
-  // A figure is one stop of the keyboard; arrows go from there to the nearest mark on that side.
-  const marksOf = (figure) => [...figure.querySelectorAll(".mark-symbol path, .mark-rect path")].filter(({ __data__: item }) => item?.datum.agent || item?.datum.round !== undefined);
-  const middleOf = ({ __data__: item }) => [item.x + (item.width ?? 0) / 2, item.y + (item.height ?? 0) / 2];
-  const SIDES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  const walkMarks = (figure, key) => {
-    const marks = marksOf(figure);
-    const now = marks.find((each) => each.classList.contains("at"));
-    if (!now && !marks.length) return false;
-    if ((key === "Enter" || key === " ") && now) openMark(now.__data__.datum, figure.id);
-    if (!SIDES[key]) return key === "Enter" || key === " ";
-    const [left, top] = now ? middleOf(now) : figure.at ?? [0, 0];
-    const [across, along] = SIDES[key];
-    const further = marks.map((each) => {
-      const [x, y] = middleOf(each);
-      const ahead = (x - left) * across + (y - top) * along;
-      const aside = Math.abs((x - left) * along) + Math.abs((y - top) * across);
-      return [ahead + 2 * aside, each, ahead];
-    }).filter(([, each, ahead]) => each !== now && (!now || ahead > 0.5));
-    if (!further.length) return true;
-    const [, next] = further.reduce((one, other) => (other[0] < one[0] ? other : one));
-    now?.classList.remove("at");
-    next.classList.add("at");
-    figure.at = middleOf(next);
-    get("mark").textContent = next.getAttribute("aria-label") ?? Object.values(next.__data__.datum).join(", ");
-    next.scrollIntoView({ block: "nearest", inline: "nearest" });
-    return true;
   };
 
   // The page follows what is played, unless the reader looks at something else.
@@ -682,7 +637,7 @@
     go(nothing);
   });
   document.addEventListener("click", chooseAt);
-  document.addEventListener("mark", (event) => openMark(event.detail, event.target.id));
+  document.addEventListener("mark", (event) => openMark(event.detail));
   document.addEventListener("keydown", (event) => {
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
@@ -692,7 +647,6 @@
       return;
     }
     if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);
-    else if (event.target.matches?.(".figure") && walkMarks(event.target, event.key)) event.preventDefault();
     else if (isField || event.target.closest?.(".scroll, .tall, .happened")) return;
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);

@@ -128,12 +128,6 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     """
     browser.run(chosen)
     browser.wait("document.querySelector('#panel .names button')")
-    browser.run("document.querySelector('#panel-body > button').click()")
-    browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
-    assert "sort=-entered" in browser.run("return location.hash")
-    browser.run("history.back()")
-    browser.wait("/round/.test(document.getElementById('panel-title').textContent)")
-    browser.wait("document.querySelector('#panel .names button')")
     browser.run("document.querySelector('#panel .names button').click()")
     browser.wait("document.getElementById('agent-story')")
     browser.run("history.back()")
@@ -149,7 +143,7 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
     see(browser, shown(folder), "#run=real&round=2")
     browser.run("document.querySelector('#search button').click()")
     heading = """[...document.querySelectorAll('#all-agents th button')]
-        .find((one) => one.textContent === 'entered composing')"""
+        .find((one) => one.textContent === 'posts')"""
     browser.wait(heading)
     browser.run(f"{heading}.click()")
     browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
@@ -169,10 +163,8 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
     assert browser.console() == []
 
 
-def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(
-    browser: Any, shown: Show, folder: Path
-) -> None:
-    """A bar leads to the agents it counts; a figure is one stop of the keyboard."""
+def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: Path) -> None:
+    """A bar leads to the agents that it counts."""
     see(browser, shown(folder))
     browser.wait("document.querySelector('#figure-states-1 .mark-rect path')")
     browser.run("document.getElementById('figure-states-1').scrollIntoView()")
@@ -189,18 +181,6 @@ def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(
     assert "tick" in title
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
-
-    press = """
-        const figure = document.getElementById('figure-choices-1');
-        figure.focus();
-        for (const key of ['ArrowRight', 'ArrowRight', 'ArrowUp', 'Enter'])
-            figure.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
-    """
-    browser.run(press)
-    browser.wait("document.querySelector('#panel .names button')")
-    said = browser.run("return document.getElementById('mark').textContent")
-    assert "round" in said
-    assert "chosen=" in browser.run("return location.hash")
 
 
 def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> None:
@@ -226,12 +206,12 @@ def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
         browser.run("location.hash = '#run=real&round=3'")
         browser.wait("document.getElementById('at').dataset.round === '3'")
         assert browser.run(f"return {start}.left") == left
-        browser.run("location.hash = '#run=real&round=2&words=&sort=-entered+composing'")
+        browser.run("location.hash = '#run=real&round=2&words=&sort=-posts'")
         column = "document.querySelector('#all-agents [aria-sort=descending]')"
         browser.wait(column)
         assert browser.run(f"return [{column}.cellIndex, {column}.textContent]") == [
             1,
-            "entered composing",
+            "posts",
         ]
         assert browser.run(f"return {column}.getBoundingClientRect().right") < 390
         browser.run("location.hash = '#run=real&round=2&words=AGENT_0007'")
@@ -300,13 +280,6 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
     assert len(MORE_HOSTILE) >= 40
     see(browser, shown(hostile_run(tmp_path / "hostile", make)))
     browser.wait("document.querySelectorAll('#at-picture .figure path').length > 40")
-    figure = "document.querySelector('#at-picture .figure')"
-    browser.run(f"""
-        {figure}.focus();
-        for (const key of ['ArrowRight', 'ArrowDown', 'Enter'])
-            {figure}.dispatchEvent(new KeyboardEvent('keydown', {{key, bubbles: true}}));
-    """)
-    browser.wait("document.getElementById('agent-story')")
     assert browser.run("return document.querySelector('#dark-round').sheet.cssRules.length") > 0
     browser.run("location.hash = '#run=hostile'")
     browser.wait("!document.getElementById('panel').open")

@@ -1,6 +1,5 @@
 """What the page says of a log that lacks agents, and of one agent or all at a chosen round."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from prism.worlds import Run
 from tests.kit.lamps import Street
 from tests.kit.tables import agent_measures, state_counts
 from tests.kit.worlds import run_in
-from tests.watch.test_server import ask, counted_table
+from tests.watch.test_server import ask
 
 Show = Callable[[Path], Watching]
 Visit = Callable[[Watching], httpx.Client]
@@ -46,23 +45,6 @@ def test_a_log_without_everybody_says_whom_its_numbers_count(
     chart = words(browser, "#at-chart svg")
     assert all(f"{count:,} agent" in chart for count in last["agents"])
     assert "transitions" in words(browser, "#at-numbers dl")
-
-
-@pytest.mark.slow
-def test_all_agents_stand_with_their_states_at_the_chosen_round(
-    shown: Show, visit: Visit, folder: Path
-) -> None:
-    """The table of agents counts as many in each state as the chart of the chosen round does."""
-    client = visit(shown(folder))
-    counted_table(client)
-    counts = state_counts(read_log(folder)).filter(tick=12)
-    for number in (1, 2, 4):
-        rows = counted_table(client, round=number)["rows"]
-        own = counts.filter(round=number).select("state", "agents").rows()
-        assert Counter(row[1] for row in rows) == {state: count for state, count in own if count}
-        state = rows[0][1]
-        found = counted_table(client, round=number, words=state)["found"]
-        assert found == sum(state in row[1] for row in rows)
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.worlds._agent_set import NOBODY, AgentSet
 
+__all__ = ["random_pairs", "scale_free_pairs", "small_world_pairs"]
+
 AgentT = TypeVar("AgentT")
 AgentT_co = TypeVar("AgentT_co", covariant=True)
 
