@@ -32,6 +32,7 @@ from prism.examples import (
     Epidemic,
     Lake,
     Market,
+    Meadow,
     Threshold,
     Vaccination,
 )
@@ -121,7 +122,7 @@ def comparison(folder: Path) -> str:
     found = compare(*(folder / name for name in groups), measures=["reached"])
     found.save_figures(folder)
 
-    return _shown(folder / "rounds-1.svg", found.rounds().write_csv().encode())
+    return _shown(folder / "rounds-1.svg", repr(found.round_rows()).encode())
 
 
 def _figure(log: Path, name: str) -> str:
@@ -154,7 +155,9 @@ def screened(folder: Path) -> str:
     found = sensitivity(plan, folder / "screened", method="morris", samples=8, workers=1)
     found.save_figures()
 
-    return _shown(folder / "screened/sensitivity-reached.svg", found.indices().write_csv().encode())
+    return _shown(
+        folder / "screened/sensitivity-reached.svg", repr(found.indices().fetchall()).encode()
+    )
 
 
 def phone(_folder: Path) -> str:
@@ -234,6 +237,7 @@ _EPIDEMIC = curves_of(Epidemic, "ill", "People who are ill", 60, rewired=(0.0, 0
 _DAY = curves_of(Day, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8))
 _LAKE = curves_of(Lake, "left", "Fish left", 30, agents=20, rest_below=(0.0, 0.5))
 _MARKET = curves_of(Market, "bought", "Buyers served", 20, raised=(1.1, 2.0))
+_MEADOW = curves_of(Meadow, "flock", "Sheep", 60, "sheep", agents=20, regrowth=(0.05, 0.1))
 _THRESHOLD = curves_of(Threshold, "joined", "People who have joined", 30, caution=(0.6, 0.8))
 _VACCINATED = curves_of(Vaccination, "covered", "Children vaccinated", 10, friends=(2, 8))
 
@@ -360,6 +364,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/day-chart.svg": chart_of(Person),
     "pictures/day.svg": _DAY,
     "pictures/lake.svg": _LAKE,
+    "pictures/meadow.svg": _MEADOW,
     "pictures/market-chart.svg": chart_of(Buyer),
     "pictures/market.svg": _MARKET,
     "pictures/phone.svg": phone,

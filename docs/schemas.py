@@ -8,8 +8,8 @@ from pathlib import Path
 
 from prism.programs.thinking._config import SCHEMA_NAME as COGNITION
 from prism.programs.thinking._config import config_schema
-from prism.programs.yaml._declarations import SCHEMA_NAME as WORKFLOW
-from prism.programs.yaml._declarations import workflow_schema
+from prism.programs.yaml._file import SCHEMA_NAME as WORKFLOW
+from prism.programs.yaml._file import workflow_schema
 from prism.science._plan_file import SCHEMA_NAME as PLAN
 from prism.science._plan_file import plan_schema
 

@@ -138,7 +138,7 @@ async def test_a_second_server_answers_what_the_first_cannot(serve: Serve) -> No
 
 def test_the_command_line_asks_it(prism: Prism, serve: Serve) -> None:
     """A doctor finds it well, and a simulation has its decisions from it."""
-    asking = ("--reasoner", "openai", "--host", serve(), "--model", MODEL)
+    asking = ("--model", f"openai:{MODEL}@{serve()}")
     assert prism("doctor", *asking).status == 0
     ran = prism("simulate", "--agents", 10, "--rounds", 2, *asking, "--json")
     totals = json.loads(ran.stdout)["results"]["totals"]

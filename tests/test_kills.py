@@ -157,22 +157,14 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         (home / "agent.yaml").write_text(WORKFLOW)
         line = ("run", str(home / "agent.yaml"), "--rounds", 4 * TURNS)
         with FakeOllama(write=written) as server:
-            asked = ("--model", "llama3.2", "--host", server.url)
+            asked = ("--model", f"ollama:llama3.2@{server.url}")
             complete(home, *line, *asked, "--out", "recorded")
         line = ("replay", str(home / "recorded"))
     else:
         with FakeOllama(choose=varied) as server:
-            model = (
-                "--reasoner",
-                "ollama",
-                "--model",
-                "llama3.2",
-                "--host",
-                server.host,
-                "--concurrency",
-                16,
-            )
-            complete(home, *MODEL_RUN, *model, "--out", "recorded")
+            (home / "model.toml").write_text("concurrency = 16\n")
+            asked = ("--model", f"ollama:llama3.2@{server.url}", "--model-file", "model.toml")
+            complete(home, *MODEL_RUN, *asked, "--out", "recorded")
         line = ("replay", str(home / "recorded"))
     seconds = complete(home, *line, *OUT)
     return Scenario(home, line, files(home / "run"), seconds, RESUME)

@@ -132,13 +132,13 @@ IN_THE_REPLY = [
         "1 MB of braces",
         "chat",
         Fault.says("{" * 1_000_000),
-        r"ReasonerError: the reply '\{+\.\.\. does not name one of composing, .* alone",
+        r"UselessReplyError: the reply '\{+\.\.\. does not name one of composing, .* alone",
     ),
     (
         "no option",
         "chat",
         Fault.says('{"next_state": "resting"}'),
-        "ReasonerError: the reply .*resting.* does not name one of composing, .* alone",
+        "UselessReplyError: the reply .*resting.* does not name one of composing, .* alone",
     ),
 ]
 FAULTS = [

@@ -284,7 +284,7 @@ async def carry_out(logger: Any) -> None:
     without_it = without_it.replace("      - {from: b, to: c, condition: ready}\n", "")
     without_it = without_it.replace('  - {name: last, type: llm, in_state: c, prompt: "?"}\n', "")
     earlier = Workflow.from_text(without_it)
-    again = WorkflowAgent.from_dict(earlier, ScriptedWriter({}), agent.to_dict(), logger=logger)
+    again = WorkflowAgent(earlier, ScriptedWriter({}), agent.to_dict(), logger=logger)
     assert again.state.value == "a"
 
 

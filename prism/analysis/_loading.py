@@ -95,7 +95,7 @@ def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> str:
                 return f"{name}.main"
 
         connection.execute(f"create schema {name}")
-        _load(connection, path, lines, name)
+        load_lines(connection, path, lines, name)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     return name
@@ -121,7 +121,7 @@ def _load_file(kept: Path, path: Path, lines: int) -> None:
     part.unlink()
     try:
         with duckdb.connect(str(part), config=CONFIG) as connection:
-            _load(connection, path, lines, "main")
+            load_lines(connection, path, lines, "main")
         part.replace(kept)
     finally:
         part.unlink(missing_ok=True)
@@ -143,8 +143,22 @@ def _digest(path: Path) -> tuple[str, int, int]:
     return found.hexdigest(), lines + (end != b"\n"), size
 
 
-def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema: str) -> None:
-    """Make the tables of a log; a copy without its faults is read where it has any."""
+def load_lines(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    lines: int,
+    schema: str,
+    folder: str | None = None,
+) -> None:
+    """Make the tables of a log; a copy without its faults is read where it has any.
+
+    Args:
+        connection: The database.
+        path: The log.
+        lines: The number of its lines.
+        schema: The schema of the tables.
+        folder: Where to write the copy; by default where temporary files are.
+    """
     damage: list[Damage] = []
     sound = lines >= 0
     if sound:
@@ -155,7 +169,7 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema:
         except duckdb.Error:
             sound = False
     if not sound:
-        with NamedTemporaryFile(suffix=".jsonl") as copy:
+        with NamedTemporaryFile(dir=folder, suffix=".jsonl") as copy:
             for line in _sound_lines(path, damage):
                 copy.write(line)
             copy.flush()
@@ -163,7 +177,7 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, lines: int, schema:
 
     if not sound:
         connection.execute(f"delete from {schema}.lines where event is null")
-    begin = _last_run(connection, schema, damage)
+    begin = last_run(connection, f"{schema}.lines", damage)
     damage = [each for each in damage if each.line is None or each.line >= begin]
     if begin:
         connection.execute(f"delete from {schema}.lines where line < ?", [begin])
@@ -202,15 +216,15 @@ def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) 
     )
 
 
-def _last_run(connection: duckdb.DuckDBPyConnection, schema: str, damage: list[Damage]) -> int:
+def last_run(connection: duckdb.DuckDBPyConnection, table: str, damage: list[Damage]) -> int:
     """Return the first line of the last of the runs that follow each other in a log."""
-    starts = f"select line from {schema}.lines where event = 'run.started' order by line"
+    starts = f"select line from {table} where event = 'run.started' order by line"
     begun = [line for (line,) in connection.execute(starts).fetchall()]
     if len(begun) < 2:
         return 0
 
     others = (
-        f"select count(*) from {schema}.lines where line < ? and event <> 'run.started' "
+        f"select count(*) from {table} where line < ? and event <> 'run.started' "
         "and (event not like 'reasoner.%' or event = 'reasoner.decision')"
     )
     ((number,),) = connection.execute(others, [begun[-1]]).fetchall()

@@ -24,7 +24,7 @@ from prism.runlog._reader import locate_log
 from prism.telemetry import events
 
 _FEW_PARAMETERS = 12
-_KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
+KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
 """Views whose rows are computed once, since several others read them."""
 
 _INNER = (
@@ -34,6 +34,7 @@ _INNER = (
     "assigned",
     "wrong",
     "inside",
+    "paced",
     "notes",
     "path_notes",
     "feed_notes",
@@ -48,6 +49,9 @@ _OF_FEED = (
     *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
     *("replies_received", "reshares_received", "likes_received"),
 )
+_UNPACED = "create view paced as select null as run, null as line, null as rounds_in_state limit 0"
+"""Steps are followed for their lengths only where events happen at rates."""
+
 _WHOLE = re.compile(r'"U?(?:BIGINT|HUGEINT)"')
 _STATEMENT = re.compile(r"^create (?:view|macro) (\w+)", re.MULTILINE)
 _USED = re.compile(r"\b(?:from|join)\s+(?:lateral\s+)?(\w+)|(\w+)\(|\('(\w+)'\)", re.IGNORECASE)
@@ -141,17 +145,27 @@ class Log:
         self.paths: tuple[Path, ...] = tuple(
             copies[path].path if copies and path in copies else path for path, _ in paths
         )
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(config=CONFIG)
+        self.connection: duckdb.DuckDBPyConnection = self._connect()
         self._paths: dict[str, Path] = {}
+        self._make_events(self._load(paths, copies or {}))
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        """Return a database of its own."""
+        return duckdb.connect(config=CONFIG)
+
+    def _load(
+        self, paths: Sequence[tuple[Path, str]], copies: Mapping[Path, TemporaryCopy]
+    ) -> Sequence[tuple[str, str]]:
+        """Load the logs; return the schema of each, with its label."""
         parts = []
         for number, (path, label) in enumerate(paths):
-            source = copies[path].path if copies and path in copies else path
+            source = copies[path].path if path in copies else path
             try:
                 parts.append((load(self.connection, source, f"log_{number}"), label))
                 self._paths[label] = path
             except InputError as error:
                 self._unreadable.append(Note("unreadable", str(path), None, error.problem))
-        self._make_events(parts)
+        return parts
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -234,17 +248,22 @@ class Log:
         Raises:
             InputError: If DuckDB cannot read it; the message names what there is.
         """
-        for name in _statements().keys() & set(re.findall(r"\w+", query)):
-            self._make(name)
         try:
             (statement,) = duckdb.extract_statements(query)
             if statement.type != duckdb.StatementType.SELECT:
                 raise InputError("is no query: begin with select, from or with", field="query")
-            rows = self.connection.sql(query, params=values or None)
+            for name in {name for names in _USED.findall(query) for name in names}:
+                self._make(name)
+            try:
+                return self.connection.sql(query, params=values or None)
+            except duckdb.CatalogException:
+                # it may read a table elsewhere, such as behind a comma
+                for name in _statements().keys() & {*re.findall(r"\w+", query)}:
+                    self._make(name)
+                return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
             raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None
-        return rows
 
     def lock(self) -> None:
         """Keep queries from reading or writing anything else, for those from a page."""
@@ -257,13 +276,10 @@ class Log:
         labels = ", ".join(f"'{_quoted(label)}'" for label in self._paths) or "''"
         execute(f"create type label as enum ({labels})")
         execute("create table logs (run label, path varchar)")
-        if parts:
-            # a name of a file need not be UTF-8, a text of DuckDB must
-            named = [
-                [label, os.fsencode(path).decode("utf-8", "replace")]
-                for label, path in self._paths.items()
-            ]
-            self.connection.executemany("insert into logs values (?, ?)", named)
+        # a name of a file need not be UTF-8, a text of DuckDB must
+        for label, path in self._paths.items():
+            name = os.fsencode(path).decode("utf-8", "replace")
+            execute("insert into logs values (?, ?)", [label, name])
         known = [
             [value]
             for name, value in vars(events).items()
@@ -272,15 +288,11 @@ class Log:
         execute("create table known_events (event varchar)")
         self.connection.executemany("insert into known_events values (?)", known)
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
-        selects, damages = [], []
-        for schema, label in parts:
-            present = {"timestamp", *self.connection.sql(f"from {schema}.lines").columns}
-            columns = ", ".join(
-                _column(name, kind, name in present) for name, kind in column_types().items()
-            )
-            run = f"'{_quoted(label)}'::label as run"
-            selects.append(f"select {run}, line, {columns} from {schema}.lines")
-            damages.append(f"select {run}, kind, line, message from {schema}.damage")
+        selects = [self._columns_of(schema, label) for schema, label in parts]
+        damages = [
+            f"select '{_quoted(label)}'::label as run, kind, line, message from {schema}.damage"
+            for schema, label in parts
+        ]
         if not parts:
             columns = ", ".join(_column(*each, False) for each in column_types().items())
             selects = [f"select null::label as run, null::bigint as line, {columns} limit 0"]
@@ -291,18 +303,31 @@ class Log:
         execute(f"create view damage as {' union all '.join(damages)}")
         execute(script("helpers.sql"))
 
+    def _columns_of(self, schema: str, label: str) -> str:
+        """Return the query for the lines of a log with all columns that an event may have."""
+        present = {"timestamp", *self.connection.sql(f"from {schema}.lines").columns}
+        columns = ", ".join(
+            _column(name, kind, name in present) for name, kind in column_types().items()
+        )
+        return f"select '{_quoted(label)}'::label as run, line, {columns} from {schema}.lines"
+
     def _make(self, name: str) -> None:
         """Make a view or macro, after those that it reads."""
-        if name in self._made or name not in _statements():
-            return
-        self._made.add(name)
-        text = _statements()[name]
-        for used in _USED.findall(re.sub(r"--.*", "", text)):
-            for each in used:
-                self._make(each)
-        if name in _KEPT:
-            text = text.replace(f"create view {name}", f"create table {name}", 1)
-        self.connection.execute(text)
+        for each in _needed(name, self._follows_lengths(name)):
+            if each in self._made:
+                continue
+            self._made.add(each)
+            text = _statements()[each]
+            if each in KEPT:
+                text = text.replace(f"create view {each}", f"create table {each}", 1)
+            if each == "paced" and not self._facts["rates"]:
+                text = _UNPACED
+            # what is kept of a log that has grown is made anew
+            self.connection.execute(text.replace("create", "create or replace", 1))
+
+    def _follows_lengths(self, name: str) -> bool:
+        """Return whether a view needs steps for their lengths in time."""
+        return "paced" not in _needed(name, True) or bool(self._facts["rates"])
 
     def _rows(self, query: str, *needs: str) -> list[tuple[Any, ...]]:
         for name in needs:
@@ -431,6 +456,31 @@ def _statements() -> Mapping[str, str]:
             text = statement.query
             found[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
     return found
+
+
+@cache
+def _needed(name: str, follows_lengths: bool) -> tuple[str, ...]:
+    """Return a view or macro, after all that it reads, directly or not; nothing for another name.
+
+    Args:
+        name: The name.
+        follows_lengths: Whether ``paced`` needs the steps.
+    """
+    found: dict[str, None] = {}
+
+    def visit(each: str) -> None:
+        if each in found or each in waiting or each not in _statements():
+            return
+        waiting.add(each)
+        text = re.sub(r"--.*", "", _statements()[each])
+        for used in () if each == "paced" and not follows_lengths else _USED.findall(text):
+            for other in used:
+                visit(other)
+        found[each] = None
+
+    waiting: set[str] = set()
+    visit(name)
+    return tuple(found)
 
 
 def table_names() -> list[str]:

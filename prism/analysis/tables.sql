@@ -756,6 +756,11 @@ order by k.run, k.round nulls last;
 create view run_measures as
 select * exclude round from measured_in(1, null) where round is null;
 
+-- How long agents were in the states that they left, where events happen at rates.
+create view paced as
+select run, line, rounds_in_state from steps
+where run in (select run from runs where seconds_per_round is not null);
+
 -- Every event as a sentence, from the side of the agent that acts.
 create view happened as
 select e.* exclude (schema), case
@@ -820,9 +825,7 @@ select e.* exclude (schema), case
         concat('continues with a memory of ', cycle, ' cycles that was changed from outside')
     when event like 'world.%' then brief(concat(event[7:], own_words(keys)), 200)
     else event end as what, s.rounds_in_state
-from events e left join (
-    select run, line, rounds_in_state from steps
-    where run in (select run from runs where seconds_per_round is not null)) s using (run, line);
+from events e left join paced s using (run, line);
 
 -- What one agent did, and how others reacted to its posts and messages, in the order of the log:
 -- `from agent('agent_0012')`.

@@ -1,207 +1,322 @@
-"""``prism batch`` and ``prism sensitivity``: all runs of a plan, several at a time."""
+"""``prism batch``, ``sensitivity`` and ``fit``: all runs of a plan, several at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from prism.cli._options import (
-    Keeping,
-    declared_panel,
+    AsJson,
+    DryRun,
+    Hosts,
+    MaxCalls,
+    OutFolder,
+    Seed,
     import_from_here,
-    keeping_panel,
-    model_panel,
+    naming_options,
+    own_folder,
 )
+from prism.cli._screen import counted, note, print_heading, print_json, say
+from prism.cli._tables import draw, records_of
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.science import Plan
+    from prism.science import Batch, Fit, Plan, Sensitivity
 
-DoneT = TypeVar("DoneT")
-
+PlanFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PLAN", help="The plan: a TOML file, or the name of one that comes with prism."
+    ),
+]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="Number of seeds for each configuration, from 0.")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; by default one for each processor.")
+]
 Keep = Annotated[
     Literal["logs", "tables"],
-    typer.Option(
-        help="What to keep of each run: its whole folder, or only its rows of the tables, which "
-        "is faster.",
-    ),
+    typer.Option(help="Keep the folder of each run, or only its rows of the tables."),
 ]
-Figures = Annotated[
-    Literal["svg", "pdf", "png"] | None,
-    typer.Option(
-        "--figures",
-        metavar="FORMAT",
-        help="Format of the figures, which are drawn beside the tables.",
-    ),
+Model = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Model that decides, instead of the plan's.")
 ]
-_MODEL = model_panel(
-    *("model", "hosts", "max_calls", "max_tokens", "deadline"),
-    model="Model that decides, instead of the one in the plan.",
-)
-_KEEPING = keeping_panel(
-    out="Folder for the batch: plan.json, a folder for each run, and the tables results and rounds "
-    "as CSV and Parquet. It must not hold a batch yet.",
-    resume="Continue the stopped batch in this folder. Complete runs stay as they are, and failed "
-    "ones are tried again.",
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedRuns:
-    """What the commands that carry out a plan share.
-
-    Options:
-        plan: The plan: a TOML file, or the name of one that comes with prism.
-        seeds: Number of seeds for each configuration, counted from 0.
-        workers: Number of runs at a time; by default the number of processors.
-    """
-
-    plan: Annotated[Path | None, typer.Argument(metavar="PLAN", show_default=False)] = None
-    seeds: Annotated[int | None, typer.Option(min=1)] = None
-    workers: Annotated[int | None, typer.Option(min=1)] = None
-    model: Annotated[Mapping[str, Any], _MODEL]
-    keeping: Annotated[Keeping, _KEEPING]
-
-    def new_plan(self) -> Plan:
-        """Return the plan, with the changes that the command line makes.
-
-        Raises:
-            InputError: If there is no plan, or a change is invalid.
-        """
-        from prism.cli._running import naming_options
-        from prism.science import Plan
-
-        if self.plan is None:
-            raise InputError("needs the file of a plan, or --resume with the folder of a batch")
-
-        found = Plan.from_file(self.plan)
-        if self.seeds is not None:
-            found = found.with_seeds(self.seeds)
-        budget = dict(self.model)
-        model, hosts = budget.pop("model", None), budget.pop("hosts", ())
-        with naming_options():
-            if model is not None:
-                found = found.with_model(model)
-            if hosts:
-                found = found.with_hosts(hosts)
-
-        return found.with_budget(**budget)
-
-    def carry_out(
-        self, command: str, begin: Callable[..., DoneT], resume: Callable[..., DoneT]
-    ) -> DoneT:
-        """Begin the runs of a plan, or continue them."""
-        from prism.cli._batch_screen import batch_screen
-        from prism.cli._running import begin_or_resume
-
-        import_from_here()
-
-        def begin_new(folder: Path | None, screen: Any) -> DoneT:
-            plan = self.new_plan()
-            if folder is None:
-                raise InputError("--out is missing: name a folder for the batch")
-            return started(partial(begin, plan, folder), screen)
-
-        def go_on(folder: Path, screen: Any) -> DoneT:
-            return started(partial(resume, folder, hosts=self.model.get("hosts", ())), screen)
-
-        def started(runs: Callable[..., DoneT], screen: Any) -> DoneT:
-            return runs(workers=self.workers, observer=screen)
-
-        return begin_or_resume(
-            *(self.keeping, begin_new, go_on, partial(batch_screen, command)),
-            what="batch",
-            with_resume=("workers", "figures"),
-        )
-
-
-PLANNED = declared_panel(PlannedRuns, gather=PlannedRuns)
 
 
 def batch(
-    *,
+    plan: PlanFile,
+    out: OutFolder = None,
+    seeds: Seeds = None,
+    workers: Workers = None,
     keep: Keep = "logs",
-    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
-    planned: Annotated[PlannedRuns, PLANNED],
+    model: Model = None,
+    hosts: Hosts = None,
+    max_calls: MaxCalls = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Carry out a plan: every combination of parameters, arms and seeds, in one table.
 
-    Limits on calls, tokens and time apply to all runs together. A failed run is marked in the
-    table, and the exit status is then 1.
+    Limits on calls apply to all runs together. A failed run is marked in the
+    table, and the exit status is then 1. `prism resume` continues a batch that was stopped.
 
-    Options:
-        dry_run: Ask no model and write nothing. Estimate the decisions, tokens and money of all
-            runs from a few rounds of each configuration, which the policy plays.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism batch plan.toml --seeds 20 --workers 2 --out runs/herding`
 
-    prism batch plan.toml --seeds 20 --workers 2 --out runs/herding
-
-    prism batch plan.toml --keep tables --out runs/quick
-
-    prism batch --resume runs/herding
+    * `prism batch plan.toml --keep tables --out runs/quick`
     """
+    import_from_here()
+
     from prism import science
-    from prism.cli._batch_screen import print_batch
 
-    as_json = planned.keeping.as_json
+    with naming_options():
+        read = _read(plan, seeds)
+        read = read if model is None else read.with_model(model)
+        read = read.with_hosts(hosts) if hosts else read
+        read = read if max_calls is None else read.with_budget(max_calls=max_calls)
     if dry_run:
-        from prism.cli._running import naming_options
         from prism.cli._spent import print_estimate
-        from prism.science._batch import estimate_batch
 
-        import_from_here()
         with naming_options():
-            found = estimate_batch(planned.new_plan())
+            found = science.estimate_batch(read)
         print_estimate(found, as_json=as_json)
         return
 
-    begin = partial(science.batch, keep=keep)
-    print_batch(planned.carry_out("prism batch", begin, science.resume_batch), as_json=as_json)
+    folder = _required(out)
+    with batch_screen(folder) as screen:
+        done = science.batch(read, folder, keep=keep, workers=workers, observer=screen)
+    print_batch(done, as_json=as_json)
 
 
 def sensitivity(
-    *,
-    method: Literal["morris", "sobol"] = "morris",
-    samples: Annotated[int, typer.Option(min=2, metavar="N")] = 16,
-    figures: Figures = "svg",
-    planned: Annotated[PlannedRuns, PLANNED],
+    plan: PlanFile,
+    out: OutFolder = None,
+    method: Annotated[
+        Literal["morris", "sobol"],
+        typer.Option(help="Morris screens many parameters; Sobol decomposes the variance."),
+    ] = "morris",
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Trajectories of Morris, each of one run more than there are parameters; or "
+            "samples of Sobol, a power of 2, each of two runs and two for every parameter.",
+        ),
+    ] = 16,
+    seeds: Seeds = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
 ) -> None:
     """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
-    The runs form a batch, which can be stopped and resumed like any other. The indices are in
-    sensitivity.csv and sensitivity.parquet, beside its tables.
+    The runs form a batch. The indices are in sensitivity.csv, beside its tables, and drawn.
 
-    Options:
-        method: Morris screens many parameters with few runs; Sobol decomposes the variance.
-        samples: For Morris, the number of trajectories, each of which takes one run more than there
-            are parameters. For Sobol, a power of 2; each sample takes two runs, and two more for
-            every parameter.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism sensitivity plan.toml --samples 20 --out runs/screened`
 
-    prism sensitivity plan.toml --samples 20 --out runs/screened
-
-    prism sensitivity plan.toml --method sobol --samples 256 --out runs/shares
-
-    prism sensitivity --resume runs/shares
+    * `prism sensitivity plan.toml --method sobol --samples 256 --out runs/shares`
     """
-    from prism import science
-    from prism.cli._batch_screen import print_batch, print_indices
+    import_from_here()
 
-    command, as_json = "prism sensitivity", planned.keeping.as_json
-    begin = partial(science.sensitivity, method=method, samples=samples)
-    done = planned.carry_out(command, begin, science.resume_sensitivity)
+    from prism import science
+
+    folder = _required(out)
+    with batch_screen(folder) as screen:
+        done = science.sensitivity(
+            _read(plan, seeds), folder, method=method, samples=samples, workers=workers,
+            observer=screen,
+        )  # fmt: skip
+    print_sensitivity(done, as_json=as_json)
+
+
+def fit(
+    plan: PlanFile,
+    out: OutFolder = None,
+    samples: Annotated[
+        int, typer.Option(min=20, metavar="N", help="Samples first; later half as many.")
+    ] = 200,
+    generations: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most generations of samples.")
+    ] = 8,
+    seed: Seed = 0,
+    keep: Keep = "tables",
+    seeds: Seeds = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the parameters that reproduce given figures, and how certain they are.
+
+    The plan gives bounds for the parameters, and targets: each a measure, its value and its spread.
+    Targets that are held out test the fit. The runs form a batch.
+
+    **Example**
+
+    * `prism fit plan.toml --samples 400 --generations 5 --out runs/fitted`
+    """
+    import_from_here()
+
+    from prism import science
+
+    folder = _required(out)
+    with batch_screen(folder) as screen:
+        done = science.fit(
+            _read(plan, seeds), folder, samples=samples, generations=generations, seed=seed,
+            keep=keep, workers=workers, observer=screen,
+        )  # fmt: skip
+    print_fit(done, as_json=as_json)
+
+
+def resume_plan(folder: Path, hosts: Sequence[str], workers: int | None, *, as_json: bool) -> None:
+    """Continue a batch, an analysis or a fit, and print its results."""
+    from prism import science
+    from prism.files import parse_json
+
+    kinds: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
+        "sensitivity": (science.resume_sensitivity, print_sensitivity),
+        "fit": (science.resume_fit, print_fit),
+        "batch": (science.resume_batch, print_batch),
+    }
+    begun = parse_json((folder / "plan.json").read_text(encoding="utf-8"))
+    go_on, tell = next(pair for name, pair in kinds.items() if name in begun or name == "batch")
+    with batch_screen(folder) as screen:
+        done = go_on(folder, hosts=hosts, workers=workers, observer=screen)
+    tell(done, as_json=as_json)
+
+
+def _read(plan: Path, seeds: int | None) -> Plan:
+    from prism.science import Plan
+
+    read = Plan.from_file(plan)
+    return read if seeds is None else read.with_seeds(seeds)
+
+
+def _required(out: Path | None) -> Path:
+    if out is None:
+        raise InputError("--out is missing: name a folder for the batch")
+    return own_folder("--out", out)
+
+
+@contextmanager
+def batch_screen(folder: Path) -> Iterator[Any]:
+    """Show a batch and, after an interruption or a failed write, how to resume it."""
+    from prism.cli._progress import bar, hinting_at
+    from prism.science import BatchObserver, BatchRun
+
+    drawn, task = bar("runs")
+
+    class Screen(BatchObserver):
+        """A bar on a terminal, else a line for each run."""
+
+        ended = total = 0
+
+        def started(self, runs: Sequence[BatchRun]) -> None:
+            self.total = len(runs)
+            self.ended = sum(each.status in ("complete", "failed") for each in runs)
+            if self.ended:
+                note(f"continuing after {self.ended} of {self.total} runs")
+            drawn.update(task, completed=self.ended, total=self.total)
+            drawn.start()
+
+        def round_ended(self, run: BatchRun, rounds: int) -> None:
+            drawn.update(task, description=f"{run.name} round {rounds}")
+
+        def run_ended(self, run: BatchRun) -> None:
+            if run.status == "stopped":
+                return
+            self.ended += 1
+            drawn.update(task, completed=self.ended)
+            if run.status == "failed":
+                note(f"{run.name} failed: {run.error}")
+            elif drawn.disable:
+                say(f"{self.ended} of {self.total}: {run.name} {run.status}", err=True)
+
+        def note(self, message: str) -> None:
+            note(message)
+
+        def warn(self, run: BatchRun, message: str) -> None:
+            note(f"{run.name}: {message}")
+
+    # the bar is gone before anything is printed below it
+    with hinting_at(folder), naming_options():
+        try:
+            yield Screen()
+        finally:
+            drawn.stop()
+
+
+def print_batch(done: Batch, *, as_json: bool) -> None:
+    """Print how the runs of a batch ended, and their results.
+
+    Raises:
+        typer.Exit: With status 1, if a run failed, or no decision of a run is its model's.
+    """
+    rows = records_of(done.results())
+    if as_json:
+        ended = {"folder": str(done.folder), "complete": done.is_complete}
+        print_json({**ended, "spent": dict(done.spent), "runs": rows})
+    else:
+        complete = sum(each.status == "complete" for each in done.runs)
+        print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
+        measures = done.measures() or done.outcomes()
+        _draw(rows, ["configuration", "seed", "status", *measures])
+        if done.spent:
+            calls, tokens = done.spent["calls"], done.spent["tokens"]
+            say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
+        say(f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv for each round.")
+    asked = [row for row in rows if done.spent and row.get("decisions_asked")]
+    if asked and not as_json:
+        answered, total = done.decided
+        say(f"{answered:,} of {total:,} decisions are by the model.")
+    if fallen := [row["run"] for row in asked if not row["decisions_answered"]]:
+        note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")
+    if done.failed or fallen:
+        raise typer.Exit(1)
+
+
+def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
+    """Print the indices of a sensitivity analysis, and draw them."""
     if done.batch.failed:
-        hint = f"run {command} --resume {done.batch.folder}"
-        print_batch(
-            *(done.batch, f"indices need all runs: once that is fixed, {hint}"), as_json=as_json
-        )
-    if figures is not None:
-        done.save_figures(figures)
-    print_indices(done, as_json=as_json)
+        note("indices need all runs: once that is fixed, resume it")
+        print_batch(done.batch, as_json=as_json)
+    done.save_figures()
+    rows = records_of(done.indices())
+    if as_json:
+        print_json(rows)
+        return
+    _draw([row for row in rows if row["other"] is None])
+    say(f"Every index is a row of {done.batch.folder / 'sensitivity.csv'}; the interval is plus or "
+        "minus so much.")  # fmt: skip
+
+
+def print_fit(done: Fit, *, as_json: bool) -> None:
+    """Print the estimates of a fit, and how close it comes to its targets."""
+    estimates, targets = records_of(done.estimates()), records_of(done.targets())
+    samples, kept = len(done.points), len(done.population.places)
+    if failed := len(done.batch.failed):
+        note(f"{failed} runs failed, so their samples count as far from every target")
+    if as_json:
+        about = {"folder": str(done.batch.folder), "complete": done.is_complete}
+        about |= {"samples": samples, "kept": kept, "failed": failed}
+        print_json({**about, "estimates": estimates, "targets": targets})
+        return
+
+    print_heading(f"{samples:,} samples, of which {kept:,} are kept")
+    _draw(estimates)
+    _draw(targets)
+    say(
+        "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "
+        f"More in {done.batch.folder}: estimates, posterior and targets."
+    )
+
+
+def _draw(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
+    names = [name for name in names or rows[0] if any(row.get(name) is not None for row in rows)]
+    draw(names, [[row.get(name) for name in names] for row in rows])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,19 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._output import write_bytes
-from prism.cli._screen import note, pour_json, print_findings, print_table, say
+from prism.cli._screen import note, print_findings, print_json, print_table, say, write_bytes
 from prism.errors import InputError, PrismError, UnknownStateError
 
 if TYPE_CHECKING:
-    from prism.agents import SocialAgent
     from prism.drawing import Diagram
-    from prism.statechart import Statechart, Transition
+    from prism.statechart import Statechart
 
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
 
-charts = command_group("Show, export and check charts.")
+app = command_group("Show, export and check charts.")
 
 ChartArgument = Annotated[
     str,
@@ -34,7 +31,6 @@ ChartArgument = Annotated[
         "in prism's format, .scxml, or .yaml for a workflow), or package.module:attribute "
         "(also file.py:attribute), which may be a chart, a function that returns one, or a "
         "class of a world's agents.",
-        show_default=False,
     ),
 ]
 ChartFormat = Annotated[
@@ -43,48 +39,56 @@ ChartFormat = Annotated[
 ]
 
 
-@charts.command()
+@app.command()
 def show(chart: ChartArgument) -> None:
     """Show the states and transitions as tables.
 
-    [bold]Example[/bold]
+    **Example**
 
-    prism chart show social_media
+    * `prism chart show social_media`
     """
     from prism.cli._chart_argument import chart_from
-    from prism.statechart.outline import to_outline
+    from prism.statechart.outline import label_of, to_outline
+    from prism.statechart.states import state_text
+    from prism.statechart.transitions import target_text
 
     found = chart_from(chart)
     outline, written = to_outline(found.definition), found.definition.written
     states = [name for name in outline.states if name not in outline.marks]
     say(f"{found.name}: {len(states)} states, {len(written)} transitions")
-    _print_states(states, outline)
-    if written:
-        _print_transitions(states, written)
-    else:
-        say("No transitions.")
+    print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
+    rows = [
+        (
+            state_text(each.source),
+            label_of(each) + (" (internal)" if each.internal else ""),
+            target_text(each.target),
+        )
+        for each in written
+    ]
+    if rows:
+        print_table(rows, "source", "trigger [guard] / action", "target")
     if found.needs:
         say(f"The agent needs these attributes: {', '.join(found.needs)}")
 
 
-@charts.command()
+@app.command()
 def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) -> None:
     """Export a chart to Mermaid, Graphviz, SCXML, prism's JSON or a picture.
 
-    [bold]Examples[/bold]
+    **Examples**
 
-    prism chart export social_media --format mermaid
+    * `prism chart export social_media --format mermaid`
 
-    prism chart export mine.json --format svg -o mine.svg
+    * `prism chart export mine.json --format svg -o mine.svg`
 
-    prism chart export social_media --format pdf -o social.pdf
+    * `prism chart export social_media --format pdf -o social.pdf`
     """
     from prism.cli._chart_argument import chart_from
 
     write_chart(chart_from(chart), as_format, out, [Path(chart)])
 
 
-@charts.command()
+@app.command()
 def check(
     chart: ChartArgument,
     as_json: AsJson = False,
@@ -95,9 +99,9 @@ def check(
 
     The exit status is 0 if there are none, 1 if there are some, and 2 if the chart cannot be read.
 
-    [bold]Example[/bold]
+    **Example**
 
-    prism chart check package.module:my_chart
+    * `prism chart check package.module:my_chart`
     """
     from prism.cli._chart_argument import chart_from
     from prism.statechart.states import state_text
@@ -119,32 +123,28 @@ def check(
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
 
 
-@charts.command()
+@app.command()
 def explain(
     chart: ChartArgument,
-    trigger: Annotated[str, typer.Argument(metavar="TRIGGER", show_default=False)],
-    state: Annotated[str, typer.Option("--state", metavar="STATE")],
-    context: Annotated[str | None, typer.Option("--context", metavar="JSON")] = None,
-    agent: Annotated[str, typer.Option("--agent", metavar="JSON")] = "{}",
+    trigger: Annotated[str, typer.Argument(metavar="TRIGGER", help="Name of the event.")],
+    state: Annotated[str, typer.Option(help="State of the agent.")],
+    context: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Context of the event, for the guards.")
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(metavar="JSON", help="Fields of the agent, as a JSON object.")
+    ] = "{}",
     as_json: AsJson = False,
 ) -> None:
     """Show every transition that an event could cause, the result of its guard, and the outcome.
 
     The exit status is 0 if a transition would be made, 1 if not, and 2 if the input is wrong.
 
-    Options:
-        trigger: Name of the event.
-        state: State of the agent.
-        context: Context of the event, which is passed to guards.
-        agent: Fields of the agent, as a JSON object. For a chart of social agents, the agent is a
-            social agent.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism chart explain social_media decides --state evaluating --context 0.9`
 
-    prism chart explain social_media decides --state evaluating --context 0.9
-
-    prism chart explain social_media compose_done --state composing --agent
-    '{"pending_action": "reply"}'
+    * `prism chart explain mine.json compose_done --state composing --agent '{"age": 30}'`
     """
     from prism.cli._chart_argument import chart_from
 
@@ -153,7 +153,7 @@ def explain(
     subject = _agent(found, state, _json("--agent", agent))
     explanation = found.explain(subject, trigger, payload)
     if as_json:
-        pour_json(explanation.to_dict())
+        print_json(explanation.to_dict())
     else:
         for line in str(explanation).splitlines():
             say(line)
@@ -162,55 +162,19 @@ def explain(
         raise typer.Exit(1)
 
 
-# tables
-
-
-def _print_states(states: Sequence[str], outline: Diagram) -> None:
-    """Print states with what lies inside them, indented."""
-    around = {name: box for box, found in outline.boxes.items() for name in found.inside}
-    initial = {outline.initial, *(name for box in outline.boxes.values() for name in box.initial)}
-    parallel = {name for name, box in outline.boxes.items() if box.is_parallel}
-    kinds: dict[str, Collection[str | None]] = {
-        "initial": initial,
-        "parallel": parallel,
-        "decision": outline.decision_states,
-        "final": outline.final_states,
-    }
-
-    def row(name: str) -> tuple[str, str]:
-        depth, box = 0, name
-        while box in around:
-            depth, box = depth + 1, around[box]
-        notes = [kind for kind, names in kinds.items() if name in names]
-        return "  " * depth + name, ", ".join([*notes, *outline.notes.get(name, ())])
-
-    print_table(map(row, states), "state", "")
-
-
-def _print_transitions(states: Sequence[str], written: Sequence[Transition[Any]]) -> None:
-    """Print transitions as they were written, those of one source together."""
-    from prism.statechart.outline import label_of
-    from prism.statechart.states import state_text
-    from prism.statechart.transitions import is_any_state, target_text
-
-    # a wildcard and a state may have the same text
-    places = {(False, text): place for place, text in enumerate(states)}
-
-    def source_of(each: Transition[Any]) -> tuple[bool, str]:
-        return is_any_state(each.source), state_text(each.source)
-
-    rows = []
-    ordered = sorted(written, key=lambda each: places.get(source_of(each), len(places)))
-    for (_, text), own in groupby(ordered, source_of):
-        for each in own:
-            label = label_of(each) + (" (internal)" if each.internal else "")
-            rows.append((text, label, target_text(each.target)))
-            text = ""  # named once, above all of its transitions
-
-    print_table(rows, "source", "trigger [guard] / action", "target")
-
-
-# agents
+def _notes_on(name: str, outline: Diagram) -> Iterator[str]:
+    """Yield what a table says of a state: what it is, and inside which state."""
+    boxes = outline.boxes
+    if name == outline.initial or any(name in box.initial for box in boxes.values()):
+        yield "initial"
+    if name in boxes and boxes[name].is_parallel:
+        yield "parallel"
+    if name in outline.decision_states:
+        yield "decision"
+    if name in outline.final_states:
+        yield "final"
+    yield from (f"in {box}" for box, found in boxes.items() if name in found.inside)
+    yield from outline.notes.get(name, ())
 
 
 def _json(option: str, text: str) -> Any:
@@ -224,52 +188,31 @@ def _json(option: str, text: str) -> Any:
 
 def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
     """Return a social agent if the chart is theirs, else an object with just these fields."""
+    from prism.agents import SocialAgent
     from prism.statechart import AgentState
-    from prism.statechart.states import state_text
 
-    states = {state_text(member): member for member in chart.definition.states}
     try:
         member = chart.state_of(state)
-    except UnknownStateError:
-        problem = f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}"
-        raise InputError(f"--state: {problem}") from None
-
-    if not isinstance(fields, Mapping):
-        raise InputError(f"--agent must be a JSON object of fields, got {fields!r}")
-    if "state" in fields:
-        raise InputError("--agent must not have a 'state': use --state")
+    except UnknownStateError as error:
+        raise InputError(f"--state: {error}") from None
+    if not isinstance(fields, Mapping) or "state" in fields:
+        raise InputError("--agent must be a JSON object of fields, without a state")
 
     named = {"agent_id": "agent", **fields}
-    if set(states) <= set(AgentState) or set(AgentState) <= set(states):
-        return _social_agent(chart, member, named)
-
+    if {str(each) for each in chart.definition.states} & {*AgentState}:
+        pending = named.pop("pending_action", None)
+        cls = type("Agent", (SocialAgent,), {"state_type": chart.state_type})
+        try:
+            agent = cls(**named, state=member)
+        except (PrismError, TypeError) as error:
+            raise InputError(f"--agent: {error}") from error
+        agent.pending_action = pending
+        return agent
     return SimpleNamespace(**named, state=member)
 
 
-def _social_agent(chart: Statechart[Any], state: Any, fields: dict[str, Any]) -> SocialAgent:
-    from prism.agents import SocialAgent
-
-    class Agent(SocialAgent):
-        state_type = chart.state_type
-
-    pending = fields.pop("pending_action", None)
-    try:
-        made = Agent(**fields, state=state)
-    except PrismError as error:
-        raise InputError(f"--agent: {error}") from error
-    except TypeError as error:  # a field that does not exist, or a value of a wrong type
-        raise InputError(f"--agent does not describe a social agent: {error}") from error
-
-    made.pending_action = pending
-
-    return made
-
-
-# files
-
-
 def write_chart(
-    chart: Statechart[Any], as_format: ChartFormat, out: Path | None, reads: Sequence[Path]
+    chart: Statechart[Any], as_format: str, out: Path | None, reads: Sequence[Path]
 ) -> None:
     """Write a chart to a file, or to standard output.
 
@@ -284,29 +227,15 @@ def write_chart(
             belongs to a run.
         MissingExtraError: If the extra ``report`` is not installed, which the picture takes.
     """
-    if as_format == "png" or as_format == "pdf":
-        _write_picture(chart, as_format, out, reads)
+    if as_format not in ("png", "pdf"):
+        text = format(chart, as_format)
+        write_bytes(f"{text.rstrip()}\n".encode(), out, reads)
         return
-
-    text = format(chart, as_format)
-    text = text if text.endswith("\n") else text + "\n"
-    write_bytes(text.encode(), out, reads)
-
-
-def _write_picture(
-    chart: Statechart[Any],
-    as_format: Literal["png", "pdf"],
-    out: Path | None,
-    reads: Sequence[Path],
-) -> None:
     if out is None and sys.stdout.isatty():
-        raise InputError(
-            f"--format {as_format} cannot be shown on a terminal: name a file with --out, or "
-            "pipe the output"
-        )
+        raise InputError(f"--format {as_format} cannot be shown on a terminal: name a file with -o")
 
     # says which extra it takes, if that is missing
     import prism.report  # noqa: F401
     from prism.report._figures.rendering import in_format
 
-    write_bytes(in_format(chart.to_svg(), as_format), out, reads)
+    write_bytes(in_format(chart.to_svg(), as_format), out, reads)  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from prism.cli._options import import_from_here
@@ -18,16 +17,13 @@ from prism.statechart import (
     social_media_guards,
 )
 
-BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
+_BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
     "social_media": social_media_chart,
     "social_feed": social_feed_chart,
     "social_media_acts": partial(social_media_chart, acts=True),
     "social_feed_acts": partial(social_feed_chart, acts=True),
 }
-MOST_CHARACTERS = 10_000_000
-
-_DOCUMENTS = (".json", ".scxml")
-_WORKFLOWS = (".yaml", ".yml")
+_MOST_CHARACTERS = 10_000_000
 
 
 def chart_from(text: str) -> Statechart[Any]:
@@ -44,46 +40,34 @@ def chart_from(text: str) -> Statechart[Any]:
     Raises:
         InputError: If there is none, or it cannot be read.
     """
-    if text in BUILT_IN:
-        return BUILT_IN[text]()
-    if text.endswith(_DOCUMENTS):
-        return _from_file(Path(text))
-    if text.endswith(_WORKFLOWS):
-        return _of_workflow(Path(text))
+    path = Path(text)
+    if text in _BUILT_IN:
+        return _BUILT_IN[text]()
+    if path.suffix in (".json", ".scxml"):
+        return _from_file(path)
+    if path.suffix in (".yaml", ".yml"):
+        # the room needs an extra, which may be missing
+        from prism.programs.yaml import Workflow
 
-    if _names_an_attribute(text):
-        return _called(text, _owner_of_chart(text) or imported_attribute(text))
-
-    from prism.worlds._addresses import known_worlds
-
-    if text in known_worlds():
-        raise InputError(f"{text} is a world, not a chart: prism world show {text} has its charts")
+        return Workflow.load(path).chart
+    if ":" in text:
+        return _from_module(text)
 
     raise InputError(
-        f"there is no chart {text!r}: use a built-in one ({', '.join(BUILT_IN)}), a .json or "
+        f"there is no chart {text!r}: use a built-in one ({', '.join(_BUILT_IN)}), a .json or "
         ".scxml file, a workflow (.yaml), or package.module:attribute (or file.py:attribute)"
     )
 
 
-def _of_workflow(path: Path) -> Statechart[Any]:
-    # the room needs an extra, which may be missing
-    from prism.programs.yaml import Workflow
-
-    return Workflow.load_quietly(path).chart
-
-
 def _from_file(path: Path) -> Statechart[Any]:
     with reading(path), path.open(encoding="utf-8-sig") as file:
-        text = file.read(MOST_CHARACTERS + 1)
+        text = file.read(_MOST_CHARACTERS + 1)
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(f"is longer than {_MOST_CHARACTERS:,} characters", path=path)
 
-    if len(text) > MOST_CHARACTERS:
-        problem = f"is longer than {MOST_CHARACTERS:,} characters, the limit for a chart"
-        raise InputError(problem, path=path)
-
-    guards, actions = _Functions("guard", social_media_guards()), _Functions("action")
+    read = Statechart.from_scxml if path.suffix == ".scxml" else Statechart.from_json
     try:
-        read = Statechart.from_scxml if path.suffix == ".scxml" else Statechart.from_json
-        return read(text, guards=guards, actions=actions)
+        return read(text, guards=_Functions(social_media_guards()), actions=_Functions({}))
     except InputError as error:
         raise InputError(error.problem, path=path, line=error.line, field=error.field) from None
     except DefinitionError as error:
@@ -93,108 +77,47 @@ def _from_file(path: Path) -> Statechart[Any]:
 class _Functions(dict[str, Callable[[Any, Any], object]]):
     """Functions by name, with one that cannot be called for every unknown name."""
 
-    def __init__(
-        self, kind: str, known: Mapping[str, Callable[[Any, Any], object]] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, known: Mapping[str, Callable[[Any, Any], object]]) -> None:
         super().__init__(known)
-        self._kind = kind
 
     def __missing__(self, name: str) -> Callable[[Any, Any], object]:
-        kind = self._kind
-
         def unknown(_agent: Any, _context: Any) -> object:
             raise DefinitionError(
-                f"the {kind} {name!r} is known by name only: load the chart in Python, with "
-                f"Statechart.from_json(text, {kind}s={{{name!r}: function}})"
+                f"{name!r} is known by name only: load the chart in Python, with "
+                f"Statechart.from_json(text, guards={{{name!r}: function}})"
             )
 
         unknown.__name__ = unknown.__qualname__ = name
         return self.setdefault(name, unknown)
 
 
-def _names_an_attribute(text: str) -> bool:
-    module, _, attribute = text.rpartition(":")
-    names = [] if module.endswith(".py") else module.split(".")
-    return all(part.isidentifier() for part in (*names, *attribute.split(".")))
-
-
-def imported_attribute(where: str) -> Any:
-    """Return what ``package.module:attribute`` or ``file.py:attribute`` names.
-
-    Raises:
-        InputError: If there is no such thing.
-    """
+def _from_module(where: str) -> Statechart[Any]:
+    """Return the chart, the result of the function, or that of the class of agents."""
     from prism.worlds._addresses import module_at
-
-    if not _names_an_attribute(where):
-        raise InputError(f"{where!r} must be package.module:attribute")
-
-    module, _, attribute = where.rpartition(":")
-    import_from_here()
-    try:
-        found: Any = module_at(module)
-    except InputError as error:
-        # a fault in the user's file says where it is
-        if error.path is not None:
-            raise
-        raise InputError(f"{where}: {error.problem}") from error
-    for name in attribute.split("."):
-        if not hasattr(found, name):
-            raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
-        found = getattr(found, name)
-
-    return found
-
-
-def _owner_of_chart(where: str) -> Any:
-    """Return the class of a world's agents whose chart is named; None for anything else.
-
-    In logs, a chart without a name of its own has that of the class.
-    """
-    owner, _, attribute = where.rpartition(".")
-    if attribute != "chart" or ":" not in owner:
-        return None
-
-    from prism.worlds._agent import Agent
-
-    found = imported_attribute(owner)
-    return found if isinstance(found, type) and issubclass(found, Agent) else None
-
-
-def _called(where: str, found: Any) -> Statechart[Any]:
-    if isinstance(found, type):
-        found = _of_kind(where, found)
-    elif callable(found) and not isinstance(found, Statechart):
-        found = result_of(where, found)
-
-    if not isinstance(found, Statechart):
-        raise InputError(
-            f"{where} is {type(found).__name__}, not a chart: "
-            "name a Statechart, a function that returns one, or a class of a world's agents"
-        )
-
-    return found
-
-
-def _of_kind(where: str, found: type) -> Any:
-    """Return the chart of a class of a world's agents, or the result of calling any other class."""
     from prism.worlds._agent import Agent
     from prism.worlds._kinds import chart_of
 
-    make = partial(chart_of, found) if issubclass(found, Agent) else found
-    return result_of(where, make)
+    module, _, attribute = where.rpartition(":")
+    import_from_here()
+    owner, found = None, module_at(module)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
+        owner, found = found, getattr(found, name)
 
-
-def result_of(where: str, function: Callable[[], Any]) -> Any:
-    """Call a user's function without arguments, and return its result.
-
-    Raises:
-        InputError: If the function raises an exception.
-    """
+    # in logs, a chart without a name of its own has that of the class
+    if attribute.endswith(".chart") and isinstance(owner, type):
+        found = owner
     try:
-        return function()
+        if isinstance(found, type) and issubclass(found, Agent):
+            found = chart_of(found)
+        elif callable(found) and not isinstance(found, Statechart):
+            found = found()
     except PrismError as error:
         raise InputError(f"{where}: {error}") from error
-    except Exception as error:
-        problem = f"calling it failed: {type(error).__name__}: {error}"
-        raise InputError(f"{where}: {problem}") from error
+    if not isinstance(found, Statechart):
+        raise InputError(
+            f"{where} is {type(found).__name__}, not a chart: name a Statechart, a function that "
+            "returns one, or a class of a world's agents"
+        )
+    return found

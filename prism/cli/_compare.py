@@ -2,250 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import FigureKind, OutFile, TableFile
-from prism.cli._output import missing_runs_first
-from prism.cli._report import Figures, check_figures, check_page, save_figures, write_page
-from prism.cli._screen import counted, note, say
-from prism.cli._table_output import MOST_ROWS, TableFormat, choose_format, interval_text, write
-from prism.errors import InputError
+from prism.cli._options import AsJson, OutFile, missing_runs_first, naming_options
+from prism.cli._report import require_page, write_page
+from prism.cli._screen import note, print_table, say, write_bytes
+from prism.cli._tables import write_table
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from prism.report import FigureFormat
     from prism.science import Comparison
 
-_SHOWN = (
-    *("measure", "setting", "second", "mean_first", "mean_second", "difference", "interval"),
-    *("p", "p_holm", "effect", "seeds"),
-)
-"""Columns to show."""
 
-_ABOUT = ("measure", "setting", "second")
-"""Columns that say what a row is about."""
-
-_LONGEST_LABEL = 10
-"""Characters of a group's label that can be a heading."""
+_SHOWN = (*("measure", "setting", "second", "difference", "low", "high", "p", "p_holm", "effect"),)
 
 
 def compare(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP", show_default=False)],
-    by: Annotated[str | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
-    within: Annotated[list[str] | None, typer.Option(metavar="FACTOR", show_default=False)] = None,
-    from_round: Annotated[int, typer.Option(min=1)] = 1,
-    to_round: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    groups: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="GROUP...",
+            help="A run, a folder that holds runs, or a pattern in quotes for each group. A single "
+            "folder is split: a batch by its arms, any other by its subfolders.",
+        ),
+    ],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FACTOR", help="Factor of a batch to compare: arm, or a parameter of the plan."
+        ),
+    ] = None,
+    from_round: Annotated[int, typer.Option(min=1, help="First round to include.")] = 1,
+    to_round: Annotated[int | None, typer.Option(min=1, help="Last round to include.")] = None,
     compared_as: Annotated[
-        Literal["pairs", "groups"] | None, typer.Option("--as", show_default=False)
+        Literal["pairs", "groups"] | None,
+        typer.Option(
+            "--as", help="Pairs of runs with one seed (the default if there are), or not."
+        ),
     ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option("--measure", metavar="NAME", show_default=False)
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", metavar="NAME", help="Only this measure. Repeat it for several."),
     ] = None,
-    confidence: float = 0.95,
-    precision: Annotated[float | None, typer.Option(metavar="WIDTH", show_default=False)] = None,
-    page: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False)] = None,
-    figures: Figures = None,
-    figure_format: FigureKind = "svg",
-    paper: Annotated[Path | None, typer.Option(metavar="DIR", show_default=False)] = None,
-    as_format: TableFile = None,
+    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+    paper: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Also write figures as PDF, a table in LaTeX, and the methods."
+        ),
+    ] = None,
     out: OutFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare groups of runs: difference, interval, test and effect size for every measure.
 
-    Every group is compared with the first. In a batch, each arm is compared with the first arm at
-    each setting of the other parameters. The printed table leaves out what is the same in every
-    run; the other formats have all rows and columns.
+    Every group is compared with the first; in a batch, each arm with the first arm at each setting
+    of the other parameters. `-o` writes all columns, as CSV, JSON, Parquet or LaTeX by the file's
+    name.
 
-    Options:
-        groups: For each group, a run, a folder that holds runs, or a pattern in quotes. A single
-            folder is split into groups: a batch by its arms, any other folder by its subfolders.
-        by: Factor of a batch whose levels are compared: arm (the default), or a parameter that the
-            plan varies.
-        within: Factor of a batch at each of whose levels to compare, averaging over the other
-            factors. Use 'none' to average over all; repeat the option for several. By default,
-            compare at every setting.
-        from_round: First round to include.
-        to_round: Last round to include. By default, all runs must have the same rounds.
-        compared_as: Compare pairs of runs with the same seed, or groups as a whole. By default,
-            pairs where the seeds allow it.
-        measure: Compare only this measure. Repeat it for several.
-        confidence: Confidence level of the intervals.
-        precision: Add the number of seeds for which the interval of each difference would be about
-            plus or minus this wide.
-        page: Also write the comparison as a page.
-        paper: Also write what a paper needs: figures as PDF, the table as LaTeX and CSV, and a
-            methods paragraph.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism compare runs/plain runs/warned --from-round 5 --page compared.html`
 
-    prism compare runs/plain runs/warned
+    * `prism compare runs/batch --by friends --measure gini`
 
-    prism compare runs/plain runs/warned --from-round 5 --page compared.html
-
-    prism compare runs/batch --within friends
-
-    prism compare runs/batch --by friends
-
-    prism compare runs/batch --measure gini --precision 0.01
-
-    prism compare "runs/a-*" "runs/b-*" --measure likes --measure gini
-
-    prism compare batch -o compared.csv --figures figures --figure-format pdf
-
-    prism compare runs/batch --paper paper
+    * `prism compare "runs/a-*" "runs/b-*" -o compared.csv --paper paper`
     """
-    chosen = choose_format(as_format, out)
-    if precision is not None and not precision > 0:
-        raise InputError(f"--precision must be above 0, got {precision:g}")
-    _check_page(page, groups)
-    check_figures(figures)
-
-    # imported here, since it takes two seconds and needs an extra
+    if page is not None:
+        require_page(page)
     with missing_runs_first(groups):
         from prism.science import compare as compare_groups
-    from prism.cli._bar import Bar
-    from prism.cli._running import naming_options
 
-    with naming_options(), Bar("runs", text="measuring") as bar:
+    with naming_options():
         found = compare_groups(
             *groups,
             by=by,
-            within=[name for name in within if name != "none"] if within else None,
             paired=None if compared_as is None else compared_as == "pairs",
-            measures=measure,
+            measures=measures,
             from_round=from_round,
             to_round=to_round,
             confidence=confidence,
-            progress=bar.show,
         )
+    for each in found.notes:
+        note(each)
 
-    for told in found.notes:
-        note(told)
-
-    _write_table(found, precision, chosen, out)
-    _write_beside(found, page, figures, figure_format, paper, err=out is None)
-
-
-def _write_beside(
-    found: Comparison,
-    page: Path | None,
-    figures: Path | None,
-    figure_format: FigureFormat,
-    paper: Path | None,
-    *,
-    err: bool,
-) -> None:
-    """Write the files that are requested in addition to the table."""
+    reads = [run.path for run in found.runs]
+    if out is not None and out.suffix == ".tex":
+        write_bytes(found.latex().encode(), out, reads)
+    elif as_json or out is not None:
+        write_table(found.table(), out, reads, as_json=as_json)
+    else:
+        _print(found)
     if page is not None:
-        write_page(found.html().encode(), page, err=err)
-    if page is not None or figures is not None:
-        save_figures(found, figures, figure_format, err=err)
+        write_page(found.html().encode(), page, reads)
     if paper is not None:
-        say(f"{paper}: {len(found.save_paper(paper))} files", err=err)
+        say(f"{paper}: {len(found.save_paper(paper))} files", err=True)
 
 
-def _check_page(page: Path | None, groups: Sequence[str]) -> None:
-    if page is None:
-        return
-    if str(page) == "-":
-        raise InputError("--page needs a file: the table goes to standard output", path="-")
-
-    check_page(page, [Path(group) for group in groups])
-
-
-def _write_table(
-    found: Comparison, precision: float | None, chosen: TableFormat, out: Path | None
-) -> None:
-    from prism.science._comparison import IS_SHOWN
-
-    table = found.table()
-    if precision is not None:
-        table = table.with_columns(found.seeds_for(precision)["seeds"])
-    reads = [run.path for group in found.groups for run in group.runs]
-    if chosen is not TableFormat.TABLE:
-        write(table, chosen, out, table.columns, reads=reads)
+def _print(found: Comparison) -> None:
+    """Print the differences, without what is the same in every run."""
+    rows = [row for row in found.differences if row.difference or row.low is not None]
+    say(f"{found.title}, {found.pairing}")
+    if not rows:
+        say("No measure differs.")
         return
 
-    differing = table.filter(IS_SHOWN)
-    has_settings = bool((differing["setting"] != "").any())
-    # one measure at many settings is named once
-    is_one = has_settings and out is None and differing["measure"].n_unique() == 1
-    if out is None:
-        say(f"{differing['measure'][0]}: {_heading(found)}" if is_one else _heading(found))
-
-    left_out = {"setting": not has_settings, "measure": is_one}
-    left_out |= {name: not differing[name].count() for name in ("low", "p", "p_holm", "effect")}
-    drawn = _drawn(found, differing, {**left_out, "interval": left_out["low"]})
-    hint = _hint(found, len(table) - len(differing), precision)
-    write(drawn, chosen, out, drawn.columns, hint, reads=reads, repeated=_ABOUT)
-
-
-def _drawn(found: Comparison, rows: pl.DataFrame, left: Mapping[str, bool]) -> pl.DataFrame:
-    """Return the columns to show, without empty ones."""
     several = len(found.groups) > 2
-    left_out = {"second": not several, **left}
-    shown = [name for name in _SHOWN if name in rows.columns or name == "interval"]
-    shown = [name for name in shown if not left_out.get(name)]
-    ordered = _by_measure(rows) if several else rows
-
-    return ordered.with_columns(interval=_interval()).select(shown).rename(_short(found, several))
-
-
-def _by_measure(rows: pl.DataFrame) -> pl.DataFrame:
-    """Put all groups of a measure below each other."""
-    import polars as pl
-
-    places = {name: place for place, name in enumerate(dict.fromkeys(rows["measure"]))}
-    return rows.sort(pl.col("measure").replace_strict(places), maintain_order=True)
-
-
-def _interval() -> pl.Expr:
-    """Return an interval as one column, with as many digits as the difference beside it."""
-    import polars as pl
-
-    return pl.struct("low", "high", "difference").map_elements(
-        lambda row: "" if row["low"] is None else interval_text(**row), return_dtype=pl.String
+    columns: dict[str, list[Any]] = {
+        "measure": [row.measure for row in rows],
+        "setting": [row.setting or None for row in rows],
+        "second": [row.second if several else None for row in rows],
+        **{
+            name.replace("_", " "): [getattr(row, name) for row in rows]
+            for name in ("difference", "low", "high", "p", "p_holm", "effect")
+        },
+    }
+    filled = {
+        name: values for name, values in columns.items() if any(v is not None for v in values)
+    }
+    numbers = [name for name in filled if name not in ("measure", "setting", "second")]
+    print_table(zip(*filled.values(), strict=True), *filled, numbers=numbers)
+    if not any(row.p is not None for row in rows):
+        say("There is no interval and no p of fewer than three pairs, or runs in a group.")
+        return
+    say(
+        f"low and high are the ends of the {100 * found.confidence:g} % interval of the difference "
+        f"({found.intervals}), p is of the same test, and p holm is corrected for all of them; "
+        "-o FILE.csv has more columns, -o FILE.tex is LaTeX."
     )
-
-
-def _heading(found: Comparison) -> str:
-    # each row has its share of the runs, which are told as pairs
-    has_settings = any(row.setting for row in found.differences)
-    first, *others = (
-        group.label if has_settings else f"{group.label} ({counted(len(group.runs), 'run')})"
-        for group in found.groups
-    )
-    which = "" if _short(found, len(others) > 1) else " (the first)"
-    return f"{', '.join(others)} against {first}{which}, {found.pairing}"
-
-
-def _short(found: Comparison, several: bool) -> dict[str, str]:
-    """Return headings of the means: the labels of the groups, if they are short and no columns."""
-    labels = [group.label for group in found.groups]
-    is_long = max(map(len, labels)) > _LONGEST_LABEL
-    if several or is_long or not set(labels).isdisjoint(_SHOWN):
-        return {}
-
-    return dict(zip(("mean_first", "mean_second"), labels, strict=True))
-
-
-def _hint(found: Comparison, same: int, precision: float | None) -> str:
-    tested = sum(row.test is not None for row in found.differences)
-    ways = dict.fromkeys(row.test for row in found.differences if row.test)
-    counted = "1 test" if tested == 1 else f"{tested} tests"
-    drawn = counted if tested <= MOST_ROWS else f"{MOST_ROWS} of {tested} tests"
-    tests = f"{drawn} ({', '.join(ways)}), p holm is corrected for all of them"
-    text = tests if tested else "no tests"
-    if any(row.low is not None for row in found.differences):
-        text += f"; the interval is that of the difference ({100 * found.confidence:g}%, "
-        text += f"{found.intervals})"
-    if precision is not None:
-        text += f"; an interval of ±{precision:g} takes about so many seeds"
-    rows = "1 row" if same == 1 else f"{same} rows"
-
-    return f"{text}; --format csv has more columns" + f", and {rows} without a test" * (same > 0)

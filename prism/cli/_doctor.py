@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from prism.cli._screen import Screen, plain
+from prism.cli._options import ModelFile, ModelText, model_of, naming_options
+from prism.cli._screen import Screen, shown
+from prism.errors import InputError
 
 if TYPE_CHECKING:
     from prism.llm import Model
@@ -17,49 +19,32 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")
 
 
 def doctor(
-    model: Annotated[str, typer.Option()],
-    host: Annotated[str | None, typer.Option(metavar="URL")] = None,
-    reasoner: Literal["ollama", "openai"] | None = None,
-    key_variable: Annotated[str | None, typer.Option(metavar="VARIABLE")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1)] = 60.0,
-    strict: Annotated[bool, typer.Option("--strict")] = False,
+    model: ModelText = None,
+    model_file: ModelFile = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Fail if the order of options decides more than the question."
+        ),
+    ] = False,
 ) -> None:
     """Check a server and a model, and explain what is wrong and how to fix it.
 
     It asks a question in every order of its options, by letter and by name, and says how much the
     order decides. The exit status is 0 if a simulation can use them, and 1 if not.
 
-    Options:
-        model: Name of the model.
-        host: Server; by default Ollama's http://127.0.0.1:11434.
-        reasoner: Kind of server: ollama (the default), or openai for any server with OpenAI's API
-            (vLLM, llama.cpp, LM Studio).
-        key_variable: Environment variable that holds the server's key.
-        timeout: Seconds to wait for one answer, and for the model to be loaded.
-        strict: Exit with status 1 also if the order of the options decides more than the question.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism doctor --model ollama:llama3.2`
 
-    prism doctor --host http://127.0.0.1:11434 --model llama3.2
-
-    prism doctor --model ollama:llama3.2@gpu1
-
-    prism doctor --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
+    * `prism doctor --model openai:qwen3@http://127.0.0.1:8000`
     """
     import asyncio
 
-    from prism.cli._running import naming_options
-    from prism.llm import Model
-
     with naming_options():
-        asked = Model.of(
-            model,
-            server=reasoner,
-            hosts=host,
-            key=key_variable,
-            timeout=timeout,
-            load_timeout=timeout,
-        )
+        asked = model_of(model, model_file)
+        if asked is None:
+            raise InputError("--model is missing: name the model to check")
         asked.as_client()
     if not asyncio.run(_is_well(asked, Screen(), strict=strict)):
         raise typer.Exit(1)
@@ -73,7 +58,7 @@ async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
         async for check in client.diagnose():
             well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
             mark = _DOUBT if check.is_doubtful else _MARKS[well]
-            line = Text.assemble(mark, " ", plain(f"{check.what}: {check.found}"))
+            line = Text.assemble(mark, " ", shown(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)
 
     return bool(well) and not (strict and is_doubtful)

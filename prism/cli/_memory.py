@@ -1,7 +1,8 @@
-"""``prism memory``: looking at the memory of an agent."""
+"""``prism memory``: looking at the memory of a thinking agent."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,90 +11,77 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._options import AsJson, command_group
-from prism.cli._screen import (
-    damage_noted,
-    note,
-    pour_json,
-    print_facts,
-    print_table,
-    say,
-)
+from prism.cli._screen import note, print_facts, print_json, print_table, say
 
 if TYPE_CHECKING:
     from prism.programs.thinking import Memory
 
-DEFAULT_MOST = 10
-MOST_STORED = 20
-
-memories = command_group("View and search the memory of an agent.")
+app = command_group("View and search the memory of an agent, which may be using it.")
 
 File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, a JSON file.")]
+_PLACES = {"working memory": "working", "thought": "thoughts", "storage": "storage"}
 
 
-@memories.command()
+@app.command()
 def show(
     file: File,
-    tag: Annotated[str | None, typer.Argument(metavar="TAG")] = None,
-    stored: Annotated[int, typer.Option(min=0)] = MOST_STORED,
+    tag: Annotated[
+        str | None, typer.Argument(help="Show only this memory or thought, with old values.")
+    ] = None,
+    stored: Annotated[int, typer.Option(min=0, help="Most memories in storage to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the working memory with its tokens, the thoughts and the storage.
 
-    With TAG, show the values under that tag; the exit status is 1 if there are none. An agent may
-    be using the memory.
+    The exit status is 1 if there is nothing under TAG.
 
-    Options:
-        tag: Show only this memory or thought, in full.
-        stored: Maximum number of stored memories to list.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism memory show memory.json`
 
-    prism memory show memory.json
-
-    prism memory show memory.json character_alice
+    * `prism memory show memory.json character_alice`
     """
     with _read(file) as memory:
         listing = _listing(memory, file, stored)
         found = [] if tag is None else list(_under(memory, tag))
 
-    if tag is not None:
-        _print_values(found, tag, as_json=as_json)
-    elif as_json:
-        pour_json(listing, ensure_ascii=False)
-    else:
+    if as_json:
+        print_json(listing if tag is None else found)
+    elif tag is None:
         _print_listing(listing)
+    elif found:
+        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
+    else:
+        note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
+    if tag is not None and not found:
+        raise typer.Exit(1)
 
 
-@memories.command()
+@app.command()
 def search(
     file: File,
-    words: Annotated[list[str], typer.Argument(metavar="WORD")],
-    most: Annotated[int, typer.Option(min=1)] = DEFAULT_MOST,
+    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What to search for.")],
+    most: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Search the working memory, the thoughts and the storage for words, best matches first.
+    """Search working memory, thoughts and storage for words, best matches first in each.
 
-    The exit status is 1 if nothing is found. An agent may be using the memory.
+    The exit status is 1 if nothing is found.
 
-    Options:
-        words: What to search for.
-        most: Maximum number of matches to list.
+    **Example**
 
-    [bold]Example[/bold]
-
-    prism memory search memory.json who is alice
+    * `prism memory search memory.json who is alice`
     """
-    text = " ".join(words)
     with _read(file) as memory:
-        found = list(_matches(memory, text, most))
+        found = list(_matches(memory, " ".join(words), most))
 
     if as_json:
-        pour_json(found, ensure_ascii=False)
+        print_json(found)
     elif found:
-        _print_matches(found)
+        rows = ((each["where"], each["tag"], each["score"], _text(each["value"])) for each in found)
+        print_table(rows, "where", "tag", "score", "value", numbers=["score"])
     else:
         note("nothing in the memory contains any of these words")
-
     if not found:
         raise typer.Exit(1)
 
@@ -102,10 +90,18 @@ def search(
 def _read(file: Path) -> Iterator[Memory]:
     from prism.programs.thinking import Memory
 
-    with damage_noted():
+    with warnings.catch_warnings():
+        # as of a damaged file that was restored
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
         memory = Memory.read(file)
     with closing(memory):
         yield memory
+
+
+def _parts(memory: Memory) -> dict[str, Mapping[str, Any]]:
+    stored = memory.to_dict()["storage"]
+    return dict(zip(_PLACES, (memory.working, memory.thoughts, stored), strict=True))
 
 
 def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
@@ -113,95 +109,49 @@ def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
     from prism.programs.thinking._memory import as_tag
 
     tag = as_tag(tag)
-    stored = memory.to_dict()["storage"]
-    places = {"working memory": memory.working, "thoughts": memory.thoughts, "storage": stored}
-    for where, values in places.items():
+    for where, values in _parts(memory).items():
         if tag in values:
             yield {"where": where, "tag": tag, "value": values[tag]}
     for number, value in enumerate(memory.versions(tag), 1):
         yield {"where": f"version {number}", "tag": tag, "value": value}
 
 
-def _print_values(found: list[dict[str, Any]], tag: str, *, as_json: bool) -> None:
-    if as_json:
-        pour_json(found, ensure_ascii=False)
-    elif not found:
-        note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
-    else:
-        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
-    if not found:
-        raise typer.Exit(1)
-
-
 def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
     """Return the shown parts of a memory as plain data."""
-    shown = memory.to_dict()
-    old = shown["prism"].get("versions", {}).keys()
-    used = shown["prism"].get("used", {})
-    stored = list(shown["storage"].items())
-
-    return {
-        "memory": str(file),
-        "bytes": 0 if memory.path is None else memory.path.stat().st_size,
-        "state": memory.state,
-        "cycle": memory.cycle,
-        "working_memory": [
-            {**_sized(tag, value), "used": used.get(tag)} for tag, value in memory.working.items()
-        ],
-        "thoughts": [_sized(key, entry) for key, entry in memory.thoughts.items()],
-        "stored": len(stored),
-        "storage": [_sized(tag, value) for tag, value in stored[:most_stored]],
-        "unknown": list(memory.unknown),
-        "versions": sum(len(memory.versions(tag)) for tag in old),
-    }
-
-
-def _sized(tag: str, value: Any) -> dict[str, Any]:
     from prism.reasoner._tokens import count_tokens
 
-    text = _text(value)
-    return {"tag": tag, "tokens": count_tokens(text), "bytes": len(text.encode()), "value": value}
-
-
-_PLACES = {"working memory": "working_memory", "thought": "thoughts", "storage": "storage"}
+    parts = {_PLACES[name]: list(values.items()) for name, values in _parts(memory).items()}
+    stored = len(parts["storage"])
+    parts["storage"] = parts["storage"][:most_stored]
+    return {
+        "memory": str(file),
+        "state": memory.state,
+        "cycle": memory.cycle,
+        "stored": stored,
+        **{
+            name: [
+                {"tag": tag, "tokens": count_tokens(_text(value)), "value": value}
+                for tag, value in entries
+            ]
+            for name, entries in parts.items()
+        },
+    }
 
 
 def _print_listing(listing: Mapping[str, Any]) -> None:
-    def size_of(entries: list[dict[str, Any]]) -> str:
-        return f"{len(entries):,}, {sum(each['tokens'] for each in entries):,} tokens"
-
     facts = {
-        "bytes": listing["bytes"],
         "state": listing["state"],
         "cycles": listing["cycle"],
-        "working memory": size_of(listing["working_memory"]),
-        "thoughts": size_of(listing["thoughts"]),
+        "tokens in working memory": sum(each["tokens"] for each in listing["working"]),
         "storage": listing["stored"],
-        "old values": listing["versions"],
-        **({"other keys": ", ".join(listing["unknown"])} if listing["unknown"] else {}),
     }
     print_facts(listing["memory"], facts)
     for heading, key in _PLACES.items():
-        _print_entries(heading, listing[key])
-
+        rows = [(each["tag"], each["tokens"], _text(each["value"])) for each in listing[key]]
+        if rows:
+            print_table(rows, heading, "tokens", "value", numbers=["tokens"])
     if left := listing["stored"] - len(listing["storage"]):
         say(f"and {left:,} more in storage: see prism memory search, or --stored")
-
-
-def _print_entries(heading: str, entries: list[dict[str, Any]]) -> None:
-    numbers = {"tokens": "tokens", "bytes": "bytes"}
-    numbers |= {"used": "used in cycle"} if heading == "working memory" else {}
-    rows = [
-        (each["tag"], *(_number(each[name]) for name in numbers), _text(each["value"]))
-        for each in entries
-    ]
-    if rows:
-        names = [*numbers.values()]
-        print_table(rows, heading, *names, "value", numbers=names)
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
 
 
 def _text(value: Any) -> str:
@@ -211,19 +161,11 @@ def _text(value: Any) -> str:
 
 
 def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
-    """Search the part that an agent always sees, and then storage."""
+    """Search what an agent always sees, and then storage."""
     from prism.programs.thinking import Memory
 
-    seen = (("working memory", memory.working), ("thoughts", memory.thoughts))
-    searched = [(where, Memory.in_memory({"storage": dict(values)})) for where, values in seen]
-    for where, held in [*searched, ("storage", memory)]:
+    for where, values in _parts(memory).items():
+        held = memory if where == "storage" else Memory.in_memory({"storage": dict(values)})
         for found in held.search(text, most):
             score = round(found.score, 6)
             yield {"where": where, "tag": found.tag, "value": found.value, "score": score}
-
-
-def _print_matches(found: list[dict[str, Any]]) -> None:
-    rows = (
-        (each["where"], each["tag"], f"{each['score']:.3g}", _text(each["value"])) for each in found
-    )
-    print_table(rows, "where", "tag", "score", "value", numbers=["score"])

@@ -1,348 +1,190 @@
-"""Options that several commands share, and commands that are built from declared options."""
+"""Options that several commands share, and what they mean."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass
-from functools import cache
-from inspect import Parameter, Signature, cleandoc, signature
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._table_output import TableFormat
 from prism.errors import InputError
+
+if TYPE_CHECKING:
+    from prism.llm import Model
 
 _OPTIONS = {
     "file": "FILE",
-    "variables": "--set",
+    "hosts": "--host",
+    "parameters": "--set",
+    "reasoner": "--model",
+    "treatments": "--treat",
     "turns": "--rounds",
     "cycles": "--rounds",
-    "server": "--reasoner",
-    "hosts": "--host",
-    "key": "--key-variable",
-    "parameters": "--set",
-    "treatments": "--treat",
-    "writer_max_length": "--writer-length",
+    "variables": "--set",
+    "world": "WORLD",
 }
-"""Parameters that have another name on the command line."""
+"""Arguments that have another name on the command line."""
 
-MODEL: dict[str, Any] = {"rich_help_panel": "Asking a model"}
-_WORLD: dict[str, Any] = {"rich_help_panel": "A world"}
-_KEEPING: dict[str, Any] = {"rich_help_panel": "Keeping the run"}
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Runs = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RUN",
-        help="Folders of runs, or their logs (.jsonl, also .gz). Several runs are shown "
-        "side by side, or in one table with a column for the run.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="RUN...", help="Folders of runs, or their logs (.jsonl, also .gz)."),
 ]
-FigureKind = Annotated[
-    Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")
-]
-OutFile = Annotated[
-    Path | None,
+Agents = Annotated[
+    str | None,
     typer.Option(
-        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+        metavar="N|FILE", help="Number of agents, 100 by default; or a file with one row an agent."
     ),
 ]
-TableFile = Annotated[
-    TableFormat | None,
-    typer.Option(
-        "--format",
-        help="Output format. By default, the name of the file decides; without one, a table is "
-        "printed.",
-    ),
-]
-Parameters = Annotated[
+Rounds = Annotated[int | None, typer.Option(min=1, help="Number of rounds; else the world's own.")]
+Ticks = Annotated[int | None, typer.Option(min=1, help="Ticks in a round; else the world's own.")]
+Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same run.")]
+Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Set a parameter of the world. Repeat it for several. 'prism world show' lists "
-        "their names.",
-        **_WORLD,
+        help="Set a parameter of the world, or a variable of an agent. Repeat it for several.",
     ),
 ]
-Treatments = Annotated[
+Treat = Annotated[
     list[str] | None,
     typer.Option(
         "--treat",
         metavar="NAME@ROUND",
         help="Apply a treatment of the world at the beginning of a round, or set a parameter from "
         "then on, as in tiring=0.1@5. Repeat it for several.",
-        **_WORLD,
     ),
+]
+ModelText = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Model that decides: ollama:llama3.2, ollama:llama3.2@gpu1,gpu2 for other hosts, or "
+        "openai:qwen3@http://127.0.0.1:8000 for any server with OpenAI's API. Without one, "
+        "decisions are drawn by their weights.",
+    ),
+]
+ModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Settings of the model in TOML: those of prism.Model, such as prompt, prices and "
+        "limits.",
+    ),
+]
+MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most requests to the model.")]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--host",
+        metavar="URL",
+        help="Address of a server with its name and password, which no run keeps. Repeat it for "
+        "several.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Ask no model and write nothing: estimate decisions, tokens and money from a few "
+        "rounds.",
+    ),
+]
+OutFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="New folder in which to keep it.")
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="File to write to."),
+]
+Charts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--chart",
+        metavar="CHART",
+        help="Your own chart, if the run follows one: a .json file, or package.module:attribute. "
+        "Repeat it for several.",
+    ),
+]
+FigureKind = Annotated[
+    Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")
 ]
 
 
 def command_group(text: str) -> typer.Typer:
     """Return a group of commands that, called alone, shows its help."""
-    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="rich")
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="markdown")
 
 
-def option(name: str, kind: Any, default: Any = None, *declared: str, **more: Any) -> Parameter:
-    """Declare an option: the parameter of a command.
-
-    Args:
-        name: Name of the parameter.
-        kind: Its type; if this is annotated already, only the default is added.
-        default: Its default.
-        declared: How it is written, if not like its name.
-        more: Other arguments of `typer.Option`.
-    """
-    annotation = kind
-    if get_origin(kind) is not Annotated:
-        annotation = Annotated[kind, typer.Option(*declared, **more)]
-
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def argument(name: str, kind: Any) -> Parameter:
-    """Declare an argument of a command."""
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
-
-
-def with_signature(
-    command: Callable[..., None], parameters: Iterable[Parameter]
-) -> Callable[..., None]:
-    """Return a command with these parameters, instead of those in its code."""
-    # typer reads the signature; annotations beside it would have to agree with it
-    by_name = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    command.__signature__ = Signature(by_name)  # type: ignore[attr-defined]
-    command.__annotations__ = {}
-    return command
-
-
-OPTIONS_SECTION = re.compile(r"^Options:\n((?: .*\n?)+)\n?", re.MULTILINE)
-"""The part of a command's docstring that describes its arguments and options."""
-
-_ARGUMENTS_SECTION = re.compile(r"^Args:\n((?: .*\n?)+)\n?", re.MULTILINE)
-
-_ENTRY = re.compile(r"^    (\w+): ((?:.|\n     )+)", re.MULTILINE)
-
-
-def documented(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the parameters of a command, with their help from its docstring.
-
-    Args:
-        function: The command. A parameter whose annotation has help is complete already.
-    """
-    found = dict(signature(function, eval_str=True).parameters)
-    for name, text in _entries(function, OPTIONS_SECTION).items():
-        kind = found[name].annotation
-        if get_origin(kind) is not Annotated:
-            is_option = found[name].default is not Parameter.empty
-            kind = Annotated[kind, typer.Option() if is_option else typer.Argument()]
-        kind.__metadata__[0].help = text
-        found[name] = found[name].replace(annotation=kind)
-
-    return found
-
-
-def _entries(documented: Any, section: re.Pattern[str]) -> dict[str, str]:
-    """Return the entries of a section of a docstring, each on one line."""
-    found = section.search(cleandoc(documented.__doc__ or ""))
-    entries = _ENTRY.findall(found[1] if found else "")
-    return {name: " ".join(text.replace("``", "").split()) for name, text in entries}
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Options that a command takes together, as the one argument annotated with them.
-
-    Args:
-        options: Returns the options when the command or its help is called.
-        gather: Makes the argument from the options that are given or have a default.
-        essential: Names of those that ``--help`` shows, while ``--help-all`` shows all; None if
-            ``--help`` shows all.
-    """
-
-    options: Callable[[], Sequence[Parameter]]
-    gather: Callable[..., Any] = dict
-    essential: Collection[str] | None = None
-
-
-def declared_panel(
-    *declared: type[Any],
-    gather: Callable[..., Any] = dict,
-    essential: Collection[str] | None = None,
-    without: Collection[str] = (),
-) -> Panel:
-    """Return a panel of the fields of data classes, documented like commands.
-
-    Args:
-        declared: The classes.
-        gather: Makes the argument; one of the classes, to make an instance of it.
-        without: Names of fields to leave out, which have defaults.
-        essential: Names of those that ``--help`` shows; None if it shows all.
-    """
-
-    @cache
-    def options() -> Sequence[Parameter]:
-        found = {name: each for cls in declared for name, each in documented(cls).items()}
-        return [each for name, each in found.items() if name not in without]
-
-    return Panel(options, gather, essential)
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """The folder of a run, the run that it continues, and the form of its results.
-
-    Options:
-        out: Folder for the run: events.jsonl (every transition, one JSON object per line) and
-            run.json. It must not hold a run yet. By default, nothing is written.
-        resume: Continue the stopped run in this folder.
-    """
-
-    command_line: typer.Context
-    out: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
-    resume: Annotated[Path | None, typer.Option(metavar="DIR", **_KEEPING)] = None
-    as_json: AsJson = False
-
-
-def keeping_panel(*without: str, **helps: str) -> Panel:
-    """Return the options for the folder of a run.
-
-    Args:
-        without: Names of those to leave out.
-        helps: Other help texts for some of them in this command.
-    """
-
-    @cache
-    def options() -> Sequence[Parameter]:
-        return [
-            _with_help(each, helps.get(name))
-            for name, each in documented(Keeping).items()
-            if name not in without
-        ]
-
-    return Panel(options, Keeping)
-
-
-def _with_help(parameter: Parameter, text: str | None) -> Parameter:
-    """Return a parameter with another help, if one is given."""
-    if text is None:
-        return parameter
-
-    kind, declared = get_args(parameter.annotation)
-    changed = copy(declared)
-    changed.help = text
-    return parameter.replace(annotation=Annotated[kind, changed])
-
-
-_ESSENTIAL = ("model", "hosts", "server", "max_calls")
-
-_LIBRARY_ONLY = ("attempts", "load_timeout", "keep_alive", "seed")
-"""Settings of a model that no command has an option for."""
-
-_METAVARS = {"hosts": "URL", "key": "VARIABLE", "prompt": "FILE"}
-
-
-def model_panel(*only: str, without: Iterable[str] = (), **helps: str) -> Panel:
-    """Return the options that ask a model: the settings of `prism.llm.Model`.
-
-    Args:
-        only: Names of the settings; by default all.
-        without: Names of those to leave out.
-        helps: Other help texts for some of them in this command.
-    """
-
-    @cache
-    def options() -> Sequence[Parameter]:
-        from prism.llm import Model
-        from prism.llm._settings import settings_of
-
-        kinds = settings_of()
-        told = {**_entries(Model, _ARGUMENTS_SECTION), **helps}
-        names = only or [name for name in kinds if name not in (*_LIBRARY_ONLY, *without)]
-        return [_option_of(name, kinds[name], told[name]) for name in names]
-
-    return Panel(options, essential=only or _ESSENTIAL)
-
-
-def writer_panel() -> Panel:
-    """Return the options for who writes texts, and how."""
-    return declared_panel(_Writer, essential=("writer",))
-
-
-@dataclass(frozen=True)
-class _Writer:
-    """Who writes the texts of a run.
-
-    Options:
-        writer: Have a model write the texts, instead of templates: a model as for --model, or only
-            ollama or openai, to use the one of --model.
-        writer_max_length: Maximum length of a text in characters; longer ones are cut. 280 by
-            default.
-        writer_language: Language of the texts, such as German.
-        writer_prompt: Template of the writer's prompt in a feed, with {fields} such as {task},
-            {thread} and {reason}.
-    """
-
-    writer: Annotated[str | None, typer.Option(metavar="MODEL", **MODEL)] = None
-    writer_max_length: Annotated[int | None, typer.Option("--writer-length", min=1, **MODEL)] = None
-    writer_language: Annotated[str | None, typer.Option(**MODEL)] = None
-    writer_prompt: Annotated[Path | None, typer.Option(metavar="FILE", **MODEL)] = None
-
-
-def _option_of(name: str, kind: Any, text: str) -> Parameter:
-    """Return the option for a setting of a type."""
-    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    more: dict[str, Any] = {"metavar": _METAVARS.get(name)}
-    words = [word for part in get_args(plain) for word in get_args(part) if isinstance(word, str)]
-    if name == "prompt":
-        plain = Path
-    elif get_origin(plain) is Sequence:
-        plain = list[str]
-    elif words:
-        plain, more = str, {"parser": _number_or_text, "metavar": f"{'|'.join(words)}|..."}
-
-    return option(
-        name,
-        bool if plain is bool else plain | None,
-        False if plain is bool else None,
-        option_of(name),
-        help=text,
-        rich_help_panel=MODEL["rich_help_panel"],
-        **more,
-    )
-
-
-def _number_or_text(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def named_values(given: Iterable[str] | None) -> dict[str, str]:
+def named_values(pairs: Iterable[str] | None) -> dict[str, str]:
     """Return names and values of ``--set name=value``.
 
     Raises:
-        InputError: If the form is different, or a name is given twice.
+        InputError: If the form is different, or a name is repeated.
     """
-    found: dict[str, str] = {}
-    for text in given or ():
+    values: dict[str, str] = {}
+    for text in pairs or ():
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name:
             raise InputError(f"--set must be NAME=VALUE, got {text!r}")
-        if name in found:
-            raise InputError(f"--set has {name!r} twice: {found[name]!r} and {value!r}")
-        found[name] = value
+        if name in values:
+            raise InputError(f"--set has {name!r} twice: {values[name]!r} and {value!r}")
+        values[name] = value
 
-    return found
+    return values
+
+
+def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | None:
+    """Return the model of ``--model`` and ``--model-file``, whose keys are those of `prism.Model`.
+
+    Args:
+        text: The model; None for that of the file.
+        file: The file, in TOML.
+        settings: Settings that override the file; None is ignored.
+
+    Raises:
+        InputError: If it cannot be used, or there are settings without a model.
+    """
+    from prism.llm import Model
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    table = {} if file is None else read_settings(file)
+    named = text or table.pop("model", None)
+    if named is None and file is not None:
+        raise InputError("names no model: add one, or --model", path=file)
+    if named is None:
+        for name in given:
+            raise InputError(f"{option_of(name)} needs --model")
+        return None
+    try:
+        return Model.of(named, **{**table, **given})
+    except InputError as error:
+        if error.field in table:
+            raise InputError(error.problem, path=file, field=error.field) from None
+        raise
+    except TypeError as error:  # a key that is no setting
+        raise InputError(str(error).rpartition("() ")[2], path=file) from None
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the settings of a model in a file."""
+    import tomllib
+
+    from prism.files import reading
+
+    with reading(file):
+        text = file.read_text(encoding="utf-8")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is no TOML: {error}", path=file) from None
 
 
 def import_from_here() -> None:
@@ -351,11 +193,44 @@ def import_from_here() -> None:
         sys.path.insert(0, folder)
 
 
-def listed(given: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the names in options such as ``--attributes age,trust``, which may be repeated."""
-    return tuple(name.strip() for names in given or () for name in names.split(","))
-
-
 def option_of(name: str) -> str:
-    """Return the option of a parameter as written on the command line."""
+    """Return the option of an argument as written on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
+@contextmanager
+def naming_options(names: Mapping[str, str] = _OPTIONS) -> Iterator[None]:
+    """Name the option in errors about values that were not read from a file."""
+    try:
+        yield
+    except InputError as error:
+        # a name with an underscore in front is a variable of prism, not an option
+        if error.field is None or error.path is not None or error.field.startswith("_"):
+            raise
+        name = names.get(error.field) or option_of(error.field)
+        # a problem begins with its verb, or is a sentence about something else
+        colon = ":" if error.problem[:1].isupper() else ""
+        raise InputError(f"{name}{colon} {error.problem}") from error.__cause__
+
+
+@contextmanager
+def missing_runs_first(runs: Iterable[Path | str]) -> Iterator[None]:
+    """Complain about a run that does not exist before an extra that is not installed."""
+    from prism.errors import MissingExtraError
+
+    try:
+        yield
+    except MissingExtraError:
+        from prism.runlog._reader import locate_log
+
+        for run in runs:
+            if not set(str(run)) & set("*?[") and not Path(run).exists():
+                locate_log(run)
+        raise
+
+
+def own_folder(name: str, path: Path) -> Path:
+    """Refuse an empty path: an unset shell variable leaves one, and it is the current folder."""
+    if str(path) in ("", "."):
+        raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
+    return path

@@ -2,176 +2,83 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from prism.cli._options import FigureKind, Runs
-from prism.cli._output import (
-    missing_runs_first,
-    output_file,
-    refuse_read_output,
-    write_bytes,
-)
-from prism.cli._screen import Screen, note, say
+from prism.cli._options import Charts, FigureKind, Runs, missing_runs_first
+from prism.cli._screen import Screen, note, output_file, say
 from prism.errors import InputError
 
-if TYPE_CHECKING:
-    from prism.report import FigureFormat, Report
-    from prism.science import Comparison
-
-_STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
-
-
-Figures = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="Also save every figure in this folder, for example for a paper."
-    ),
-]
-Charts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--chart",
-        metavar="CHART",
-        help="Your own chart, if the run follows one: a .json file, or package.module:attribute, "
-        "which may be a class of a world's agents. It is drawn with all its transitions. "
-        "Repeat it for several.",
-    ),
-]
 
 
 def report(
     runs: Runs,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE")] = Path("report.html"),
-    figures: Figures = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File for the page.")
+    ] = Path("report.html"),
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for every figure, for a paper.")
+    ] = None,
     figure_format: FigureKind = "svg",
-    chart: Charts = None,
+    charts: Charts = None,
 ) -> None:
     """Make one self-contained HTML page of a run, which works offline.
 
-    An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
+    An existing page is replaced; any other file is not. The exit status is 1 if a figure fails.
 
-    Options:
-        output: File for the page; - for standard output.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism report runs/first -o first.html`
 
-    prism report runs/first -o first.html
-
-    prism report runs/first runs/second -o compared.html
-
-    prism report runs/first --chart doors.json
-
-    prism report runs/first --figures figures --figure-format png
+    * `prism report runs/first runs/second --figures figures --figure-format pdf`
     """
     from prism.cli._chart_argument import chart_from
 
-    check_page(output, runs)
-    check_figures(figures)
-    charts = [chart_from(name) for name in chart or ()]
-
+    require_page(out)
+    own = [chart_from(name) for name in charts or ()]
     # imported here, since other commands need no extra
     with missing_runs_first(runs):
         from prism.report import make_report
     from prism.analysis import read_log
 
-    logs = read_log(*runs)
-    with Screen(err=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
-        made = make_report(logs, charts)
+    with Screen(err=True).status("Reading the logs"):
+        made = make_report(read_log(*runs), own)
         page = made.html().encode()
-
-    for found in made.notes:
-        note(str(found))
-
-    write_page(page, output)
-    save_figures(made, figures, figure_format, err=output == _STDOUT)
-
-
-def check_page(output: Path, runs: list[Path]) -> None:
-    """Refuse a file that cannot or should not be written, before the work begins.
-
-    Raises:
-        InputError: If there is no such folder, or the file exists and is no page.
-    """
-    if output == _STDOUT:
-        if sys.stdout.isatty():
-            raise InputError(
-                "a page cannot be shown on a terminal: name a file, or pipe the output", path="-"
-            )
-
-        refuse_read_output(runs)
-        return
-
-    from prism.runs._folder import refuse_own_file
-
-    if not output.parent.is_dir():
-        raise InputError("cannot be written: there is no such folder", path=output)
-    if output.is_dir():
-        raise InputError("is a folder: name a file with --output", path=output)
-    if output.is_file() and output.stat().st_size and not _is_page(output):
-        raise InputError(
-            "exists and is not a web page: name another file with --output", path=output
-        )
-
-    refuse_own_file(output, runs)
+    for each in made.notes:
+        note(str(each))
+    write_page(page, out, runs)
+    if figures is not None:
+        say(f"{figures}: {len(made.save_figures(figures, figure_format))} figures")
+    exit_if_failed(made)
 
 
-def check_figures(folder: Path | None) -> None:
-    """Refuse what is no folder for figures.
+def require_page(out: Path) -> None:
+    """Refuse a file that exists and is no page, before the work begins."""
+    if out.is_dir() or not out.parent.is_dir():
+        raise InputError("cannot be written: name a file in a folder that exists", path=out)
+    if out.is_file() and out.stat().st_size:
+        with out.open("rb") as file:
+            if file.read(len(_PAGE)).upper() != _PAGE.upper():
+                raise InputError("exists and is not a web page: name another file", path=out)
 
-    Raises:
-        InputError: If it is a file.
-    """
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise InputError("is not a folder: name one with --figures", path=folder)
 
-
-def write_page(page: bytes, output: Path, *, err: bool = False) -> None:
-    """Write a page, and say how large it is.
-
-    Args:
-        page: The page.
-        output: The file; - is standard output.
-        err: Whether to say so on standard error.
-    """
-    if output == _STDOUT:
-        write_bytes(page, None)
-        return
-
-    with output_file(output) as file:
+def write_page(page: bytes, out: Path, reads: list[Path]) -> None:
+    """Write a page, and say how large it is."""
+    with output_file(out, reads) as file:
         file.write(page)
+    say(f"{out}: {len(page) / 1e6:.1f} MB")
 
-    say(f"{output}: {len(page) / 1e6:.1f} MB", err=err)
 
-
-def save_figures(
-    made: Report | Comparison, folder: Path | None, kind: FigureFormat, *, err: bool
-) -> None:
-    """Save the figures, if there is a folder for them, and say which could not be drawn.
-
-    Args:
-        made: What has the figures.
-        folder: The folder; None saves none.
-        kind: Their format.
-        err: Whether to say how many there are on standard error.
+def exit_if_failed(made: Any) -> None:
+    """Say which figures could not be drawn.
 
     Raises:
-        typer.Exit: If one could not be drawn.
+        typer.Exit: If there are any.
     """
-    if folder is not None:
-        saved = made.save_figures(folder, kind)
-        say(f"{folder}: {len(saved)} figures", err=err)
-
     for name, problem in made.failures.items():
         note(f"the figure {name} could not be drawn: {problem}")
     if made.failures:
         raise typer.Exit(1)
-
-
-def _is_page(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_PAGE)).upper() == _PAGE.upper()

@@ -1,18 +1,15 @@
-"""Printing for all commands, and plain tables.
+"""Printing for all commands, and the one command whose output goes to a file: safely.
 
 Names of files, logs, servers and replies may contain any characters. Everything that a command
-prints passes through `shown`, so a terminal obeys none of it. No other module of the command line
-prints: they take a console, or standard output, from here.
+prints passes through `shown`, so a terminal obeys none of it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +19,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from prism.errors import InputError
 
 
 def shown(text: str) -> str:
@@ -33,18 +32,8 @@ def shown(text: str) -> str:
     return printable(shown_path(text))
 
 
-def plain(text: str) -> Text:
-    """Return a text to print as it is: no markup, no line breaks, no control characters."""
-    return Text(shown(text))
-
-
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text as one line, without the characters that a terminal would obey.
-
-    Args:
-        text: The text.
-        err: Whether to print it on standard error.
-    """
+    """Print a text as one line, without the characters that a terminal would obey."""
     typer.echo(shown(text), err=err)
 
 
@@ -53,69 +42,25 @@ def note(text: str) -> None:
     say(f"prism: {text}", err=True)
 
 
-@contextmanager
-def damage_noted() -> Iterator[None]:
-    """Print warnings, for example of a damaged file that was restored, like a command's notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", RuntimeWarning)
-        warnings.showwarning = lambda message, *_, **__: note(str(message))
-        yield
-
-
-def pour_json(data: Any, **options: Any) -> None:
-    """Write data to standard output as `pour` does: as JSON, for programs."""
-    pour(json.dumps(data, indent=2, **options) + "\n")
-
-
-def pour(text: str) -> None:
-    """Write a text for programs to standard output, unchanged unless that is a terminal."""
-    if sys.stdout.isatty():
-        text = "".join(f"{shown(line)}\n" for line in text.splitlines())
-
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-@contextmanager
-def standard_output() -> Iterator[IO[bytes]]:
-    """Give standard output for bytes, unchanged unless that is a terminal."""
-    if not sys.stdout.isatty():
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-
-    with _ForTerminal() as file:
-        yield file
-        pour(file.getvalue().decode(errors="replace"))
-
-
-class _ForTerminal(BytesIO):
-    """Bytes that will be shown on a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+def print_json(data: Any) -> None:
+    """Print data as JSON, for programs."""
+    # only a terminal obeys control characters
+    text = json.dumps(data, indent=2, ensure_ascii=sys.stdout.isatty(), default=str)
+    typer.echo(text)
 
 
 class Screen(Console):
-    """A console that shows every text, also in tables and progress bars, as `shown` does.
+    """A console of rich that shows every text as `shown` does."""
 
-    Args:
-        err: Whether to write to standard error.
-        file: Where to write instead.
-        width: Characters of a line; by default those of the terminal.
-    """
-
-    def __init__(
-        self, *, err: bool = False, file: IO[str] | None = None, width: int | None = None
-    ) -> None:
-        super().__init__(stderr=err, file=file, width=width)
+    def __init__(self, *, err: bool = False) -> None:
+        super().__init__(stderr=err)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         """Render as rich does, without the characters that a terminal would obey."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(_lines(segment.text), segment.style)
+        for each in super().render(renderable, options):
+            yield each if each.control else Segment(_lines(each.text), each.style)
 
 
 def _lines(text: str) -> str:
@@ -123,45 +68,49 @@ def _lines(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
 
 
-def plain_table() -> Table:
-    """Return a table with a line below its headings and no other."""
-    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-
-
-def table_of(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[str] = ()) -> Table:
-    """Return a plain table with these rows.
+def table_of(rows: Iterable[Iterable[Any]], *headings: str, numbers: Iterable[str] = ()) -> Table:
+    """Return a plain table.
 
     Args:
-        rows: Its rows of texts.
+        rows: Its rows; see `cell`.
         headings: The names of its columns; texts that are too long are wrapped.
-        numbers: The columns that hold numbers.
+        numbers: The columns to justify on the right.
     """
-    table, of_numbers = plain_table(), {*numbers}
+    table, of_numbers = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), {*numbers}
     for heading in headings:
-        if heading in of_numbers:
-            table.add_column(plain(heading), justify="right")
-        else:
-            table.add_column(plain(heading), overflow="fold")
+        is_number = heading in of_numbers
+        justify, overflow = ("right", "ellipsis") if is_number else ("left", "fold")
+        table.add_column(Text(shown(heading)), justify=justify, overflow=overflow)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*map(plain, row))
+        table.add_row(*(Text(cell(value)) for value in row))
 
     return table
 
 
-def print_heading(text: str) -> None:
-    """Print a line in bold."""
-    Screen().print(plain(text), style="bold", soft_wrap=True)
+def cell(value: Any) -> str:
+    """Return a value as it stands in a table: whole numbers with commas, others in four digits."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if 1e-4 <= abs(value) < 1e4 or not value else f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return shown(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def print_table(rows: Iterable[Iterable[str]], *headings: str, numbers: Iterable[str] = ()) -> None:
+def print_table(rows: Iterable[Iterable[Any]], *headings: str, numbers: Iterable[str] = ()) -> None:
     """Print the table that `table_of` returns."""
     Screen().print(table_of(rows, *headings, numbers=numbers))
 
 
-def print_facts(name: str, facts: Mapping[str, str | int]) -> None:
-    """Print a table of the facts about one thing, one per row, numbers with commas."""
-    rows = ((what, f"{fact:,}" if isinstance(fact, int) else fact) for what, fact in facts.items())
-    print_table(rows, "what", name)
+def print_heading(text: str) -> None:
+    """Print a line in bold."""
+    Screen().print(Text(shown(text)), style="bold", soft_wrap=True)
+
+
+def print_facts(name: str, facts: Mapping[str, Any]) -> None:
+    """Print a table of the facts about one thing, one per row."""
+    print_table(facts.items(), "what", name)
 
 
 def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None:
@@ -171,20 +120,12 @@ def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None
         typer.Exit: With status 1, if there are any.
     """
     if as_json:
-        pour_json(listing)
+        print_json(listing)
     else:
         for line in lines:
             say(line)
     if lines:
         raise typer.Exit(1)
-
-
-def print_place(what: str, folder: Path | None) -> None:
-    """Print where the events and the summary of a run are, if it is kept."""
-    if folder is not None:
-        from prism.runlog._reader import log_in
-
-        say(f"{what} is in {log_in(folder)}, this summary in {folder / 'run.json'}.")
 
 
 def shortened(text: str, most: int) -> str:
@@ -198,13 +139,43 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def evenly(count: int, most: int) -> list[int]:
-    """Pick at most so many evenly spaced places, including the first and the last.
+@contextmanager
+def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
+    """Open a file for a command's output; once complete, it replaces an earlier one.
 
     Args:
-        count: Number of places.
-        most: Maximum number of places, at least 2.
+        out: The file.
+        reads: The files that the command reads.
+
+    Raises:
+        InputError: If it cannot be opened, is one that the command reads, or belongs to a run.
+        OSError: If it cannot be written completely; an earlier file is left unchanged.
     """
-    if count <= most:
-        return list(range(count))
-    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    # the rooms of runs know a run's own files; help does not need them
+    from prism.files import replacing
+    from prism.runs._folder import refuse_own_file
+
+    refuse_own_file(out, reads)
+    is_open = False
+    try:
+        with replacing(out) as file:
+            is_open = True
+            yield file
+    except (OSError, ValueError) as error:  # a name that holds a NUL is a ValueError
+        if is_open:
+            raise
+        problem = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be written to: {problem}", path=out) from None
+
+
+def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:
+    """Write a command's output to a file or, without a name, to standard output."""
+    if out is not None:
+        with output_file(out, reads) as file:
+            file.write(content)
+    elif sys.stdout.isatty():
+        for line in content.decode(errors="replace").splitlines():
+            say(line)
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prism.cli._screen import counted, pour_json, print_table, say, shown
+from prism.cli._screen import counted, print_json, print_table, say, shown
 
 if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
-
-
-_UNKNOWN = "no tokens reported"
-"""Said instead of 0: some servers count none, and refused requests cost none."""
 
 
 def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
@@ -23,31 +19,30 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     """
     from prism.reasoner._order import place_effect
 
-    by_model = spent.get("by_model", {})
+    by_model, trials = spent.get("by_model", {}), spent.get("trials", {})
+    # some servers count no tokens, and refused requests cost none
     is_known = spent["tokens"] or not spent["calls"]
-    tokens = counted(spent["tokens"], "token") if is_known else _UNKNOWN
+    tokens = counted(spent["tokens"], "token") if is_known else "no tokens reported"
     yield f"spent: {counted(spent['calls'], 'call')}, {tokens}{_money(spent)}"
-
     if effect := place_effect(spent.get("places", {})):
         yield f"beware: {effect}"
-    if len(by_model) < 2 and all(each["calls"] == spent["calls"] for each in by_model.values()):
-        return
-
-    for model, costs in by_model.items():
+    several = len(by_model) > 1 or any(
+        each["calls"] != spent["calls"] for each in by_model.values()
+    )
+    for model, costs in by_model.items() if several else ():
         yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
-    for model, costs in spent.get("trials", {}).items():
+    for model, costs in trials.items() if several else ():
         yield f"  {shown(model)}, tried before the run: {_counts(costs)}{_money(costs)}"
-    if earlier := spent.get("earlier"):
+    if several and (earlier := spent.get("earlier")):
         total = f"{counted(earlier['calls'], 'call')}, {counted(earlier['tokens'], 'token')}"
-        about = f", about {in_words(earlier['money'])}" if "money" in earlier else ""
-        yield f"  trials and lost answers before the run was resumed: {total}{about}"
+        yield f"  trials and lost answers before the run was resumed: {total}{_money(earlier)}"
 
 
 def _counts(costs: Mapping[str, int]) -> str:
-    read, written = costs["input_tokens"], costs["output_tokens"]
-    is_known = read or written or not costs["calls"]
-    tokens = f"{read:,} tokens read, {written:,} written" if is_known else _UNKNOWN
-    return f"{counted(costs['calls'], 'call')}, {tokens}"
+    calls, read, written = costs["calls"], costs["input_tokens"], costs["output_tokens"]
+    is_known = read or written or not calls
+    tokens = f"{read:,} tokens read, {written:,} written" if is_known else "no tokens reported"
+    return f"{counted(calls, 'call')}, {tokens}"
 
 
 def _money(spent: Mapping[str, Any]) -> str:
@@ -57,20 +52,14 @@ def _money(spent: Mapping[str, Any]) -> str:
 
 def in_words(money: float) -> str:
     """Return an amount of money, in the currency of the prices."""
-    if money >= 1:
-        return f"{money:,.2f}"
-    return f"{money:.4f}" if money >= 0.01 else f"{money:.6f}"
+    digits = 2 if money >= 1 else 4 if money >= 0.01 else 6
+    return f"{money:,.{digits}f}"
 
 
 def print_estimate(found: Estimate, *, as_json: bool) -> None:
-    """Print what a run will cost.
-
-    Args:
-        found: The estimate.
-        as_json: Whether to print it as JSON.
-    """
+    """Print what a run will cost."""
     if as_json:
-        pour_json(found.to_dict())
+        print_json(found.to_dict())
         return
 
     tried = f"{found.rounds} of {counted(found.of_rounds, 'round')}"
@@ -78,14 +67,11 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     of_agents = "" if found.agents == found.of_agents else f" of {found.of_agents:,}"
     runs = "" if found.runs == 1 else f" in {found.runs:,} runs"
     say(f"Nothing was sent: estimated from {tried} with {agents}{of_agents}{runs}, by the policy.")
+    names = ("decisions", "texts", "calls", "input_tokens", "output_tokens")
     rows = [
         (
             each.model,
-            f"{each.decisions:,}",
-            f"{each.texts:,}",
-            f"{each.calls:,}",
-            f"{each.input_tokens:,}",
-            f"{each.output_tokens:,}",
+            *(getattr(each, name) for name in names),
             "-" if each.money is None else in_words(each.money),
         )
         for each in found.models
@@ -93,19 +79,14 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     headings = ("decisions", "texts", "calls", "tokens in", "tokens out", "money")
     print_table(rows, "model", *headings, numbers=headings)
     for each in found.models:
-        seconds = duration(each.seconds)
-        say(
-            f"{each.model}: {seconds} if every answer takes a second, with {each.at_once} at a time"
-        )
-    say(_LEFT_OUT)
+        seconds = f"{duration(each.seconds)} if every answer takes a second"
+        say(f"{each.model}: {seconds}, with {each.at_once} at a time")
+    say(
+        "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. "
+        "The model may decide differently, and its tokenizer may count differently."
+    )
     if any(each.money is None for each in found.models):
-        say("For money, give the prices of a million tokens: --price-in and --price-out.")
-
-
-_LEFT_OUT = (
-    "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. The "
-    "model may decide differently from the policy, and its tokenizer may count differently."
-)
+        say("For money, give price_in and price_out of a million tokens in --model-file.")
 
 
 def duration(seconds: float) -> str:

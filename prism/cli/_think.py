@@ -1,45 +1,35 @@
-"""``prism think``: beginning a thinking agent; how one is shown."""
+"""``prism think init``: the files of a thinking agent to begin from."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from prism.cli._options import command_group
-from prism.cli._screen import counted, note, print_facts, print_place, say
+from prism.cli._screen import say
 from prism.errors import InputError
 
-if TYPE_CHECKING:
-    from prism.programs.thinking import CognitiveResults
-
-CONFIG_NAME = "config.json"
-MEMORY_NAME = "memory.json"
-
-thinking = command_group("Create a thinking agent. To run it, use prism run.")
+app = command_group("Create a thinking agent. To run it, use prism run.")
 
 
-@thinking.command()
+@app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER")] = Path(),
-    goal: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder to write them to.")] = Path(),
+    goal: Annotated[str | None, typer.Option(metavar="TEXT", help="Goal of the agent.")] = None,
 ) -> None:
     """Write a first configuration and an empty memory, without overwriting anything.
 
-    Options:
-        folder: Folder to write them to; created if missing.
-        goal: Goal of the agent.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism think init`
 
-    prism think init
-
-    prism think init story --goal "Plan a story about a night train."
+    * `prism think init story --goal "Plan a story about a night train."`
     """
     from prism.programs.thinking import Config, Memory
 
-    config, memory = folder / CONFIG_NAME, folder / MEMORY_NAME
+    config, memory = folder / "config.json", folder / "memory.json"
     for path in (config, memory):
         if path.exists() or path.is_symlink():
             raise InputError("already exists and would be overwritten", path=path)
@@ -54,36 +44,3 @@ def init(
     say(f"{config}: the configuration, with all keys and their defaults")
     say(f"{memory}: an empty memory")
     say(f"next: prism run {config} --memory {memory} --model NAME")
-
-
-def has_failed(results: CognitiveResults) -> bool:
-    """Print a note and return True if a run was useless or stopped early."""
-    without = sum(results.outcomes.get(name, 0) for name in ("unusable", "failed"))
-    came_to_nothing = bool(results.cycles) and without == results.cycles
-    if came_to_nothing:
-        note("no cycle got a useful reply: check the model with prism doctor --model NAME")
-    if results.stopped is not None:
-        lost = counted(results.lost_calls, "call")
-        told = f"; {lost} brought no usable reply" if results.lost_calls else ""
-        note(f"stopped after {results.cycles:,} cycles: {results.stopped}{told}")
-
-    return came_to_nothing or results.stopped is not None
-
-
-def print_results(results: CognitiveResults, folder: Path | None) -> None:
-    """Print the results of a run of cycles."""
-    counts = {"cycles": results.outcomes, "actions": results.actions}
-    facts: dict[str, str | int] = {
-        "cycles": f"{results.cycles:,}, {results.cycle:,} in the memory's life",
-        "state": results.state,
-        "transitions": results.transitions,
-        **{f"{kind} {name}": n for kind, found in counts.items() for name, n in found.items()},
-        "pagings": results.pagings,
-        "working memory": results.memories,
-        "thoughts": results.thoughts,
-        "storage": results.stored,
-        "tokens": results.tokens,
-        **({"calls lost": results.lost_calls} if results.lost_calls else {}),
-    }
-    print_facts(results.agent_id, facts)
-    print_place("Every cycle", folder)

@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
+import keyword
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from prism.cli._options import (
     AsJson,
-    Parameters,
-    Treatments,
+    Rounds,
+    Seed,
+    Set,
+    Ticks,
+    Treat,
     command_group,
     import_from_here,
     named_values,
+    naming_options,
 )
-from prism.cli._screen import counted, note, pour_json, print_findings, print_table, say
+from prism.cli._screen import counted, note, print_findings, print_json, print_table, say
+from prism.errors import InputError
 
-worlds = command_group("List, describe and check worlds. To run one, use prism run.")
-
-_ARGUMENTS = {"world": "WORLD"}
+app = command_group("List, describe, check and begin worlds. To run one, use prism run.")
 
 WorldArgument = Annotated[
     str,
     typer.Argument(
         metavar="WORLD",
-        help="package.module:Name, file.py:Name, or a name that prism world list shows.",
-        show_default=False,
+        help="package.module:Name, file.py:Name, or a name of prism world list.",
     ),
 ]
 
 
-@worlds.command("list")
+@app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the worlds that come with prism.
 
-    [bold]Example[/bold]
+    **Example**
 
-    prism world list
+    * `prism world list`
     """
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, known_worlds, load_world
@@ -50,33 +54,32 @@ def list_(as_json: AsJson = False) -> None:
         doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
         found.append({"name": name, "address": address, "doc": doc})
     if as_json:
-        pour_json(found)
+        print_json(found)
     else:
         rows = ((each["name"], each["doc"]) for each in found)
         print_table(rows, "name", "what it is")
 
 
-@worlds.command()
+@app.command()
 def show(world: WorldArgument, as_json: AsJson = False) -> None:
     """Describe a world: parameters, kinds of agents with their charts, steps and measures.
 
-    [bold]Examples[/bold]
+    **Examples**
 
-    prism world show rumour
+    * `prism world show rumour`
 
-    prism world show mine.py:Mine --json
+    * `prism world show mine.py:Mine --json`
     """
-    from prism.cli._running import naming_options
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
 
     import_from_here()
-    with naming_options(_ARGUMENTS):
+    with naming_options():
         address = address_of(world)
         about = about_world(load_world(address), address)
 
     if as_json:
-        pour_json(about)
+        print_json(about)
     else:
         for line in _lines(about):
             say(line)
@@ -85,50 +88,40 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 def _lines(about: Mapping[str, Any]) -> Iterable[str]:
     from prism.worlds._about import signature_of
 
-    def field_line(field: Mapping[str, Any]) -> str:
-        drawn, said = field.get("drawn"), field.get("help")
-        return signature_of(field) + f", {drawn}" * bool(drawn) + f": {said}" * bool(said)
+    def fields(found: Iterable[Mapping[str, Any]]) -> list[str]:
+        return [_joined(signature_of(each), each.get("drawn"), each.get("help")) for each in found]
 
-    turns = ", all agents at once" * about["together"] + ", agents ahead" * about["independent"]
-    turns += ", in the order of the list" * (about["order"] == "listed")
-    yield f"{about['world']} ({about['address']})"
-    yield from _indented(about["doc"].splitlines())
-    yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}{turns}"
-    for heading, key in (("parameters (--set NAME=VALUE)", "parameters"), ("state", "state")):
-        yield from _section(heading, map(field_line, about[key]))
-    for kind in about["kinds"]:
-        yield f"kind {kind['kind']}"
-        yield from _indented([*kind["doc"].splitlines(), *_chart_lines(kind["chart"])])
-        yield from _indented(map(field_line, kind["fields"]))
-    measures = [f"{each['measure']}: {each['doc']}" for each in about["measures"]]
-    measures += [
-        f"{name} of each {kind['kind']}" for kind in about["kinds"] for name in kind["measures"]
+    steps = [
+        _joined(f"{each['step']}: during {', '.join(each['states'])}", each["rate"])
+        for each in about["steps"]
     ]
-    yield from _section("steps", map(_step_line, about["steps"]))
-    if about["until"] is not None:
-        yield from _section("ends earlier", [f"until: {about['until']}".removesuffix(": ")])
-    yield from _section(
-        "treatments (--treat NAME@ROUND)", map(_treatment_line, about["treatments"])
-    )
+    treatments = [
+        _joined(each["treatment"], each["round"] and f"round {each['round']}", each["doc"])
+        for each in about["treatments"]
+    ]
+    measures = [_joined(each["measure"], each["doc"]) for each in about["measures"]]
+    yield f"{about['world']} ({about['address']})"
+    yield from (f"  {line}".rstrip() for line in about["doc"].splitlines())
+    yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}"
+    yield from _section("parameters (--set NAME=VALUE)", fields(about["parameters"]))
+    yield from _section("state", fields(about["state"]))
+    for kind in about["kinds"]:
+        own = [f"measure {name}" for name in kind["measures"]]
+        lines = [*kind["doc"].splitlines(), *_chart_lines(kind["chart"]), *fields(kind["fields"])]
+        yield from _section(f"kind {kind['kind']}", [*lines, *own])
+    yield from _section("steps", steps)
+    yield from _section("ends earlier", [] if about["until"] is None else [about["until"]])
+    yield from _section("treatments (--treat NAME@ROUND)", treatments)
     yield from _section("measures", measures)
 
 
-def _step_line(step: Mapping[str, Any]) -> str:
-    rate = f", at the rate {step['rate']}" if step["rate"] else ""
-    return f"{step['step']}: during {', '.join(step['states'])}{rate}"
-
-
-def _treatment_line(treatment: Mapping[str, Any]) -> str:
-    round_ = treatment["round"]
-    when = f" (automatically in round {round_})" if round_ else ""
-    return f"{treatment['treatment']}{when}: {treatment['doc']}"
+def _joined(*parts: str | None) -> str:
+    return ", ".join(each for each in parts if each)
 
 
 def _chart_lines(chart: Mapping[str, Any] | None) -> Iterable[str]:
     if chart is None:
-        yield "no chart"
         return
-
     yield f"chart {chart['name']}, beginning in {chart['initial']}"
     for each in chart["transitions"]:
         asks = " (decides)" if each["source"] in chart["decision_states"] else ""
@@ -136,51 +129,95 @@ def _chart_lines(chart: Mapping[str, Any] | None) -> Iterable[str]:
 
 
 def _section(heading: str, lines: Iterable[str]) -> Iterable[str]:
-    found = [*_indented(lines)]
+    found = [f"  {line}".rstrip() for line in lines]
     return [heading, *found] if found else []
 
 
-def _indented(lines: Iterable[str]) -> Iterable[str]:
-    return (f"  {line}".rstrip() for line in lines)
+_FIRST_WORLD = '''"""{name}: change the states, the step and the measure, and run it."""
+
+from enum import StrEnum
+
+from prism import Agent, Run, Statechart, Transition, World, during, measure
+
+Mood = StrEnum("Mood", ["CALM", "EXCITED"])
 
 
-@worlds.command()
+class Person(Agent):
+    chart = Statechart(Mood, [Transition("excited", Mood.CALM, Mood.EXCITED)], Mood.CALM)
+
+
+class {name}(World[Person]):
+    rounds = 20
+    chance: float = 0.1
+
+    @during(Mood.CALM)
+    def meet(self, person):
+        if person.random.chance(self.chance + self.share(Mood.EXCITED) / 2):
+            person.fire("excited")
+
+    @measure
+    def excited(self):
+        return self.share(Mood.EXCITED)
+
+
+if __name__ == "__main__":
+    print(Run({name}, 100, seed=1).run().series("excited"))
+'''
+
+
+@app.command()
+def init(
+    name: Annotated[str, typer.Argument(help="Name of the world, such as Party.")],
+) -> None:
+    """Write a world of 30 lines to begin from, NAME.py; it overwrites nothing.
+
+    **Example**
+
+    * `prism world init Party`
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise InputError(f"{name!r} is no name for a class: use letters, digits and underscores")
+    path = Path(f"{name.lower()}.py")
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(_FIRST_WORLD.format(name=name))
+    except FileExistsError:
+        raise InputError("already exists and would be overwritten", path=path) from None
+    say(f"{path}: a world to begin from; run it with: prism run {path}:{name}")
+
+
+@app.command()
 def check(
     world: WorldArgument,
-    agents: Annotated[str, typer.Option(metavar="N|FILE")] = "100",
-    parameters: Parameters = None,
-    treatments: Treatments = None,
-    rounds: Annotated[int | None, typer.Option(min=1)] = None,
-    ticks: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: int = 0,
+    agents: Annotated[
+        str, typer.Option(metavar="N|FILE", help="Number of agents, or a table of them.")
+    ] = "100",
+    parameters: Set = None,
+    treatments: Treat = None,
+    rounds: Rounds = None,
+    ticks: Ticks = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
-    Report the first field or event that differs. Without --treat, every treatment is applied once.
-    Notes name probable mistakes in the charts, as prism chart check does.
+    Report the first field or event that differs. Without `--treat`, every treatment is applied
+    once. Notes name probable mistakes in the charts, as `prism chart check` does.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
-    Options:
-        agents: Number of agents, or a table of them.
-        rounds: Number of rounds; by default the world's own, but at most 20.
-        ticks: Ticks in a round; by default the world's own.
-        seed: Seed of every random number.
+    **Examples**
 
-    [bold]Examples[/bold]
+    * `prism world check rumour`
 
-    prism world check rumour
-
-    prism world check mine.py:Mine --agents people.csv --set beta=0.3
+    * `prism world check mine.py:Mine --agents people.csv --set beta=0.3`
     """
-    from prism.cli._running import naming_options
     from prism.worlds._checking import check_world
 
     import_from_here()
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
-    with naming_options(_ARGUMENTS):
+    with naming_options():
         checked = check_world(
             world,
             agents,
@@ -193,29 +230,20 @@ def check(
 
     found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
+    for each in () if as_json else (*checked.notes, *_chart_notes(world)):
+        note(each)
     if not as_json:
-        for each in checked.notes:
-            note(each)
-        _note_what_was_checked(world, rounds, is_same=not found)
+        note("the world gave the same run with another hash seed and order of agents")
 
 
-def _note_what_was_checked(world: str, rounds: int | None, *, is_same: bool) -> None:
-    """Say what agreed and was left out, and the probable mistakes in the charts of a world."""
+def _chart_notes(world: str) -> Iterable[str]:
+    """Yield the probable mistakes in the charts of a world."""
     from prism.statechart import Statechart
     from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._checking import MOST_ROUNDS
     from prism.worlds._world import kinds_of
 
-    cls = load_world(address_of(world))
-    for kind in kinds_of(cls):
+    for kind in kinds_of(load_world(address_of(world))):
         # that of a workflow or a thinking agent belongs to the agent
         chart = getattr(kind, "chart", None)
         for each in chart.check() if isinstance(chart, Statechart) else ():
-            note(f"chart of {kind.__name__}: {each.message}")
-    if is_same:
-        note("the world gave the same run with another hash seed and order of agents")
-    if rounds is None and cls.rounds > MOST_ROUNDS:
-        note(
-            f"only the first {MOST_ROUNDS} of {cls.rounds} rounds were checked; --rounds "
-            f"{cls.rounds} checks all"
-        )
+            yield f"chart of {kind.__name__}: {each.message}"

@@ -73,7 +73,7 @@ def check_address(host: str) -> None:
     if re.search("[?#]", host):
         raise FieldValueError(
             f"host must end before ? or #, as in {shown_address(host)}: what follows is never "
-            "sent; a key comes from an environment variable (key, or --key-variable)"
+            "sent; a key comes from an environment variable (the setting key)"
         )
 
 

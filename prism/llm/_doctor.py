@@ -15,9 +15,9 @@ from prism.errors import (
     LLMError,
     ModelMissingError,
     NoProbabilitiesError,
-    ReasonerError,
     TimedOutError,
     UnreachableError,
+    UselessReplyError,
 )
 from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
@@ -237,15 +237,14 @@ async def _chances(
 
     try:
         reply = await answered(request, ask)
-        if kind == "letter" and reply.chances is None:
-            mass = reply.option_mass or 0.0
-            raise _TooLittleMassError(f"the letters have {mass:.0%} of the probability")
-        chosen, chances = request.answer_in(reply)
-    except ReasonerError as error:
+    except UselessReplyError as error:
         raise BadReplyError(
             f"{server.model} chose none of the options of a trial question: {error}; try "
             "another model, such as a larger one of its kind, or one that is tuned to follow "
             "instructions"
         ) from error
 
-    return chances or {each: float(each == chosen) for each in _OPTIONS}
+    if kind == "letter" and reply.chances is None:
+        mass = reply.option_mass or 0.0
+        raise _TooLittleMassError(f"the letters have {mass:.0%} of the probability")
+    return reply.chances or {each: float(each == reply.chosen) for each in _OPTIONS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
@@ -242,14 +243,9 @@ class Model(Settings):
 
         return self._pool
 
-    @property
+    @cached_property
     def _pool(self) -> ModelPool:
-        pool: ModelPool | None = self.__dict__.get(_POOL)
-        if pool is None:
-            pool = pool_of(self)
-            object.__setattr__(self, _POOL, pool)
-
-        return pool
+        return pool_of(self)
 
     async def diagnose(self) -> AsyncGenerator[Check, None]:
         """Check the first host and its model, step by step, until one fails.
@@ -268,7 +264,7 @@ class Model(Settings):
 
     async def close(self) -> None:
         """Close the connections; the next question makes new ones."""
-        if _POOL in self.__dict__:
+        if "_pool" in self.__dict__:
             await self._pool.close()
 
     async def __aenter__(self) -> Self:
@@ -319,11 +315,7 @@ class Model(Settings):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a copy, which makes its own connections."""
-        return {name: value for name, value in self.__dict__.items() if name != _POOL}
-
-
-_POOL = "_made_pool"
-"""The attribute that holds a model's servers, once it was asked."""
+        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
 
 
 @dataclass(frozen=True)
@@ -336,13 +328,21 @@ class LostClient:
 
     kind: str
 
+    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
+        """Refuse to be asked.
 
-def lost(client: LostClient) -> InputError:
-    """Return the error for a run whose client was not given."""
-    return InputError(
-        f"the run asks a client of another library, {client.kind}, which cannot be saved: pass "
-        "it again, as in prism.runs.resume(folder, kind, model=client)"
-    )
+        Raises:
+            InputError: Always.
+        """
+        del messages, logprobs, options
+        raise self.error()
+
+    def error(self) -> InputError:
+        """Return the error for a run whose client was not given."""
+        return InputError(
+            f"the run asks a client of another library, {self.kind}, which cannot be saved: pass "
+            "it again, as in prism.resume(folder, model=client)"
+        )
 
 
 def type_of(client: Any) -> str:

@@ -10,7 +10,6 @@ from prism.programs._layer import (
     StepFailedError,
     StepRun,
     Turn,
-    WorkflowStopped,
 )
 from prism.runs._services import Services
 
@@ -21,5 +20,4 @@ __all__ = [
     "StepFailedError",
     "StepRun",
     "Turn",
-    "WorkflowStopped",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -17,12 +17,6 @@ from prism.telemetry.loggers import active_logger, report
 
 StepOutcome = Literal["done", "failed", "skipped"]
 OnFailure = Literal["retry", "skip", "fail"]
-
-MOST_HISTORY = 50
-
-
-class WorkflowStopped(PrismError, RuntimeError):  # noqa: N818 - a state of the program, not a fault
-    """The program has stopped and takes no more turns."""
 
 
 class StepFailedError(PrismError, ValueError):
@@ -148,7 +142,7 @@ class ProgramAgent:
         steps: The steps.
     """
 
-    max_history_depth: ClassVar[int] = MOST_HISTORY
+    max_history_depth: ClassVar[int] = 50
 
     def __init__(
         self,
@@ -161,7 +155,7 @@ class ProgramAgent:
         self.agent_id: str = agent_id
         self.state: StrEnum = chart.initial
         self.ticks_in_state: int = 0
-        self.state_history: deque[StateTransition] = deque(maxlen=MOST_HISTORY)
+        self.state_history: deque[StateTransition] = deque(maxlen=self.max_history_depth)
         self.turn_number: int = 0
         self.failure: str | None = None
         self.steps: Sequence[Step] = steps
@@ -191,10 +185,10 @@ class ProgramAgent:
     async def turn(self) -> Turn:
         """Carry out one turn: the steps that are due, from the top; at most one asks the model.
 
-        Steps that ask in the same state take turns. In a final state, nothing happens.
+        Steps that ask in the same state take turns. In a final state, and after a
+        failure whose policy was to stop, nothing happens.
 
         Raises:
-            WorkflowStopped: If a step has failed and its policy was to stop.
             AgentError: If a turn of this agent is under way.
         """
         if self._is_at_turn:
@@ -202,30 +196,29 @@ class ProgramAgent:
                 f"agent {self.agent_id!r} is at its turn {self.turn_number}: await one turn before "
                 "the next, or give each task an agent of its own"
             )
-        if self.failure is not None:
-            raise WorkflowStopped(
-                f"the program of agent {self.agent_id!r} has stopped: {self.failure}"
-            )
-        if self.has_finished:
-            return Turn(self.turn_number, self.state.value, has_finished=True)
+        if self.failure is not None or self.has_finished:
+            return self._turn(())
 
         self.turn_number += 1
         self.ticks_in_state += 1
-        self._is_at_turn = True
+        self._is_at_turn, fault = True, None
         try:
+            await self.begin_turn()
             runs = await self._go_through()
+        except Exception as error:
+            fault = error
+            raise
         finally:
+            self.end_turn(fault)
             self._is_at_turn = False
         if runs and runs[-1].outcome == "failed":
             self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
 
-        return Turn(
-            self.turn_number,
-            self.state.value,
-            tuple(runs),
-            has_stopped=self.failure is not None,
-            has_finished=self.has_finished,
-        )
+        return self._turn(runs)
+
+    def _turn(self, runs: Iterable[StepRun]) -> Turn:
+        state, has_stopped = self.state.value, self.failure is not None
+        return Turn(self.turn_number, state, tuple(runs), has_stopped, self.has_finished)
 
     async def _go_through(self) -> list[StepRun]:
         runs: list[StepRun] = []
@@ -299,8 +292,7 @@ class ProgramAgent:
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
         about = self.transition_context(step)
-        chart = self.moving_chart()
-        if chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
+        if self._chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
@@ -309,9 +301,11 @@ class ProgramAgent:
 
     # What a kind of program adds
 
-    def moving_chart(self) -> Statechart[Any]:
-        """Return the chart that makes the next transition."""
-        return self._chart
+    async def begin_turn(self) -> None:
+        """Prepare a turn."""
+
+    def end_turn(self, fault: Exception | None) -> None:
+        """Keep what a turn has done, also if it raised an error."""
 
     def transition_context(self, step: Step) -> Mapping[str, Any]:
         """Return what the record of a transition says of the step that made it."""
@@ -331,3 +325,8 @@ class ProgramAgent:
             report(self.services.logger, "warning", event, **about)
         elif logger is not None:
             logger.info(event, **about)
+
+
+def counted(names: Iterable[str]) -> dict[str, int]:
+    """Return how often each name occurs, in the order of names."""
+    return dict(sorted(Counter(names).items()))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError
 from prism.reasoner._clients import (
@@ -20,7 +19,6 @@ from prism.reasoner._slots import SingleFlight
 from prism.reasoner._spending import Budget, Clock, Cost, loop_time, require_positive
 from prism.telemetry.loggers import EventLogger
 
-DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
 DEFAULT_ATTEMPTS = 3
 
@@ -94,7 +92,6 @@ class AsksModel:
     Args:
         client: The client.
         only_decides: Whether the client is asked for probabilities and nothing else.
-        limits: The limits.
 
     Attributes:
         client: The client that is asked.
@@ -109,41 +106,48 @@ class AsksModel:
     """
 
     def __init__(
-        self, client: Any, *, only_decides: bool = False, **limits: Unpack[Limits]
+        self,
+        client: Any,
+        *,
+        only_decides: bool = False,
+        model: str | None = None,
+        timeout: float = 120.0,
+        concurrency: int | None = None,
+        attempts: int | None = None,
+        patience: float | None = None,
+        seed: int = 0,
+        asks_once: bool = False,
+        budget: Budget | None = None,
+        record: PromptRecord | None = None,
+        logger: EventLogger | None = None,
     ) -> None:
-        _check(limits)
-        client, model, patience = opened(client, limits.get("model"), limits.get("patience"))
-        concurrency, attempts = limits.get("concurrency"), limits.get("attempts")
-        require_positive(timeout=limits.get("timeout"), concurrency=concurrency, attempts=attempts)
+        client, model, patience = opened(client, model, patience)
+        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         check_client(client, only_decides=only_decides)
         check_model(client, model)
 
         own = of_kind(int, getattr(client, "concurrency", None))
         self.client: Any = client
         self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
-        self.budget: Budget = limits.get("budget") or Budget()
+        self.budget: Budget = budget or Budget()
         self.named: str | None = model
-        self.record: PromptRecord | None = limits.get("record")
-        self.records: bool = self.record is not None
+        self.record: PromptRecord | None = record
+        self.records: bool = record is not None
         self.open: dict[int, OpenRequest] = {}
         self.trial: Cost = Cost()
+        tries = attempts or DEFAULT_ATTEMPTS
         self.pool: ModelClient = adapt(
-            client,
-            model,
-            limits.get("seed", 0),
-            attempts or DEFAULT_ATTEMPTS,
-            self.concurrency,
-            patience or 0.0,
+            client, model, seed, tries, self.concurrency, patience or 0.0
         )
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
-        self._timeout = limits.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+        self._timeout, self._seed = timeout, seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        asks_once = limits.get("asks_once", False) and not self._samples
-        self._replies: dict[str, Reply] | None = {} if asks_once else None
+        self._replies: dict[str, Reply] | None = {} if asks_once and not self._samples else None
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._takes = parameters(self.pool.chat)
         self._says_no_tokens = False
+        self._logger = logger
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -206,14 +210,4 @@ class AsksModel:
             cost.model or type(self.client).__name__,
             f" at {cost.host}" if cost.host else "",
             limit,
-        )
-
-
-def _check(limits: Mapping[str, Any]) -> None:
-    """Refuse limits that are unknown."""
-    for name in limits.keys() - Limits.__annotations__.keys():
-        raise TypeError(
-            f"there is no option {name!r}: the options of asking are "
-            f"{', '.join(Limits.__annotations__)}; limits of calls and tokens are those of a "
-            "Budget, and what a server is told, such as a temperature, belongs to a Model"
         )

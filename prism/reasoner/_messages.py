@@ -55,16 +55,18 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply, as it is kept.
+    """What a model's reply says, as it is kept.
 
     Args:
-        text: Text of a chat reply.
+        text: Its text.
+        chosen: The text of the option that it names.
         chances: Probabilities of the options, by their texts, or None.
         option_mass: The probability of all options together.
     """
 
     text: str = ""
-    chances: Any = None
+    chosen: str | None = None
+    chances: Mapping[str, float] | None = None
     option_mass: float | None = None
 
 

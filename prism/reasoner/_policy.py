@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Any
-from weakref import finalize
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken, total_of
@@ -31,16 +30,13 @@ class AgentStreams:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._named: dict[str, RandomStream] = {}
-        self._nameless: dict[int, tuple[RandomStream, Any]] = {}
-        self._met = 0
 
     def of(self, agent: Any) -> RandomStream:
         """Return ``agent.random`` if it is a stream, or else a stream kept for the agent.
 
         An agent that also draws for itself has ``decision_random``, which takes precedence.
 
-        A kept stream belongs to the agent's id or name, or, for an agent without either, to its
-        place in the order in which such agents were first asked.
+        A kept stream belongs to the agent's id or name; agents without either share one.
         """
         own = getattr(agent, "decision_random", None)
         if not isinstance(own, RandomStream):
@@ -48,28 +44,11 @@ class AgentStreams:
         if isinstance(own, RandomStream):
             return own
 
-        name = given_name(agent)
-        if name is None:
-            return self._of_nameless(agent)
+        name = given_name(agent) or ""
         if name not in self._named:
             self._named[name] = RandomStream(self._seed, name)
 
         return self._named[name]
-
-    def _of_nameless(self, agent: Any) -> RandomStream:
-        key = id(agent)
-        if key not in self._nameless:
-            self._met += 1
-            stream = RandomStream(self._seed, "", self._met)
-            try:
-                # its address may be reused for another agent
-                finalize(agent, self._nameless.pop, key, None)
-                self._nameless[key] = stream, None
-            except TypeError:
-                # without weak references, keep it alive so that its address is not reused
-                self._nameless[key] = stream, agent
-
-        return self._nameless[key][0]
 
 
 SEEDS = 2**31

@@ -6,6 +6,7 @@ replies choose in `_requests`.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +16,8 @@ from typing import Any, Unpack, get_args
 from prism._faults import place_of
 from prism.errors import (
     FieldValueError,
+    LLMError,
     NoProbabilitiesError,
-    ReasonerError,
 )
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits
@@ -154,8 +155,6 @@ class Reasoner(AsksModel, BaseReasoner):
         require_one_of("mode", mode, get_args(Mode))
         require_one_of("pick", pick, get_args(Pick))
         require_one_of("rotations", rotations, get_args(Rotations))
-        logger, seed = limits.get("logger"), limits.get("seed", 0)
-        BaseReasoner.__init__(self, logger)
         AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
         own = {name: limits.get(name) for name in ("concurrency", "attempts")}
         refuse_own_limits(self.client, type(client).__name__, **own)
@@ -163,7 +162,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self._kinds = Kinds(self.client, mode)
         self._pick = pick
         self._fallback = fallback
-        self._streams = AgentStreams(seed)
+        self._streams = AgentStreams(self._seed)
         self.memory: Recollection | None = recollection_of(memory)
         self._settings = PromptSettings(
             descriptions,
@@ -172,7 +171,6 @@ class Reasoner(AsksModel, BaseReasoner):
             self.memory,
             reasons,
         )
-        self._seed = seed
         self._rotations = rotations
         self._proofs: SingleFlight[None] = SingleFlight()
         self._told_places: set[str] = set()
@@ -248,8 +246,10 @@ class Reasoner(AsksModel, BaseReasoner):
         request = self._request(kind, asked, draw, rotation)
         if request.fault is None:
             texts = dict(zip(question.options, map(state_text, asked.options), strict=True))
-            reply = request.reply_of(decision, texts[decision.chosen])
-            self._replies[hash_of(request.identity())] = reply
+            reason = json.dumps({"reason": decision.said}) if decision.said else ""
+            self._replies[hash_of(request.identity())] = Reply(
+                reason, texts[decision.chosen], decision.probabilities, decision.option_mass
+            )
 
     # Random numbers
 
@@ -374,28 +374,19 @@ class Reasoner(AsksModel, BaseReasoner):
         reply, cost = outcome.result, outcome.charge()
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
-        if outcome.error is not None:
-            found = self._fall_back(request.question, outcome.error, cost)
+        if reply is None:
+            found = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
             return replace(found, prompt_hash=request.hash, prompt=request.text)
 
-        assert reply is not None
-        found = self._read(request, reply, "model", cost)
-        if self._replies is not None and found.source != "fallback":
+        if self._replies is not None:
             self._replies[hash_of(request.identity())] = reply
-
-        return found
+        return self._read(request, reply, "model", cost)
 
     def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Decision:
-        try:
-            chosen, chances = request.answer_in(reply)
-        except ReasonerError as error:
-            found = self._fall_back(request.question, error, cost)
-            reason = f"{found.reason}{'' if cost is None else cost.cut_short}"
-            said: Any = {"prompt_hash": request.hash, "prompt": request.text, "reply": reply.text}
-            return replace(found, reason=reason, question_kind=request.kind, **said)
-
+        options = {state_text(option): option for option in request.question.options}
+        chances = reply.chances and {text: reply.chances[text] for text in options}
         return Decision(
-            chosen,
+            options.get(reply.chosen or ""),
             source,
             probabilities=chances,
             cost=cost,
@@ -434,7 +425,10 @@ class Reasoner(AsksModel, BaseReasoner):
     def _fall_back(self, question: Question, error: Exception, cost: Cost | None) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
-        return Decision(chosen, "fallback", reason=describe(error), cost=cost)
+        reason = describe(error)
+        if cost is not None and cost.cut_short not in reason:
+            reason += cost.cut_short
+        return Decision(chosen, "fallback", reason=reason, cost=cost)
 
     # Records
 

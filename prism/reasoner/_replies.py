@@ -303,7 +303,7 @@ def read_letter(reply: ChatReply, letters: Mapping[str, str]) -> Reply:
     mass = min(1.0, sum(listed.values()))
     is_forced = mass < LEAST_MASS or letter not in listed
     chances = None if is_forced else _chances(letters, listed, likely)
-    return Reply(reply.text, chances, option_mass=round(mass, 6))
+    return Reply(reply.text, chances=chances, option_mass=round(mass, 6))
 
 
 def _chances(

@@ -7,7 +7,7 @@ option.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from prism.reasoner._prompts import (
     letter_schema,
     prompt_hash,
 )
-from prism.reasoner._questions import Decision, Question
+from prism.reasoner._questions import Question
 from prism.reasoner._replies import (
     letters_for,
     parse_reasoner_response,
@@ -128,60 +128,33 @@ class Request:
             NoProbabilitiesError: If it has no log-probabilities, for which it was asked.
             UselessReplyError: If it names no option.
         """
-        if self.kind != "letter":
-            return Reply(said.text)
         # a client of the user's own may know of none
-        if not getattr(said, "tokens", ()):
+        if self.asks_chances and not getattr(said, "tokens", ()):
             raise NoProbabilitiesError(
                 f"{said.model or 'the model'} gives no log-probabilities", host=said.host
             )
         try:
-            return read_letter(said, self.letters)
+            if self.asks_chances:
+                return read_letter(said, self.letters)
+            return Reply(said.text, self._named_in(said.text))
         except ReasonerError as error:
-            raise UselessReplyError(str(error), host=said.host) from error
+            raise UselessReplyError(str(error), host=getattr(said, "host", "")) from error
 
-    def reply_of(self, decision: Decision, chosen: str) -> Reply:
-        """Return the reply from which a decision came."""
-        if self.kind == "letter":
-            return Reply(chances=decision.probabilities, option_mass=decision.option_mass)
-        reason = {} if decision.said is None else {"reason": decision.said}
-        return Reply(json.dumps({"next_state": chosen, **reason}, ensure_ascii=False))
-
-    def answer_in(self, reply: Reply) -> tuple[Any, Mapping[str, float] | None]:
-        """Return the option that a reply chooses, or else its probabilities.
-
-        Raises:
-            ReasonerError: If it is not valid.
-        """
-        options = list(self.question.options)
-        if self.kind == "letter":
-            chances = reply.chances
-            if not isinstance(chances, Mapping) or {*chances} != {*self.offered}:
-                raise ReasonerError("the reply has no probabilities of the options")
-            return None, {text: chances[text] for text in map(state_text, options)}
-
-        for option in options:
+    def _named_in(self, text: str) -> str:
+        """Return the text of the option that a reply names."""
+        for option in self.offered:
             # the exact reply of servers that follow the schema needs no careful reader
-            if reply.text == f'{{"next_state": "{state_text(option)}"}}':
-                return option, None
-        return parse_reasoner_response(reply.text, options), None
-
-    def problem_in(self, reply: Reply) -> ReasonerError | None:
-        """Return why a reply cannot be used; None if it can."""
-        try:
-            self.answer_in(reply)
-        except ReasonerError as error:
-            return error
-
-        return None
+            if text == f'{{"next_state": "{option}"}}':
+                return option
+        return state_text(parse_reasoner_response(text, list(self.question.options)))
 
     def lacks(self, said: ChatReply) -> int:
         """Return 0 for a reply to a conversation that can be used, else 1."""
         try:
-            reply = self.read(said)
+            self.read(said)
         except LLMError:
             return 1
-        return int(self.kind == "name" and self.problem_in(reply) is not None)
+        return 0
 
 
 def request_for(
@@ -242,7 +215,7 @@ async def answered(
 ) -> Reply:
     """Ask, and once more in other words if the model's reply is useless; return a reply.
 
-    If the second request fails, the first reply, or its problem, is more informative.
+    If the second request fails, the problem of the first reply is more informative.
 
     Args:
         request: The question.
@@ -252,21 +225,13 @@ async def answered(
     Raises:
         LLMError: If there is no reply.
     """
-    reply: Reply | None = None
     try:
-        reply = await ask(request)
-        problem: Exception | None = request.problem_in(reply) if request.kind == "name" else None
-    except UselessReplyError as error:
-        problem = error
-
-    if problem is not None and may_repeat():
-        with suppress(LLMError):
-            return await ask(request.reworded(problem))
-    if reply is None:
-        assert problem is not None
-        raise problem
-
-    return reply
+        return await ask(request)
+    except UselessReplyError as problem:
+        if may_repeat():
+            with suppress(LLMError):
+                return await ask(request.reworded(problem))
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from bisect import insort
+from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
@@ -423,59 +424,33 @@ def circuit_open(servers: Iterable[Server]) -> CircuitOpenError:
 # Equal questions
 
 
-class Flight(Generic[ResultT]):
-    """An open call, and the number of tasks that wait for it."""
-
-    def __init__(self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
-        self.key: Hashable = key
-        self.waiting: int = 0
-        self.task: asyncio.Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
-
-    async def outcome(self) -> Outcome[ResultT]:
-        """Wait for the outcome; cancelling this leaves the call running."""
-        return await asyncio.shield(self.task)
-
-
 class SingleFlight(Generic[ResultT]):
     """Open calls by their questions: equal ones are made once, and end with the last who waits."""
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, Flight[ResultT]] = {}
-
-    def join(
-        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
-    ) -> Flight[ResultT]:
-        """Start a call, or join the open one; `leave` it at the end."""
-        flight = self._open.get(key)
-        loop = asyncio.get_running_loop()
-        if flight is None or flight.task.done() or flight.task.get_loop() is not loop:
-            flight = self._open[key] = Flight(key, make)
-        flight.waiting += 1
-        return flight
-
-    async def leave(self, flights: Iterable[Flight[ResultT]]) -> None:
-        """Leave calls; those for which nobody waits are cancelled, and have ended afterwards."""
-        ending = []
-        for flight in flights:
-            flight.waiting -= 1
-            if not flight.waiting:
-                if self._open.get(flight.key) is flight:
-                    del self._open[flight.key]
-                if not flight.task.done() and not flight.task.get_loop().is_closed():
-                    flight.task.cancel()
-                    ending.append(flight.task)
-        if ending:
-            await asyncio.wait(ending)
+        self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
+        self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
 
     async def do(
         self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
     ) -> Outcome[ResultT]:
-        """Return the outcome of a call: `join` it, wait, and `leave` it."""
-        flight = self.join(key, make)
+        """Return the outcome of a call, which is made unless an equal one is open."""
+        task = self._open.get(key)
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            task = self._open[key] = asyncio.create_task(_outcome_of(make))
+        self._waiting[task] += 1
         try:
-            return await flight.outcome()
+            return await asyncio.shield(task)
         finally:
-            await self.leave([flight])
+            self._waiting[task] -= 1
+            if not self._waiting[task]:
+                del self._waiting[task]
+                if self._open.get(key) is task:
+                    del self._open[key]
+                # whoever is cancelled waits until the call has ended, too
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait([task])
 
 
 async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:

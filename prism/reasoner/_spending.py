@@ -317,7 +317,7 @@ class Cost:
 
         wrote = "" if self.output_tokens is None else f" after {self.output_tokens} tokens"
         return (
-            f"; the model was still writing{wrote}: allow more (--reply-tokens, --window), or less "
+            f"; the model was still writing{wrote}: allow more (reply_tokens, window), or less "
             "thinking"
         )
 

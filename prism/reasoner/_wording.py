@@ -69,9 +69,6 @@ _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*\n")
 # signs that turn the text around them, and the mark of a file's beginning
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069\ufeff]")
-_JOINER = "\u200d"
-_SKIN_TONES = range(0x1F3FB, 0x1F400)
-_FLAGS = range(0x1F1E6, 0x1F200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +206,7 @@ def clean(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """Return a text of limited length; one that is cut ends with an ellipsis.
 
-    It is cut after a word if one ends in its second half, and never inside a visible character,
-    such as a letter with its accent, or a family emoji.
+    It is cut after a word if one ends in its second half, and not between a letter and its accent.
     """
     # a server may have cut it exactly at the limit in the schema
     is_whole = len(text) < most or (len(text) == most and not text[-1].isalnum())
@@ -220,24 +216,11 @@ def shortened(text: str, most: int) -> str:
     room = most - len(_ELLIPSIS)
     place = max(text.rfind(space, 0, room + 1) for space in " \n")
     if place < room // 2:
-        place = _start_of_sign(text, room)
+        place = room
+        while place and category(text[place])[0] == "M":
+            place -= 1
 
     return text[:place].rstrip(" \n,;:-") + _ELLIPSIS
-
-
-def _start_of_sign(text: str, place: int) -> int:
-    """Return the last position up to a given one that is not inside a visible character."""
-    while place > 0 and _continues(text[place - 1], text[place]):
-        place -= 1
-
-    return place
-
-
-def _continues(before: str, sign: str) -> bool:
-    """Return whether a sign belongs to the one before it, as an accent does."""
-    is_flag = ord(sign) in _FLAGS and ord(before) in _FLAGS
-    is_joined = _JOINER in (before, sign)
-    return is_flag or is_joined or category(sign)[0] == "M" or ord(sign) in _SKIN_TONES
 
 
 def _text_in(reply: str) -> str:

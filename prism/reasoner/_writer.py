@@ -67,9 +67,7 @@ class Writer(AsksModel, BaseWriter):
     """
 
     def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
-        BaseWriter.__init__(self, limits.get("logger"))
         AsksModel.__init__(self, client, **limits)
-        self._seed = limits.get("seed", 0)
         self._writing: SingleFlight[Written] = SingleFlight()
 
     @property

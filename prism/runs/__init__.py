@@ -9,7 +9,7 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runs._folder import RunFolder
-    from prism.runs._options import PolicyOptions, ReplayOptions, WriterOptions
+    from prism.runs._options import PolicyOptions, WriterOptions
     from prism.runs._running import Observer, Outcome
     from prism.runs._status import RunState, RunStatus, find_runs, run_status
 else:
@@ -19,7 +19,6 @@ __all__ = [
     "Observer",
     "Outcome",
     "PolicyOptions",
-    "ReplayOptions",
     "RunFolder",
     "RunState",
     "RunStatus",

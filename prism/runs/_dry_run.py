@@ -15,7 +15,7 @@ from prism.llm import Model
 from prism.llm._settings import OF_SPENDING
 from prism.reasoner._tokens import count_tokens
 from prism.runs._documents import documents
-from prism.runs._running import models_of
+from prism.runs._options import models_of
 from prism.statechart import (
     BaseReasoner,
     Budget,

@@ -16,9 +16,10 @@ from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._prompts import ANSWERS_NAME
-from prism.runlog._reader import LOG_NAME, LOG_NAMES
+from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._journal import Journal
+from prism.runs._options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
@@ -28,6 +29,7 @@ TRACEBACK_NAME = "traceback.txt"
 _MOST_NAMED = 3
 
 _RESULTS = "results"
+_ROUND_ENDED = b'{"event":"%b"' % ROUND_ENDED.encode()
 
 
 class RunFolder:
@@ -45,12 +47,15 @@ class RunFolder:
         path: The folder.
         is_new: Whether the run has not begun.
         journal: The answers, while the run is written.
+        skipped: The number of rounds whose events are not logged again.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_new = True
         self.journal: Journal | None = None
+        self.skipped = 0
+        self._begin_at = 0
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
         self._charts: Sequence[Mapping[str, Any]] = ()
@@ -92,6 +97,20 @@ class RunFolder:
 
         return folder, summary["config"]
 
+    def skip_rounds(self) -> None:
+        """Let the rounds that have ended in the log not be logged again, nor compared with it.
+
+        Those of a run that asked anybody are.
+        """
+        log = self.path / LOG_NAME
+        if (self.path / ANSWERS_NAME).exists() or not log.exists():
+            return
+        lines = log.read_bytes()
+        last = lines.rfind(_ROUND_ENDED)
+        end = lines.find(b"\n", last) + 1
+        if last >= 0 and end:
+            self._begin_at, self.skipped = end, lines.count(_ROUND_ENDED)
+
     @contextmanager
     def writing(
         self,
@@ -99,9 +118,7 @@ class RunFolder:
         clock: SimulatedClock,
         *,
         charts: Sequence[Mapping[str, Any]] = (),
-        recorded: Path | None = None,
-        until: int | None = None,
-        compared: Path | None = None,
+        repeats: Repeats | None = None,
         at_once: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log and journal, or open them again.
@@ -110,9 +127,7 @@ class RunFolder:
             config: The run's configuration, as plain data.
             clock: The run's clock.
             charts: The charts of its agents, as plain data.
-            recorded: The journal of the run that it repeats.
-            until: The round from which on that journal's answers are not taken.
-            compared: The log of the run that it repeats, which must have the same lines.
+            repeats: The run that it repeats, if any.
             at_once: Whether each line is passed to the operating system at once.
 
         Yields:
@@ -123,10 +138,11 @@ class RunFolder:
             InputError: If it cannot be written, or another process is writing it.
         """
         self._config, self._charts = config, charts
+        compared = None if repeats is None or repeats.asks else locate_log(repeats.run)
         self._log = self._open_log(clock, compared, at_once=at_once)
         try:
             with self._log:
-                self.journal = Journal(self.path / ANSWERS_NAME, recorded, clock, until)
+                self.journal = Journal(self.path / ANSWERS_NAME, clock, repeats)
                 try:
                     yield self._log.logger
                 except TooManyFallbacksError:
@@ -181,6 +197,7 @@ class RunFolder:
                 clock,
                 keep=self._begin if self.is_new else self._require_incomplete,
                 compared=path if not self.is_new else compared,
+                begin=self._begin_at,
                 at_once=at_once,
             )
         except BlockingIOError:

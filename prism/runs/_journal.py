@@ -20,7 +20,9 @@ from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
-from prism.runlog._prompts import as_line, open_answers, read_answers
+from prism.runlog._prompts import ANSWERS_NAME, as_line, open_answers, read_answers
+from prism.runlog._reader import locate_log
+from prism.runs._options import Repeats
 from prism.statechart import (
     BaseReasoner,
     BaseWriter,
@@ -39,6 +41,8 @@ _HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation",
 _WRITTEN = ("text", "source", "reason")
 _EFFECT = "effect"
 _AGAIN = "again"
+_FROM = "from"
+"""The key of an answer that was taken from the journal of another run."""
 
 
 class Journal:
@@ -46,17 +50,13 @@ class Journal:
 
     Args:
         path: The file to which new answers are appended; None to keep none.
-        recorded: The journal of an earlier run, whose answers are taken first.
         clock: The run's clock, for round and tick of each line.
-        until: The round from which on the earlier run's answers are not taken; None for no such
-            round.
+        repeats: The earlier run whose answers are taken first, if any.
 
     Attributes:
-        path: The file, if any.
         earlier: The answers that need not be asked for, by id.
-        until: The round from which on none of the earlier run are taken, if any.
-        own: The ids of those that this run asked for before it was stopped.
-        unread: The ids of the earlier answers that have not been taken yet.
+        unread: The ids of those that have not been taken yet.
+        spent: The calls and tokens that the run has paid for before it was stopped.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -65,136 +65,46 @@ class Journal:
     def __init__(
         self,
         path: Path | None = None,
-        recorded: Path | None = None,
         clock: SimulatedClock | None = None,
-        until: int | None = None,
+        repeats: Repeats | None = None,
     ) -> None:
-        self.path = path
-        self.until = until
         self.earlier: dict[str, dict[str, Any]] = {}
-        self.own: set[str] = set()
-        self._numbers: Counter[str] = Counter()
-        self._spent: Counter[str] = Counter()
-        self._clock = clock
+        self.spent: Counter[str] = Counter()
+        self._path, self._clock, self._repeats = path, clock, repeats
         self._file: FileIO | None = None
-        for source in (recorded, path):
-            if source is not None and source.exists():
-                end = until if source != path else None
-                lines = {
-                    answer_id: line
-                    for answer_id, line in self._answers_in(source).items()
-                    if end is None or line.get("round", 0) < end
-                }
-                self.earlier |= lines
-                self.own = {*lines} if source == path else set()
-        self.unread: set[str] = {*self.earlier}
-        if path is not None and path.exists():
-            self._file = open_answers(path)
-
-    def _answers_in(self, source: Path) -> dict[str, dict[str, Any]]:
-        """Return the answers of a journal by id, without those of rounds that are done again."""
-        found: dict[str, dict[str, Any]] = {}
-        for line in read_answers(source):
-            self._spent.update(
-                calls=line.get("attempts_made", 0),
-                tokens=(line.get("input_tokens") or 0) + (line.get("output_tokens") or 0),
-            )
-            if line.get("kind") == _AGAIN:
-                found = {
-                    answer_id: each
-                    for answer_id, each in found.items()
-                    if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
-                }
-            else:
-                found[line["id"]] = line
-        return found
-
-    def do_again(self) -> None:
-        """Let the current round be done again when the run is resumed, with its effects only.
-
-        Its answers stay in the file, and what they have cost counts.
-        """
-        number = 0 if self._clock is None else self._clock.round
-        self.add({"id": f"round {number}", "digest": _AGAIN, "kind": _AGAIN, "round": number})
-
-    def next_id(self, agent_id: str) -> str:
-        """Return the id of an agent's next answer."""
-        self._numbers[agent_id] += 1
-        return f"{agent_id}:{self._numbers[agent_id]}"
-
-    def find(self, answer_id: str, asked: str) -> dict[str, Any] | None:
-        """Return an earlier answer, if there is one.
-
-        Raises:
-            ReplayError: If it answers another question.
-        """
-        line = self.earlier.get(answer_id)
-        # an effect is looked up more than once
-        self.unread.discard(answer_id)
-        if line is not None and line["digest"] != asked:
-            raise ReplayError(
-                f"answer {answer_id} in {self.path or 'the journal'} is to another question "
-                f"(round {line.get('round')}, tick {line.get('tick')}): the run does not do the "
-                "same as before: restore its code and files, or begin another run"
-            )
-        return line
-
-    def add(self, line: dict[str, Any]) -> None:
-        """Append an answer, which is in the operating system's hands when this returns."""
-        at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
-        whole = {"id": line["id"], **at, **line}
-        self.earlier[line["id"]] = whole
-        if self.path is not None:
-            if self._file is None:
-                self._file = open_answers(self.path)
-            self._file.write(as_line(whole))
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-
-    # What was spent
-
-    def spent(self) -> tuple[int, int]:
-        """Return the calls and tokens of the earlier answers."""
-        return self._spent["calls"], self._spent["tokens"]
-
-
-class JournalAnswers:
-    """The answers of a journal, for a `Router`, which need not be asked for again.
-
-    Args:
-        journal: The journal.
-        asks: Whether other questions may be asked.
-        may_part: Whether answers to other questions are asked for instead of refused.
-    """
-
-    def __init__(self, journal: Journal, *, asks: bool, may_part: bool) -> None:
-        self.journal = journal
-        self._asks, self._may_part = asks, may_part
-        self._has_parted = False
+        self._numbers: Counter[str] = Counter()
         self._pending: dict[int, str] = {}
+        self._has_parted = False
+        if repeats is not None:
+            found = _answers_in(
+                locate_log(repeats.run).parent / ANSWERS_NAME, repeats.until, Counter()
+            )
+            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
+        self._to_copy: set[str] = {*self.earlier}
+        if path is not None and path.exists():
+            own = _answers_in(path, None, self.spent)
+            self.earlier |= own
+            self._to_copy -= own.keys()
+            self._file = open_answers(path)
+        self.unread: set[str] = {*self.earlier}
+
+    # Taking answers
 
     def answer_to(
         self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
     ) -> Decision | Written | None:
-        """Return the answer of the journal, if it has one.
+        """Return the answer to a question, if there is one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        answer_id = self.journal.next_id(_agent_of(asked))
-        line = self._line(answer_id, digest_of(asked))
-        if line is not None and self._is_worded_otherwise(line, prompt_hash):
-            self._has_parted, line = True, None
+        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
+        self._numbers[agent_id] += 1
+        answer_id = f"{agent_id}:{self._numbers[agent_id]}"
+        line = self._find(answer_id, digest_of(asked), prompt_hash)
         if line is not None:
             return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
-        if not self._asks:
-            raise ReplayError(
-                f"the journal has no answer {answer_id} (to {_subject(asked)}): the run was "
-                "stopped before, or does not do the same as then"
-            )
+        self._require_asking(f"answer {answer_id} (to {_subject(asked)})")
         self._pending[id(asked)] = answer_id
         return None
 
@@ -205,44 +115,121 @@ class JournalAnswers:
             ReplayError: If it has not, where nothing may be done.
         """
         line = {"digest": _EFFECT, "kind": _EFFECT}
-        begun, ended = self._line(f"{key}:begun", _EFFECT), self._line(key, _EFFECT)
+        begun, ended = self._find(f"{key}:begun", _EFFECT), self._find(key, _EFFECT)
         if ended is not None:
             return ended["result"]
-        if not self._asks:
-            raise ReplayError(f"the journal has no result of {key}: the run was stopped before")
+        self._require_asking(f"result of {key}")
         if begun is None:
-            self.journal.add({"id": f"{key}:begun", **line})
+            self.add({"id": f"{key}:begun", **line})
         # of an effect that a kill has interrupted, nobody knows whether it has happened
         result = await effect() if begun is None else interrupted
-        self.journal.add({"id": key, **line, "result": result})
+        self.add({"id": key, **line, "result": result})
         return result
 
     def id_of(self, asked: Question | TextCall) -> str:
         """Return the id of an answer that is being asked for."""
         return self._pending.pop(id(asked))
 
-    def _is_worded_otherwise(
-        self, line: Mapping[str, Any], prompt_hash: Callable[[], str | None]
-    ) -> bool:
-        """Return whether a run that may part from another asks in other words than that one."""
-        told = line.get("prompt_hash")
-        is_free = self._may_part and self.journal.until is None
-        return is_free and told is not None and prompt_hash() not in (None, told)
-
-    def _line(self, answer_id: str, digest: str) -> dict[str, Any] | None:
-        if answer_id in self.journal.own:
-            # asked by this run before it was stopped: it has parted from the one that it repeats
-            self._has_parted = self._may_part
-            return self.journal.find(answer_id, digest)
-        if self._has_parted:
+    def _find(
+        self, answer_id: str, digest: str, prompt_hash: Callable[[], str | None] | None = None
+    ) -> dict[str, Any] | None:
+        """Return an earlier answer, unless the run has parted from the one that it repeats."""
+        line = self.earlier.get(answer_id)
+        # an effect is looked up more than once
+        self.unread.discard(answer_id)
+        may_part = self._repeats is not None and self._repeats.asks
+        is_own = line is not None and _FROM not in line
+        if line is None or (self._has_parted and not is_own):
             return None
-        try:
-            return self.journal.find(answer_id, digest)
-        except ReplayError:
-            if not self._may_part:
-                raise
+        # its own were asked for before it was stopped
+        if may_part and (is_own or self._differs(line, digest, prompt_hash)):
             self._has_parted = True
-            return None
+            if not is_own:
+                return None
+        if line["digest"] != digest:
+            raise ReplayError(
+                f"answer {answer_id} in {self._path or 'the journal'} is to another question "
+                f"(round {line.get('round')}, tick {line.get('tick')}): the run does not do the "
+                "same as before: restore its code and files, or begin another run"
+            )
+        if answer_id in self._to_copy:
+            # so that the folder has all that the run cannot make again
+            self._to_copy.remove(answer_id)
+            self._write(line)
+        return line
+
+    def _differs(
+        self, line: Mapping[str, Any], digest: str, prompt_hash: Callable[[], str | None] | None
+    ) -> bool:
+        """Return whether a run that may part from another asks otherwise than that one."""
+        told = line.get("prompt_hash")
+        if line["digest"] != digest or told is None or prompt_hash is None:
+            return bool(line["digest"] != digest)
+        assert self._repeats is not None
+        return self._repeats.until is None and prompt_hash() not in (None, told)
+
+    def _require_asking(self, what: str) -> None:
+        if self._repeats is not None and not self._repeats.asks:
+            raise ReplayError(
+                f"the journal has no {what}: the run was stopped before, or does not do the same "
+                "as then"
+            )
+
+    # Adding answers
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Append an answer, which is in the operating system's hands when this returns."""
+        at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
+        whole = {"id": line["id"], **at, **line}
+        self.earlier[line["id"]] = whole
+        self._write(whole)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        if self._path is not None:
+            if self._file is None:
+                self._file = open_answers(self._path)
+            self._file.write(as_line(line))
+
+    def do_again(self) -> None:
+        """Let the current round be done again when the run is resumed, with its effects only.
+
+        Its answers stay in the file, and what they have cost counts.
+        """
+        number = 0 if self._clock is None else self._clock.round
+        self.add({"id": f"round {number}", "digest": _AGAIN, "kind": _AGAIN, "round": number})
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str, dict[str, Any]]:
+    """Return the answers of a journal by id, without those of rounds that are done again.
+
+    Args:
+        path: The journal.
+        until: The round from which on none is wanted, in the journal of another run.
+        spent: Receives the calls and tokens that were paid for.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    if not path.exists():
+        return found
+    for line in read_answers(path):
+        if _FROM not in line:
+            spent.update(
+                calls=line.get("attempts_made", 0),
+                tokens=(line.get("input_tokens") or 0) + (line.get("output_tokens") or 0),
+            )
+        if line.get("kind") == _AGAIN:
+            found = {
+                answer_id: each
+                for answer_id, each in found.items()
+                if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
+            }
+        elif until is None or line.get("round", 0) < until:
+            found[line["id"]] = line
+    return found
 
 
 class JournalledPart(BaseReasoner, BaseWriter):
@@ -250,12 +237,12 @@ class JournalledPart(BaseReasoner, BaseWriter):
 
     Args:
         part: The reasoner or writer.
-        answers: The journal, and what it has answered.
+        journal: The journal.
     """
 
-    def __init__(self, part: Any, answers: JournalAnswers) -> None:
+    def __init__(self, part: Any, journal: Journal) -> None:
         super().__init__()
-        self._part, self._answers = part, answers
+        self._part, self._journal = part, journal
         self.concurrency: int = getattr(part, "concurrency", 0)
         if hasattr(part, "records"):
             part.records = True
@@ -284,7 +271,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
     @property
     def is_repeating(self) -> bool:
         """Whether answers of an earlier process are left."""
-        return bool(self._answers.journal.unread)
+        return bool(self._journal.unread)
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers, as it was when the run began."""
@@ -293,11 +280,11 @@ class JournalledPart(BaseReasoner, BaseWriter):
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun."""
-        return await self._answers.once(key, effect, interrupted)
+        return await self._journal.once(key, effect, interrupted)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Ask questions or text calls, and keep each answer."""
-        ids = [self._answers.id_of(each) for each in asked]
+        ids = [self._journal.id_of(each) for each in asked]
         return await all_of(
             self._one(each, answer_id) for each, answer_id in zip(asked, ids, strict=True)
         )
@@ -315,12 +302,8 @@ class JournalledPart(BaseReasoner, BaseWriter):
         (answer,) = await self._part.answer([asked])
         told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
         record = record_of(answer_id, asked, answer)
-        self._answers.journal.add({**record, "digest": digest_of(asked), **told})
+        self._journal.add({**record, "digest": digest_of(asked), **told})
         return _with_id(answer, answer_id)
-
-
-def _agent_of(asked: Question | TextCall) -> str:
-    return asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
 
 
 def _subject(asked: Question | TextCall) -> str:
@@ -416,24 +399,20 @@ def _with_id(answer: Any, answer_id: str) -> Any:
     return replace(answer, text_id=answer_id)
 
 
-def journalled(asker: Any, journal: Journal, *, asks: bool = True, may_part: bool = False) -> None:
+def journalled(asker: Any, journal: Journal) -> None:
     """Let a run's reasoner or writer take answers from a journal, and add to it.
 
     Args:
         asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
-        asks: Whether anything may be asked.
-        may_part: Whether answers to other questions are asked for instead of refused.
     """
     if isinstance(asker, Router):
-        answers = JournalAnswers(journal, asks=asks, may_part=may_part)
-        asker.journal = answers
+        asker.journal = journal
         for name, part in asker.parts.items():
-            asker.parts[name] = JournalledPart(part, answers)
+            asker.parts[name] = JournalledPart(part, journal)
 
 
 def restore_spending(budget: Budget | None, journal: Journal) -> None:
     """Count what earlier answers have spent, so that a budget holds over kills."""
     if budget is not None:
-        calls, tokens = journal.spent()
-        budget.add(retries=calls, tokens=tokens)
+        budget.add(retries=journal.spent["calls"], tokens=journal.spent["tokens"])

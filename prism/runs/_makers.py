@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._model import LostClient, lost, pool_of
+from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
 from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
-from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import (
     ALL_OTHERS,
     NO_LATER,
     DeciderOptions,
     Later,
     PolicyOptions,
-    ReplayOptions,
     WriterOptions,
 )
 from prism.runs._policy_file import Policy
@@ -63,7 +60,7 @@ def make_reasoner(
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, or the policy, cannot be used.
+        InputError: If the policy cannot be read.
     """
     if isinstance(options, PolicyOptions):
         return _until_later(Policy.from_file(options.policy).reasoner(seed), seed, fallback, later)
@@ -157,12 +154,10 @@ def _asked(model: Model, seed: int, *, writes: bool = False) -> dict[str, Any]:
     """Return the client that a `Reasoner` or `Writer` asks.
 
     Raises:
-        InputError: If it is the missing client of a kept run, or its key is not set.
+        InputError: If its key is not set.
     """
     if (counting := asked_in_a_dry_run(model, writes=writes)) is not None:
         return counting
-    if isinstance(model.client, LostClient):
-        raise lost(model.client)
     if model.client is None:
         return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
 
@@ -204,11 +199,8 @@ def make_askers(
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run cannot be used.
+        InputError: If the policy cannot be read.
     """
-    if isinstance(reasoner, ReplayOptions):
-        return _repeated(reasoner, writer, seed, fallback, later)
-
     budget = _budget_of(reasoner) if isinstance(reasoner, Model) else None
     decides = _decider(reasoner, seed, fallback, budget, later)
     if writer is None:
@@ -221,87 +213,6 @@ def make_askers(
         return decides, make_writer(options, seed, budget=budget)
 
     return decides, _written_by(decides, seed)
-
-
-def _repeated(
-    replayed: ReplayOptions,
-    writer: WriterOptions | None,
-    seed: int,
-    fallback: Any,
-    later: Later,
-) -> tuple[BaseReasoner | None, BaseWriter | None]:
-    """Make the reasoner and writer of an earlier run, or those that follow where the runs part."""
-    if replayed.model is not None:
-        asked: DeciderOptions = replayed.model
-    else:
-        asked, recorded_writer = _recorded(replayed.run)
-        writer = recorded_writer if writer is None or writer.model is None else writer
-    if replayed.then is None:
-        asked, writer = _unasked(asked), _unasked_writer(writer)
-    if replayed.then == "policy":
-        _, writes = make_askers(asked, writer, seed, fallback, later=later)
-        return Router({ALL_OTHERS: _PolicyAfterwards(seed)}), writes
-
-    return make_askers(asked, writer, seed, fallback, later=later)
-
-
-def _unasked(asked: Any) -> Any:
-    """Return what decided, with a stand-in for a client that no folder can hold."""
-    if not isinstance(asked, Model) or not isinstance(asked.client, LostClient):
-        return asked
-    return replace(asked, client=_Unasked(asked.client))
-
-
-def _unasked_writer(writer: WriterOptions | None) -> WriterOptions | None:
-    return None if writer is None else replace(writer, model=_unasked(writer.model))
-
-
-class _Unasked:
-    """Stands for a client where the journal has every answer.
-
-    Args:
-        client: The client for which it stands.
-    """
-
-    def __init__(self, client: LostClient) -> None:
-        self._client = client
-
-    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
-        """Refuse to be asked.
-
-        Raises:
-            InputError: Always.
-        """
-        del messages, logprobs, options
-        raise lost(self._client)
-
-
-class _PolicyAfterwards(PolicyReasoner):
-    """Decides after a model, among the acts that the model had to choose from."""
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, as they did before."""
-        return True
-
-
-def make_repeated_writer(replayed: ReplayOptions, seed: int) -> BaseWriter | None:
-    """Make the writer of an earlier run of a single agent, whose answers are in its journal."""
-    asked, _ = _recorded(replayed.run)
-    asked = _unasked(asked) if replayed.then is None else asked
-    return make_writer(asked, seed) if isinstance(asked, Model) else None
-
-
-def _recorded(run: Path) -> tuple[DeciderOptions, WriterOptions | None]:
-    """Return what decided and wrote in an earlier run."""
-    from prism.runs._config import read_decider, read_writer
-
-    folder = run if run.is_dir() else run.parent
-    config = read_summary(folder)["config"]
-    asked = read_decider(config) if config.get("reasoner") else None
-    if isinstance(asked, ReplayOptions):
-        return _recorded(asked.run)
-    return asked, read_writer(config, folder / SUMMARY_NAME)
 
 
 def _decider(

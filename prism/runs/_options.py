@@ -1,19 +1,22 @@
-"""The options of reasoners and writers: a model, an earlier run, or a policy file."""
+"""What decides and writes in a run, and how ``run.json`` describes it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from hashlib import file_digest
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
-from prism.files._durable import is_stream
 from prism.llm import Model
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
-from prism.runlog._reader import locate_log
+from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
@@ -24,46 +27,36 @@ Later = Mapping[str, str]
 
 NO_LATER: Later = MappingProxyType({})
 
-Then = Literal["model", "policy"]
-"""What decides from where a run diverges from the one that it repeats."""
-
 
 @dataclass(frozen=True, slots=True)
-class ReplayOptions:
-    """The decisions are taken from the journal of an earlier run.
+class Repeats:
+    """The earlier run that a run carries out again, with the answers in its journal.
 
     Args:
-        run: The folder of the earlier run, or its log.
-        model: The model of that run, if the new one may differ from it; None for the built-in
-            policy.
-        then: What decides from the first question that differs: ``model`` for the model of that
-            run, or the built-in ``policy``. None makes such a question an error, which is the
-            default without a model.
-        is_whole: Whether nothing else differs either, so that the logs must have the same lines.
-        until: The round from whose beginning no more answers are taken, since another model gives
-            them; None to take them up to the first question that differs.
+        run: The folder of the earlier run.
+        asks: Whether somebody is asked where the journal has no answer to a question. If not, the
+            log must have the same lines, too.
+        until: The round from which on no more of its answers are taken; None for no such round.
     """
 
     run: Path
-    model: Model | PolicyOptions | None = None
-    then: Then | None = None
-    is_whole: bool = False
+    asks: bool = False
     until: int | None = None
 
-    def __post_init__(self) -> None:
-        """Default to asking the model, if one was given."""
-        if self.model is not None and self.then is None:
-            object.__setattr__(self, "then", "model")
+    @property
+    def has_answers(self) -> bool:
+        """Whether the earlier run asked anybody."""
+        return (self.run / ANSWERS_NAME).exists()
 
     def to_config(self) -> dict[str, Any]:
-        """Return the options as plain data."""
-        config: dict[str, Any] = {"reasoner": "replay", "replay": str(self.run)}
-        if self.then is not None:
-            decided = {} if self.model is None else {"model": self.model.to_config()}
-            until = {} if self.until is None else {"until": self.until}
-            config["then"] = {"by": self.then, **decided, **until}
+        """Return it as plain data."""
+        return {**asdict(self), "run": str(self.run)}
 
-        return config | ({"whole": True} if self.is_whole else {})
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self | None:
+        """Read what `to_config` returned, in the configuration of a run."""
+        found = config.get("repeats")
+        return None if found is None else cls(**{**found, "run": Path(found["run"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,78 +78,15 @@ class PolicyOptions:
         return {"reasoner": "calibrated", "policy": str(self.policy)}
 
 
-ReasonerOptions = Model | ReplayOptions | None
-"""What decides in a run: a model, an earlier run, or, if None, the default of the kind of run."""
-
-DeciderOptions = ReasonerOptions | PolicyOptions
-"""The same for runs in which a policy file can decide."""
-
-
-def with_client(options: Any, given: Any) -> Any:
-    """Return the options of a kept run with the client that it asks.
-
-    Args:
-        options: The options, as they were read.
-        given: The client, or a model of it.
-
-    Raises:
-        InputError: If the run asks no such client.
-    """
-    client = given.client if isinstance(given, Model) else given
-    writer: Any = getattr(options, "writer", None)
-    asked = {"reasoner": options.reasoner, "writer": getattr(writer, "model", None)}
-    models = {name: each for name, each in asked.items() if isinstance(each, Model)}
-    lost = LostClient(type_of(client))
-    found: dict[str, Any] = {
-        name: replace(each, client=client) for name, each in models.items() if each.client == lost
-    }
-    if not found:
-        raise _another_client(client, models.values())
-    if "writer" in found:
-        found["writer"] = replace(writer, model=found["writer"])
-
-    return options.replace(**found)
-
-
-def _another_client(client: Any, models: Iterable[Model]) -> InputError:
-    kinds = sorted(type_of(each.client) for each in models if each.client is not None)
-    which = " and ".join(kinds) or "no client of another library"
-    return InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
-
-
-def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
-    """Return the files that a reasoner reads when a run begins, by name.
-
-    Raises:
-        InputError: If there is no such file, or the run could not find it again.
-    """
-    if isinstance(reasoner, PolicyOptions):
-        return {str(reasoner.policy): Path(reasoner.policy)}
-    if not isinstance(reasoner, ReplayOptions):
-        return {}
-
-    return {str(reasoner.run): recorded_log(reasoner), **files_of(reasoner.model)}
-
-
-def recorded_log(replay: ReplayOptions) -> Path:
-    """Return the log of the run that another run repeats.
-
-    Raises:
-        InputError: If it is a pipe, which can only be read once.
-    """
-    if is_stream(replay.run):
-        problem = "is a pipe, which a resumed run could not read again: give a file or folder"
-        raise InputError(problem, path=replay.run)
-
-    return locate_log(replay.run)
+DeciderOptions = Model | PolicyOptions | None
+"""What decides in a run: a model, a policy file, or, if None, the default of the kind of run."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
     """Options for a model that writes the texts of a run.
 
-    It shares budget and limits with the model that decides, if there is one. A replayed run
-    takes the texts from the earlier run.
+    It shares budget and limits with the model that decides, if there is one.
 
     Args:
         model: The model: None for the one that decides, the name of another one on its servers, or
@@ -193,42 +123,146 @@ class WriterOptions:
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
         model = self.model
-        return {
-            "model": model.to_config() if isinstance(model, Model) else model,
-            "max_length": self.max_length,
-            "language": self.language,
-            # written only if given, so other runs are described as before
-            **({} if self.prompt is None else {"prompt": self.prompt}),
-        }
+        told = model.to_config() if isinstance(model, Model) else model
+        others = {name: getattr(self, name) for name in ("max_length", "language", "prompt")}
+        return {"model": told, **others}
 
 
-def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
-    """Return the options of a run whose texts are taken from an earlier one."""
-    return None if writer is None else replace(writer, model=None)
+def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
+    """Refuse a writer without a model, or with settings that contradict those of the reasoner.
 
-
-def asks_a_model(
-    reasoner: DeciderOptions, writer: WriterOptions | None, later: Later = NO_LATER
-) -> bool:
-    """Return whether a run asks a model, so that it would not write the same log again."""
-    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
-        may_ask = bool(later) or isinstance(reasoner.model, Model)
-        return (may_ask and reasoner.then == "model") or writer is not None
-
-    is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
-    return (
-        is_switched
-        or isinstance(reasoner, Model)
-        or (writer is not None and isinstance(writer.model, Model))
-    )
-
-
-def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
-    """Return the seconds for which a run may ask models; None without a limit."""
-    if isinstance(reasoner, ReplayOptions) and reasoner.then is not None:
-        reasoner = reasoner.model
+    Raises:
+        InputError: If it is one.
+    """
+    if writer is None:
+        return
     if isinstance(reasoner, Model):
-        return reasoner.deadline
+        # a writer without its own model has no settings that could conflict
+        twice = [name for name in OF_SPENDING if getattr(writer.model, name, None) is not None]
+        if twice:
+            problem = f"must have no {twice[0]}: that of the deciding model applies to both"
+            raise InputError(problem, field="writer")
+    elif not isinstance(writer.model, Model):
+        problem = "needs a model, since none decides: WriterOptions(Model('llama3.2'))"
+        raise InputError(problem, field="writer")
 
-    model = None if writer is None else writer.model
-    return model.deadline if isinstance(model, Model) else None
+
+def models_of(options: Any) -> Iterator[Model]:
+    """Yield all models that a run may ask.
+
+    Args:
+        options: The run.
+    """
+    decides, writer = options.reasoner, getattr(options, "writer", None)
+    yield from (
+        each for each in (decides, getattr(writer, "model", None)) if isinstance(each, Model)
+    )
+    for text in options.later_models().values():
+        yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
+
+
+def with_client(options: Any, given: Any) -> Any:
+    """Return the options of a kept run with the client that it asks.
+
+    Args:
+        options: The options, as they were read.
+        given: The client, or a model of it.
+
+    Raises:
+        InputError: If the run asks no such client.
+    """
+    client = given.client if isinstance(given, Model) else given
+    writer: Any = getattr(options, "writer", None)
+    asked = {"reasoner": options.reasoner, "writer": getattr(writer, "model", None)}
+    models = {name: each for name, each in asked.items() if isinstance(each, Model)}
+    lost = LostClient(type_of(client))
+    found: dict[str, Any] = {
+        name: replace(each, client=client) for name, each in models.items() if each.client == lost
+    }
+    if not found:
+        raise _another_client(client, models.values())
+    if "writer" in found:
+        found["writer"] = replace(writer, model=found["writer"])
+
+    return options.replace(**found)
+
+
+def _another_client(client: Any, models: Iterable[Model]) -> InputError:
+    kinds = sorted(type_of(each.client) for each in models if each.client is not None)
+    which = " and ".join(kinds) or "no client of another library"
+    return InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+
+
+# Reading run.json
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Make errors about options name the file from which these were read.
+
+    Raises:
+        InputError: Instead of any other error about them.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem, path=path, field=error.field) from None
+    except KeyError as error:
+        raise InputError("is missing", path=path, field=str(error.args[0])) from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"does not describe a run: {error}", path=path) from None
+
+
+def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
+    """Read what ``to_config`` of the options returned, in the configuration of a run."""
+    kind = config["reasoner"]
+    if kind == "calibrated":
+        return PolicyOptions(Path(config["policy"]))
+    if kind not in (*get_args(Server), "client"):
+        return None
+
+    names = {KEYS.get(name, name) for name in settings_of()} - {"server"}
+    settings = from_plain({name: value for name, value in config.items() if name in names})
+    if kind == "client":
+        # a client cannot be kept, so it has to be given again when the run is resumed
+        return Model(**settings, client=LostClient(config["client"]))
+    return Model(**settings, server=kind)
+
+
+def read_writer(config: Mapping[str, Any]) -> WriterOptions | None:
+    """Read the writer's options in the configuration of a run."""
+    if "writer" not in config:
+        return None
+    given = dict(config["writer"])
+    if isinstance(given["model"], dict):
+        given["model"] = read_decider(given["model"])
+    return WriterOptions(**given)
+
+
+def require_writable(field: str, value: Any) -> None:
+    """Refuse a number or a text that JSON cannot represent, since the run could not be resumed.
+
+    Raises:
+        InputError: If it is one.
+    """
+    if isinstance(value, float) and not isfinite(value):
+        raise InputError(f"must be a finite number, got {value}", field=field)
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"must be valid UTF-8, for run.json; got {text!a}", field=field) from None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        hint = "resume a run where it was begun, with the same files"
+        raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None

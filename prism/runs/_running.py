@@ -18,11 +18,10 @@ from prism._faults import Place, place_of
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._addresses import with_credentials
+from prism.llm._model import LostClient
 from prism.reasoner._router import Router, costs_by_model
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import loop_time
-from prism.runlog._prompts import ANSWERS_NAME
-from prism.runlog._reader import LOG_NAME, locate_log
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._journal import (
@@ -31,15 +30,8 @@ from prism.runs._journal import (
     journalled,
     restore_spending,
 )
-from prism.runs._options import (
-    NO_LATER,
-    Later,
-    ReplayOptions,
-    WriterOptions,
-    with_client,
-)
+from prism.runs._options import Repeats, models_of, with_client
 from prism.runs._prices import prices_of, with_money
-from prism.runs._runnable import ResultsT, Runnable, RunOptions
 from prism.runs._status import beating, remove_heartbeat
 from prism.telemetry.loggers import LateLogger, describe
 
@@ -63,7 +55,7 @@ class Observer:
         """Receive a problem that was handled, such as a file that has changed."""
         _logger.warning(message)
 
-    def started(self, run: Runnable[Any]) -> None:
+    def started(self, run: Any) -> None:
         """Receive the run before its first round, or before the first after a resume."""
 
     def is_to_stop(self) -> bool:
@@ -117,6 +109,9 @@ class _Teller(logging.Handler):
             self._observer.warn(f"{fault} ({event}; told once, a kept run has all in its log)")
 
 
+ResultsT = TypeVar("ResultsT")
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultsT]):
     """A finished run.
@@ -140,14 +135,14 @@ class Outcome(Generic[ResultsT]):
 
 def go_on(
     folder: Path | str,
-    kind: type[RunOptions[ResultsT]],
+    kind: Any,
     *,
     hosts: Sequence[str] = (),
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
-) -> Outcome[ResultsT] | None:
+) -> Outcome[Any] | None:
     """Continue a run that was stopped; see `prism.worlds.resume`.
 
     Args:
@@ -173,20 +168,23 @@ def go_on(
     if model is not None:
         options = with_client(options, model)
     options = _with_application(options, application)
-    warn_of_changes(config, options, observer)
+    has_changed = warn_of_changes(config, options, observer)
+    # the same code without a model does the same, so that nobody need compare its log
+    if options.is_repeatable and not has_changed:
+        kept.skip_rounds()
 
     return carry_out(options, kept, on_round=on_round, observer=observer)
 
 
 def repeat(
     recorded: Path | str,
-    kind: type[RunOptions[ResultsT]],
+    kind: Any,
     folder: Path | str | None = None,
     *,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
-) -> Outcome[ResultsT]:
+) -> Outcome[Any]:
     """Run an earlier run again; see `prism.worlds.replay`.
 
     Args:
@@ -202,25 +200,30 @@ def repeat(
     observer = observer or Observer()
     options = kind.from_config(config, path / SUMMARY_NAME)
     warn_of_changes(config, options, observer)
-    options = _with_application(options.replaying(path), application)
+    options = _with_application(options.repeating(path), application)
 
     kept = None if folder is None else RunFolder.for_new(Path(folder))
     return carry_out(options, kept, on_round=on_round, observer=observer)
 
 
-def warn_of_changes(config: Mapping[str, Any], options: Any, observer: Observer) -> None:
-    """Report files that have changed since a run began; it goes on while it does the same."""
+def warn_of_changes(config: Mapping[str, Any], options: Any, observer: Observer) -> bool:
+    """Report files that have changed since a run began; it goes on while it does the same.
+
+    Returns:
+        Whether there are any.
+    """
     began = config.get("inputs", {})
     try:
         now = options.digests()
     except InputError as error:
         observer.warn(str(error))
-        return
-    for name, digest in now.items():
-        if began.get(name) != digest:
-            observer.warn(
-                f"{name}: has changed since the run began, which goes on while it does the same"
-            )
+        return True
+    changed = [name for name, digest in now.items() if began.get(name) != digest]
+    for name in changed:
+        observer.warn(
+            f"{name}: has changed since the run began, which goes on while it does the same"
+        )
+    return bool(changed)
 
 
 def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
@@ -234,13 +237,13 @@ def _with_application(options: Any, application: Mapping[str, Any] | None) -> An
 
 
 def carry_out(
-    options: RunOptions[ResultsT],
+    options: Any,
     folder: RunFolder | None,
     *,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
     told: bool = True,
-) -> Outcome[ResultsT]:
+) -> Outcome[Any]:
     """Carry out a run.
 
     Args:
@@ -254,33 +257,31 @@ def carry_out(
     logger = None if folder is None else LateLogger()
     models = list(models_of(options))
     with ExitStack() as stack:
-        recorded = _recorded_of(options)
-        held = stack.enter_context(_documents_of(folder, recorded))
+        repeats: Repeats | None = options.repeats
+        asks = repeats is None or repeats.asks
+        if asks:
+            _require_clients(models)
+        held = stack.enter_context(_documents_of(folder, repeats))
         run = options.prepare(logger)
         # before a round has changed anything
         config = options.to_config() if told else {}
         charts = getattr(options, "charts", ()) if told else ()
         if folder is not None and logger is not None:
-            compared = None if recorded is None else recorded.log
+            at_once = getattr(options, "writes_at_once", False)
             writing = folder.writing(
-                config,
-                run.clock,
-                charts=charts,
-                recorded=None if recorded is None else recorded.journal,
-                until=None if recorded is None else recorded.until,
-                compared=compared,
-                at_once=getattr(options, "writes_at_once", False),
+                config, run.clock, charts=charts, repeats=repeats, at_once=at_once
             )
             logger.opened = stack.enter_context(writing)
-            _begin_keeping(run, models, folder, recorded, stack, observer)
+            logger.is_silent = folder.skipped > 0
+            _begin_keeping(run, models, folder, stack, observer)
             if folder.is_new:
                 held.keep_before()
-        elif recorded is not None:
-            _take_from(run, Journal(None, recorded.journal, until=recorded.until), recorded)
-        if models:
+        elif repeats is not None:
+            _take_from(run, Journal(repeats=repeats))
+        if models and asks:
             _load_models(run, options, observer)
         observer.started(run)
-        results = run.run(_after_rounds(run, folder, on_round, observer))
+        results = run.run(_after_rounds(run, folder, on_round, observer, logger))
         outcome = {"results": results.to_dict(), **spent_by(*_askers(run), models=models)}
         if folder is not None:
             held.keep()
@@ -290,50 +291,29 @@ def carry_out(
     return Outcome(results, summary, getattr(folder, "path", None))
 
 
+def _require_clients(models: Sequence[Model]) -> None:
+    """Refuse to ask a client that no folder could keep, and that was not given again."""
+    for model in models:
+        if isinstance(model.client, LostClient):
+            raise model.client.error()
+
+
 def _documents_of(
-    folder: RunFolder | None, recorded: _Recorded | None
+    folder: RunFolder | None, repeats: Repeats | None
 ) -> AbstractContextManager[Documents]:
     """Collect the documents of a run's agents; one that repeats another changes no other file."""
     path = None if folder is None else folder.path
-    if path is None and recorded is None:
+    if path is None and repeats is None:
         return nullcontext(Documents())
-    before = recorded.journal.parent if recorded is not None else path
-    is_again = folder is None or not folder.is_new or recorded is not None
-    return documents(path, before if is_again else None, is_trial=recorded is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """The run that another one repeats.
-
-    Args:
-        journal: Its answers.
-        log: Its log, if the new run must write the same lines.
-        may_part: Whether the new run may ask something else.
-        until: The round from which on none of its answers are taken.
-    """
-
-    journal: Path
-    log: Path | None
-    may_part: bool
-    until: int | None
-
-
-def _recorded_of(options: Any) -> _Recorded | None:
-    decides = getattr(options, "reasoner", None)
-    if not isinstance(decides, ReplayOptions):
-        return None
-    log = locate_log(decides.run)
-    may_part = decides.then is not None
-    is_same = not may_part and log.name == LOG_NAME and decides.is_whole
-    return _Recorded(log.parent / ANSWERS_NAME, log if is_same else None, may_part, decides.until)
+    is_resumed = folder is not None and not folder.is_new
+    before = repeats.run if repeats is not None else path if is_resumed else None
+    return documents(path, before, is_trial=repeats is not None)
 
 
 def _begin_keeping(
-    run: Runnable[Any],
+    run: Any,
     models: Sequence[Model],
     folder: RunFolder,
-    recorded: _Recorded | None,
     stack: ExitStack,
     observer: Observer,
 ) -> None:
@@ -342,7 +322,7 @@ def _begin_keeping(
     assert journal is not None
     # some keep files of their own there
     run.kept_in(folder.path)
-    _take_from(run, journal, recorded)
+    _take_from(run, journal)
     if not folder.is_new:
         number = len(journal.earlier)
         observer.note(f"{folder.path}: carrying it out again with {number:,} answers, then on")
@@ -353,29 +333,29 @@ def _begin_keeping(
     )
 
 
-def _take_from(run: Runnable[Any], journal: Journal, recorded: _Recorded | None) -> None:
+def _take_from(run: Any, journal: Journal) -> None:
     """Let a run take its answers from a journal as far as it goes, and add to it."""
-    asks = recorded is None or recorded.may_part
     for asker in _askers(run):
-        journalled(asker, journal, asks=asks, may_part=recorded is not None and asks)
-    if recorded is None:
-        asking = [asker for who in _askers(run) for asker in askers_in(who)]
-        if asking:
-            # all share one
-            restore_spending(asking[0].budget, journal)
+        journalled(asker, journal)
+    asking = [asker for who in _askers(run) for asker in askers_in(who)]
+    if asking:
+        # all share one
+        restore_spending(asking[0].budget, journal)
 
 
 def _after_rounds(
-    run: Runnable[Any],
+    run: Any,
     folder: RunFolder | None,
     on_round: Callable[[Any], object] | None,
     observer: Observer,
+    logger: LateLogger | None,
 ) -> Callable[[Any], None]:
     """Return a function that keeps and reports every round, and may stop the run."""
 
     def after_round(summary: Any) -> None:
-        if folder is not None:
+        if folder is not None and logger is not None:
             folder.round_ended()
+            logger.is_silent = len(run.finished) < folder.skipped
         if on_round is not None:
             on_round(summary)
         if len(run.finished) < run.rounds and observer.is_to_stop():
@@ -384,33 +364,12 @@ def _after_rounds(
     return after_round
 
 
-def models_of(options: Any) -> Iterator[Model]:
-    """Yield all models that a run may ask.
-
-    Args:
-        options: The run.
-    """
-    decides = getattr(options, "reasoner", None)
-    if isinstance(decides, ReplayOptions):
-        decides = decides.model
-    if isinstance(decides, Model):
-        yield decides
-
-    later: Later = options._later() if hasattr(options, "_later") else NO_LATER
-    for text in later.values():
-        yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
-
-    writer = getattr(options, "writer", None)
-    if isinstance(writer, WriterOptions) and isinstance(writer.model, Model):
-        yield writer.model
-
-
-def _askers(run: Runnable[Any]) -> tuple[Any, Any]:
+def _askers(run: Any) -> tuple[Any, Any]:
     """Return the reasoner and the writer, if any."""
     return run.reasoner, getattr(run, "writer", None)
 
 
-def _load_models(run: Runnable[Any], options: RunOptions[Any], observer: Observer) -> None:
+def _load_models(run: Any, options: Any, observer: Observer) -> None:
     """Load the model that decides, and that of a writer with its own clients."""
     reasoner, writer = _askers(run)
     # a run without a model does not load the code that asks one

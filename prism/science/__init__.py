@@ -3,23 +3,28 @@
 Needs the extra ``science``.
 """
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
-from prism.errors import MissingExtraError
-
-if find_spec("polars") is None:
-    raise MissingExtraError("science", "polars")
 
 if TYPE_CHECKING:
     from prism.runs._policy_file import Policy
-    from prism.science._batch import Batch, batch, read_batch, resume_batch
-    from prism.science._batch_door import BatchObserver, BatchRun, BatchStatus
+    from prism.science._batch import (
+        Batch,
+        BatchObserver,
+        BatchRun,
+        BatchStatus,
+        batch,
+        estimate_batch,
+        read_batch,
+        resume_batch,
+    )
     from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import compare
-    from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
+    from prism.science._comparison import Comparison
+    from prism.science._differences import Difference
     from prism.science._fit import Fit, fit, read_fit, resume_fit
+    from prism.science._measured_runs import ComparedRun
     from prism.science._plan import Configuration, Plan
     from prism.science._presets import preset_figures, preset_runs
     from prism.science._rerun import Parted, Rerun, rerun, resume_rerun
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     )
 else:
     # a process of a batch only makes runs, and needs neither tables nor plans
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__ = lazy_names(__name__, extra="science")
 
 __all__ = [
     "Batch",
@@ -40,7 +45,6 @@ __all__ = [
     "BatchRun",
     "BatchStatus",
     "Calibration",
-    "ComparedGroup",
     "ComparedRun",
     "Comparison",
     "Configuration",
@@ -55,6 +59,7 @@ __all__ = [
     "batch",
     "calibrate",
     "compare",
+    "estimate_batch",
     "fit",
     "preset_figures",
     "preset_runs",

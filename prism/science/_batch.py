@@ -2,44 +2,185 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import polars as pl
-
-from prism._version import __version__
 from prism.errors import InputError
 from prism.runs._dry_run import Estimate, estimate_all
-from prism.science._batch_child import COMPLETE, FAILED
-from prism.science._batch_door import BatchObserver, BatchRun, Door
-from prism.science._batch_folder import LOGS, TABLES, BatchFolder, Keep
+from prism.runs._folder import is_begun
+from prism.runs._status import read_heartbeat
+from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
-    all_results,
+    final_measures,
     round_rows,
     run_row,
     table_of,
     write_tables,
 )
-from prism.science._plan import Configuration, Plan, feed_parameters, inputs_of
-from prism.science._plan import is_of_feed as is_of_feed_plan
-from prism.social import Feed
-from prism.social._parameters import DEFAULT_PRESET
+from prism.science._carry import carry, prepare_worker, task_of
+from prism.science._libraries import library
+from prism.science._plan import Configuration, Plan, inputs_of
 
-_Part = tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]
-"""A run, its identifying columns, its parameters, and its results."""
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
 
+BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
+Grow = Callable[["Batch"], Mapping[str, Any]]
+"""Returns the entries of a ``plan.json`` with more samples once all runs are over, or nothing."""
 
 _MOST_WORKERS = 256
 """Most processes of a batch, and most runs that an executor gets at a time."""
 
-Grow = Callable[["Batch"], Mapping[str, Any]]
-"""Returns a new ``plan.json`` with more samples once all runs are over, or nothing."""
+_MOST_DEATHS = 2
+"""How often a run is resumed after its process has died, before it counts as failed."""
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+_logger = logging.getLogger("prism.science")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """One run of a batch.
+
+    Args:
+        name: Its name and folder: the configuration and the seed.
+        configuration: Its configuration.
+        seed: The seed of all its random numbers.
+        status: ``complete``, ``failed``, ``stopped`` if it can be resumed, or ``not begun``.
+        error: Why it failed, if it did.
+        row: Its row in ``runs.jsonl``, once it has ended.
+    """
+
+    name: str
+    configuration: Configuration
+    seed: int
+    status: BatchStatus = "not begun"
+    error: str | None = None
+    row: Row = field(default_factory=dict, repr=False)
+
+
+class BatchObserver:
+    """What a batch reports while it runs. This one logs it to ``prism.science``."""
+
+    def started(self, runs: Sequence[BatchRun]) -> None:
+        """Receive all runs with their status, before the first one begins or resumes."""
+
+    def round_ended(self, run: BatchRun, rounds: int) -> None:
+        """Receive a run and the number of rounds it has completed."""
+
+    def run_ended(self, run: BatchRun) -> None:
+        """Receive a run that has ended or was stopped."""
+        level = logging.WARNING if run.status == "failed" else logging.INFO
+        _logger.log(level, "%s: %s", run.name, run.error or run.status)
+
+    def note(self, message: str) -> None:
+        """Receive a remark."""
+        _logger.info(message)
+
+    def warn(self, run: BatchRun, message: str) -> None:
+        """Receive a problem that was dealt with."""
+        _logger.warning("%s: %s", run.name, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch in its folder.
+
+    Args:
+        folder: Its folder.
+        plan: Its plan.
+        runs: Its runs, in the order of the plan.
+    """
+
+    folder: Path
+    plan: Plan
+    runs: tuple[BatchRun, ...]
+
+    @property
+    def failed(self) -> tuple[BatchRun, ...]:
+        """The runs that failed."""
+        return tuple(each for each in self.runs if each.status == "failed")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run is complete."""
+        return all(each.status == "complete" for each in self.runs)
+
+    @property
+    def spent(self) -> Mapping[str, int]:
+        """What its models used: ``calls`` and ``tokens``. Empty if no model was asked."""
+        spent = [run.row["spent"] for run in self.runs if "spent" in run.row]
+        names = ("calls", "tokens") if spent else ()
+        return {name: sum(each[name] for each in spent) for name in names}
+
+    @property
+    def decided(self) -> tuple[int, int]:
+        """How many decisions models made, and how many they were asked for."""
+        totals = [run.row.get("results", {}).get("totals", {}) for run in self.runs]
+        asked, answered = (
+            sum(each.get(f"decisions_{how}", 0) for each in totals) for how in ("asked", "answered")
+        )
+        return answered, asked
+
+    def results(self) -> DuckDBPyRelation:
+        """Return one row per run: parameters, status, totals, and final measures.
+
+        Measures are those of the world in the last round, and for the feed also those of
+        the table ``run_measures``.
+        """
+        return table_of(
+            [
+                run_row(
+                    {**_head(run), "status": run.status, "error": run.error},
+                    _parameters(run),
+                    run.row.get("results", {}),
+                )
+                for run in self.runs
+            ]
+        )
+
+    def rounds(self) -> DuckDBPyRelation:
+        """Return one row per run and round: parameters, states, counts and measures."""
+        return table_of(
+            [
+                row
+                for run in self.runs
+                for row in round_rows(_head(run), _parameters(run), run.row.get("results", {}))
+            ]
+        )
+
+    def measures(self) -> list[str]:
+        """Return the columns of ``results`` that are measures."""
+        known: dict[str, None] = {}
+        for run in self.runs:
+            known |= dict.fromkeys(final_measures(run.row.get("results", {})))
+        return [*known]
+
+    def outcomes(self) -> list[str]:
+        """Return the columns of ``results`` that are outcomes: measures, then totals."""
+        known: dict[str, None] = dict.fromkeys(self.measures())
+        for run in self.runs:
+            parameters, results = _parameters(run), run.row.get("results", {})
+            row, inputs = run_row({}, parameters, results), run_row({}, parameters, {})
+            numbers = (name for name, value in row.items() if not isinstance(value, str))
+            known |= dict.fromkeys(name for name in numbers if name not in inputs)
+        return [*known]
+
+    def write(self) -> None:
+        """Write both tables into the folder, as CSV and as Parquet.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +200,7 @@ class Carrying:
 
     workers: int | None = None
     executor: Executor | None = None
-    observer: BatchObserver | None = None
+    observer: BatchObserver = field(default_factory=BatchObserver)
     hosts: Sequence[str] = ()
     grow: Grow | None = None
 
@@ -71,154 +212,29 @@ class Carrying:
         if self.workers is not None and self.executor is not None:
             raise InputError("belongs to the executor: leave it out", field="workers")
 
-    @contextmanager
-    def opened(self) -> Iterator[tuple[Executor, int]]:
-        """Yield the executor, and the number of runs to submit at a time."""
+    @property
+    def at_a_time(self) -> int:
+        """The number of runs to submit at a time."""
         if self.executor is not None:
-            yield self.executor, _MOST_WORKERS
-            return
-
+            return _MOST_WORKERS
         known = getattr(os, "sched_getaffinity", None)
-        processors = len(known(0)) if known is not None else os.cpu_count() or 1
-        number = self.workers or processors
-        # each thread watches a process
-        with ThreadPoolExecutor(number, "prism-batch") as threads:
-            yield threads, number
+        return self.workers or (len(known(0)) if known is not None else os.cpu_count() or 1)
 
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch in its folder.
-
-    Args:
-        folder: Its folder.
-        plan: Its plan.
-        runs: Its runs, in the order of the plan.
-        spent: What its models used: ``calls`` and ``tokens``. Empty if no model was asked.
-    """
-
-    folder: Path
-    plan: Plan
-    runs: tuple[BatchRun, ...]
-    spent: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> tuple[BatchRun, ...]:
-        """The runs that failed."""
-        return tuple(each for each in self.runs if each.status == FAILED)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every run is complete."""
-        return all(each.status == COMPLETE for each in self.runs)
-
-    def results(self) -> pl.DataFrame:
-        """Return one row per run: parameters, status, totals, and final measures.
-
-        Measures are those of the world in the last round, and for the feed also those of
-        the table ``run_measures``.
-
-        Raises:
-            MissingExtraError: If polars is not installed.
-            InputError: If the results of a run are damaged.
-        """
-        return _results_of(self._parts())
-
-    def rounds(self) -> pl.DataFrame:
-        """Return one row per run and round: parameters, states, counts and measures.
-
-        Raises:
-            MissingExtraError: If polars is not installed.
-            InputError: If the results of a run are damaged.
-        """
-        return _rounds_of(self._parts())
-
-    def measures(self) -> list[str]:
-        """Return the columns of ``results`` that are measures of the world.
-
-        Raises:
-            InputError: If the results of a run are damaged.
-        """
-        return self._outcomes()[0]
-
-    def outcomes(self) -> list[str]:
-        """Return the columns of ``results`` that are outcomes: measures, then totals.
-
-        Raises:
-            InputError: If the results of a run are damaged.
-        """
-        measures, totals = self._outcomes()
-        return [*measures, *totals]
-
-    def write(self) -> None:
-        """Write both tables into the folder, as CSV and as Parquet.
-
-        Raises:
-            OSError: If it cannot be written.
-        """
-        # the runs' results are read once for both
-        parts = list(self._parts())
-        write_tables(self.folder, {"results": _results_of(parts), "rounds": _rounds_of(parts)})
-
-    def _outcomes(self) -> tuple[list[str], list[str]]:
-        measures: dict[str, None] = {}
-        totals: dict[str, None] = {}
-        for _, _, parameters, results in self._parts():
-            own = set(run_row({}, parameters, {}))
-            without = {**results, "rounds": (), "measures": {}}
-            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
-            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
-
-        return [name for name in measures if name not in totals], list(totals)
-
-    def _parts(self) -> Iterator[_Part]:
-        """Yield each run, its identifying columns, its parameters, and its results."""
-        of_feed = self._of_feed() if is_of_feed_plan(self.plan) else {}
-        summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
-        for run, summary in zip(self.runs, summaries, strict=True):
-            head = {
-                "run": run.name,
-                "configuration": run.configuration.name,
-                "arm": run.configuration.arm,
-                "seed": run.seed,
-            }
-            # a run that has not begun gets a row from the plan
-            kept = summary or {}
-            config, results = kept.get("config", {}), kept.get("results", {})
-            sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
-            parameters = of_feed.get(run.configuration.name) or {
-                **run.configuration.parameters,
-                **config.get("parameters", {}),
-            }
-            yield run, {**head, **sizes}, parameters, all_results(self.folder, run.name, results)
-
-    def _of_feed(self) -> dict[str, dict[str, Any]]:
-        """Return each configuration's preset, and the parameters that any configuration changes."""
-        configurations = {run.configuration.name: run.configuration for run in self.runs}
-        found = {name: feed_parameters(each) for name, each in configurations.items()}
-        names = dict.fromkeys(
-            name
-            for key, each in configurations.items()
-            for name in (
-                *each.parameters,
-                *(
-                    name
-                    for name, field in Feed.fields.items()
-                    if getattr(found[key], name) != field.default
-                ),
-            )
+    def pool(self) -> Executor:
+        """Return the executor: that of the caller, or processes, new ones if some have died."""
+        if self.executor is not None:
+            return self.executor
+        # unlike those of multiprocessing, its processes do not run the user's script again
+        loky = library("loky")
+        pool: Executor = loky.get_reusable_executor(
+            self.at_a_time, initializer=prepare_worker, initargs=(os.getpid(),)
         )
+        return pool
 
-        presets = {key: each.settings.get("preset") for key, each in configurations.items()}
-        told = any(presets.values())
-
-        return {
-            key: {
-                **({"preset": presets[key] or DEFAULT_PRESET} if told else {}),
-                **{name: getattr(each, name) for name in names},
-            }
-            for key, each in found.items()
-        }
+    def close(self, *, at_once: bool = False) -> None:
+        """End the processes."""
+        if self.executor is None:
+            self.pool().shutdown(kill_workers=at_once)  # type: ignore[call-arg]
 
 
 def batch(
@@ -232,9 +248,10 @@ def batch(
 ) -> Batch:
     """Carry out a plan: run every configuration with every seed, several at a time.
 
-    The folder then holds ``plan.json``, a folder for each run (``CONFIGURATION/seed-N``), and the
-    tables ``results`` (one row a run) and ``rounds`` (one row a run and round), as CSV and Parquet.
-    A run that fails has a row that says so, and its traceback is in its folder.
+    The folder then holds ``plan.json``, a folder for each run (``CONFIGURATION/seed-N``),
+    ``runs.jsonl`` with what each of them came to, and the tables ``results`` (one row a run) and
+    ``rounds`` (one row a run and round), as CSV and Parquet. A run that fails has a row that says
+    so, and its traceback is in its folder.
 
     Args:
         plan: The plan, or its file.
@@ -252,9 +269,8 @@ def batch(
         KeyboardInterrupt: After an interruption, once the current rounds have ended. The batch can
             then be resumed. A second interruption stops it at once.
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
-    how = Carrying(workers, executor, observer)
-    return begin_batch(given, Path(folder), how, keep=keep)
+    how = Carrying(workers, executor, observer or BatchObserver())
+    return begin_batch(Plan.of(plan), Path(folder), how, keep=keep)
 
 
 def estimate_batch(plan: Plan | Path | str) -> Estimate:
@@ -268,7 +284,7 @@ def estimate_batch(plan: Plan | Path | str) -> Estimate:
     Raises:
         InputError: If no run asks a model, or a run is impossible.
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
+    given = Plan.of(plan)
     seeds = given.seeds
     return estimate_all(
         (given.options(each, seeds[0]), len(seeds)) for each in given.configurations()
@@ -295,18 +311,15 @@ def begin_batch(
         more: Further entries of ``plan.json``.
     """
     if keep not in get_args(Keep):
-        raise InputError(f"must be {LOGS} or {TABLES}, got {keep!r}", field="keep")
+        raise InputError(f"must be {' or '.join(get_args(Keep))}, got {keep!r}", field="keep")
 
     folder = BatchFolder(path)
     folder.require_free()
-    told = {"plan": plan.data, **more}
-    told |= {"keep": keep} if keep != LOGS else {}
-    told |= {} if samples is None else {"samples": list(samples)}
-    plan.check(() if samples is None else planned(told)[1])
-    with folder.locked() as session:
-        folder.begin(plan.to_dict(), inputs_of(plan), told)
-        # user names and passwords of servers stay in the plan and are not written to the folder
-        return _carried_out(folder, {**folder.read(), "plan": plan.data}, session, how)
+    described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})
+    plan.check(_configurations(plan, described) if samples is not None else ())
+    folder.begin({"plan": plan.to_dict(), "inputs": inputs_of(plan), **described})
+    # user names and passwords of servers stay in the plan and are not written to the folder
+    return _carried_out(folder, plan, how)
 
 
 def resume_batch(
@@ -319,9 +332,8 @@ def resume_batch(
 ) -> Batch:
     """Resume a batch that was stopped, however it was stopped, and complete it.
 
-    Complete runs stay as they are, others continue, and failed runs are
-    tried again. Unless a model decides, tables and logs are the same, to the byte, as those of a
-    batch that was never stopped.
+    Complete runs stay as they are, others continue, and failed runs are tried again. Tables and
+    logs are the same, to the byte, as those of a batch that was never stopped.
 
     Args:
         folder: The folder of the batch.
@@ -331,26 +343,21 @@ def resume_batch(
         observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the folder holds no batch, another version of prism began it, another process
-            is carrying it out, or one of its files has changed.
+        InputError: If the folder holds no batch, or another process is carrying it out.
     """
-    return go_on(Path(folder), Carrying(workers, executor, observer, hosts))
+    return go_on(Path(folder), Carrying(workers, executor, observer or BatchObserver(), hosts))
 
 
-def go_on(folder: Path, how: Carrying) -> Batch:
+def go_on(path: Path, how: Carrying) -> Batch:
     """Continue a batch; see `resume_batch`."""
-    kept = BatchFolder(folder)
-    told = kept.read()
-    plan, _ = planned(told)
-    if told["prism"] != __version__:
-        problem = f"was begun by prism {told['prism']}, and this is {__version__}: resume it there"
-        raise InputError(problem, path=kept.path)
+    folder = BatchFolder(path)
+    described = folder.read()
+    plan = Plan(described["plan"])
+    for name, now in inputs_of(plan).items():
+        if described["inputs"].get(name) != now:
+            how.observer.note(f"{name}: has changed since the batch began")
 
-    changed = [name for name, now in inputs_of(plan).items() if told["inputs"].get(name) != now]
-    for name in changed:
-        (how.observer or BatchObserver()).note(f"{name}: has changed since the batch began")
-    with kept.locked() as session:
-        return _carried_out(kept, told, session, how)
+    return _carried_out(folder, plan, how)
 
 
 def read_batch(folder: Path | str) -> Batch:
@@ -363,123 +370,187 @@ def read_batch(folder: Path | str) -> Batch:
         InputError: If the folder holds no batch.
     """
     kept = BatchFolder(Path(folder))
+    return _state(kept, Plan(kept.read()["plan"]))
 
-    return _as_it_stands(kept, kept.read())
 
-
-def planned(told: Mapping[str, Any]) -> tuple[Plan, tuple[Configuration, ...]]:
-    """Return the plan and the configurations in a batch's ``plan.json``."""
-    plan = Plan(told["plan"])
-    samples = told.get("samples")
+def _configurations(plan: Plan, described: Mapping[str, Any]) -> tuple[Configuration, ...]:
+    samples = described.get("samples")
     if samples is None:
-        return plan, plan.configurations()
+        return plan.configurations()
+    return plan.samples(samples, with_seeds=bool(described.get("seeds_by_sample")))
 
-    return plan, plan.samples(samples, with_seeds=bool(told.get("seeds_by_sample")))
 
-
-def _as_it_stands(folder: BatchFolder, told: Mapping[str, Any]) -> Batch:
-    plan, configurations = planned(told)
-    runs = [
+def _state(folder: BatchFolder, plan: Plan) -> Batch:
+    """Return a batch with the state of each of its runs."""
+    rows = folder.rows()
+    runs = (
         BatchRun(f"{each.name}/seed-{seed}", each, seed)
-        for each in configurations
+        for each in _configurations(plan, folder.read())
         for seed in each.seeds or plan.seeds
-    ]
-    summaries = [*folder.summaries([each.name for each in runs])]
-    failures = folder.failures()
-    found = tuple(
-        _judged(run, summary, failures.get(run.name))
-        for run, summary in zip(runs, summaries, strict=True)
     )
-    spent = [each["spent"] for each in summaries if each and "spent" in each]
-    names = ("calls", "tokens") if spent else ()
-    return Batch(
-        folder.path, plan, found, {name: sum(each[name] for each in spent) for name in names}
-    )
+    return Batch(folder.path, plan, tuple(_ended(run, rows.get(run.name), folder) for run in runs))
 
 
-def _numbers(row: Mapping[str, Any], others: set[str]) -> Iterator[str]:
-    """Yield the columns of a row that hold no text, except some."""
-    for name, value in row.items():
-        if name not in others and not isinstance(value, str):
-            yield name
+def _ended(run: BatchRun, row: Row | None, folder: BatchFolder) -> BatchRun:
+    """Return a run with its status."""
+    if row is not None and "results" in row:
+        return replace(run, status="complete", row=row)
+    if row is not None and "error" in row:
+        return replace(run, status="failed", error=row["error"], row=row)
+
+    return replace(run, status="stopped" if is_begun(folder.path / run.name) else "not begun")
 
 
-def _judged(run: BatchRun, summary: Mapping[str, Any] | None, failure: str | None) -> BatchRun:
-    if summary is not None and "results" in summary:
-        return replace(run, status="complete")
-    if failure is not None:
-        return replace(run, status="failed", error=failure)
-
-    return run if summary is None else replace(run, status="stopped")
-
-
-def _results_of(parts: Iterable[_Part]) -> pl.DataFrame:
-    return table_of(
-        [
-            run_row({**head, "status": run.status, "error": run.error}, parameters, results)
-            for run, head, parameters, results in parts
-        ]
-    )
+def _head(run: BatchRun) -> dict[str, Any]:
+    """Return the first columns of a run in both tables."""
+    config = run.row.get("config", {})
+    sizes = {name: config[name] for name in ("agents", "rounds", "ticks_per_round") if config}
+    configuration = run.configuration
+    names = {"configuration": configuration.name, "arm": configuration.arm, "seed": run.seed}
+    return {"run": run.name, **names, **sizes}
 
 
-def _rounds_of(parts: Iterable[_Part]) -> pl.DataFrame:
-    return table_of(
-        [
-            row
-            for _, head, parameters, results in parts
-            for row in round_rows(head, parameters, results)
-        ]
-    )
+def _parameters(run: BatchRun) -> dict[str, Any]:
+    return {**run.configuration.parameters, **run.row.get("config", {}).get("parameters", {})}
 
 
-def _carried_out(
-    folder: BatchFolder, told: Mapping[str, Any], session: str, how: Carrying
-) -> Batch:
+def _carried_out(folder: BatchFolder, plan: Plan, how: Carrying) -> Batch:
     """Carry out the rest of a batch, and write its tables, even after an interruption."""
-    folder.cut_rows()
-    # failed runs are tried again
-    folder.note_failures({})
-    observer = how.observer or BatchObserver()
-    done = _as_it_stands(folder, told)
-    observer.started(done.runs)
-    try:
-        with (
-            how.opened() as (executor, at_a_time),
-            Door(folder, session, _for_all(told, how), executor, at_a_time, observer) as door,
-        ):
+    with folder.held():
+        folder.order_stop(stop=False)
+        # failed runs are tried again, and a row that a killed process left incomplete is cut off
+        folder.replace_rows([row for row in folder.rows().values() if "results" in row])
+        try:
             while True:
-                _carry_out_rest(door, done)
-                if how.grow is None:
-                    break
-                more = how.grow(_as_it_stands(folder, told))
+                batch = _state(folder, plan)
+                how.observer.started(batch.runs)
+                _Driver(folder, batch, how).carry_out()
+                more = how.grow(_state(folder, plan)) if how.grow is not None else {}
                 if not more:
                     break
-                told = {**told, **more}
-                folder.write({**told, "plan": done.plan.to_dict()})
-                done = _as_it_stands(folder, told)
-                observer.started(done.runs)
-    finally:
-        done = _as_it_stands(folder, told)
-        done.write()
+                folder.write({**folder.read(), **more})
+        finally:
+            how.close()
+            batch = _state(folder, plan)
+            # in the order of the plan, whichever ended first
+            folder.replace_rows([run.row for run in batch.runs if run.row])
+            batch.write()
 
-    return done
-
-
-def _for_all(told: Mapping[str, Any], how: Carrying) -> dict[str, Any]:
-    """Return the settings that all runs share, for the processes that carry them out."""
-    return {
-        "keep": told.get("keep", LOGS),
-        "hosts": list(how.hosts),
-    }
+    return batch
 
 
-def _carry_out_rest(door: Door, batch: Batch) -> None:
-    left = [each for each in batch.runs if each.status not in (COMPLETE, FAILED)]
-    plan = batch.plan
-    door.carry_out(
-        left,
-        {
-            each.name: plan.options(each.configuration, each.seed, of=len(batch.runs)).to_config()
-            for each in left
-        },
-    )
+class _Driver:
+    """Submits the runs of a batch to an executor, and receives what they come to.
+
+    Args:
+        folder: The folder of the batch.
+        batch: The batch.
+        how: How it is carried out.
+    """
+
+    def __init__(self, folder: BatchFolder, batch: Batch, how: Carrying) -> None:
+        self._folder, self._batch, self._how = folder, batch, how
+        keep = folder.read().get("keep", LOGS)
+        self._task = task_of(folder.path, keep, [*how.hosts])
+        self._waiting = deque(run for run in batch.runs if not run.row)
+        self._under_way: dict[Future[dict[str, Any]], BatchRun] = {}
+        self._deaths = Counter[str]()
+        self._rounds: dict[str, int] = {}
+
+    def carry_out(self) -> None:
+        """Carry out all runs to their ends.
+
+        Raises:
+            InputError: If the executor broke.
+            KeyboardInterrupt: After an interruption.
+        """
+        while self._waiting:
+            # a run whose process has died goes alone, so that it takes no other with it
+            alone = bool(self._deaths[self._waiting[0].name])
+            try:
+                self._go_through(self._how.pool(), 1 if alone else self._how.at_a_time, alone=alone)
+            except BrokenExecutor as error:
+                self._lose(str(error).partition("\n")[0])
+            except KeyboardInterrupt:
+                self._stop()
+                raise
+
+    def _go_through(self, pool: Executor, at_a_time: int, *, alone: bool) -> None:
+        """Carry out the waiting runs until there are none, or one of them has died before."""
+        while self._waiting or self._under_way:
+            while self._waiting and len(self._under_way) < at_a_time:
+                if bool(self._deaths[self._waiting[0].name]) != alone:
+                    break
+                self._submit(pool)
+            if not self._under_way:
+                return
+            self._hear()
+
+    def _submit(self, pool: Executor) -> None:
+        run, plan = self._waiting[0], self._batch.plan
+        options = plan.options(run.configuration, run.seed, of=len(self._batch.runs))
+        future = pool.submit(carry, self._task, run.name, options.to_config())
+        self._under_way[future] = self._waiting.popleft()
+
+    def _hear(self) -> None:
+        """Wait for runs to end, and report the progress of the others."""
+        ended, _ = wait(self._under_way, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+        for future in ended:
+            try:
+                row = future.result()
+            except BrokenExecutor:
+                raise
+            except Exception as error:  # whatever an executor raises if it has lost a worker
+                self._die(
+                    self._under_way.pop(future), f"was lost ({type(error).__name__}: {error})"
+                )
+            else:
+                self._take(self._under_way.pop(future), row)
+        for run in self._under_way.values() if not ended else ():
+            heartbeat = read_heartbeat(self._folder.path / run.name)
+            done = heartbeat["round"] - 1 if heartbeat else 0
+            if done > self._rounds.get(run.name, 0):
+                self._rounds[run.name] = done
+                self._how.observer.round_ended(run, done)
+
+    def _take(self, run: BatchRun, row: dict[str, Any]) -> None:
+        for warning in row.pop("warnings"):
+            self._how.observer.warn(run, warning)
+        if "results" in row or "error" in row:
+            self._folder.add_row(row)
+        self._how.observer.run_ended(_ended(run, row, self._folder))
+
+    def _lose(self, problem: str) -> None:
+        """Take back the runs of an executor that broke."""
+        if self._how.executor is not None:
+            problem = f"the executor broke ({problem}): resume the batch"
+            raise InputError(problem, path=self._folder.path) from None
+        under_way = [*self._under_way.values()]
+        self._under_way.clear()
+        for run in under_way:
+            self._die(run, "died or was killed")
+
+    def _die(self, run: BatchRun, how: str) -> None:
+        """Let another process resume a run whose process died, or count it as failed."""
+        self._deaths[run.name] += 1
+        if self._deaths[run.name] > _MOST_DEATHS:
+            problem = f"its process {how}, like the {_MOST_DEATHS} before it that resumed the run"
+            self._take(run, {"run": run.name, "error": problem, "warnings": []})
+        else:
+            self._how.observer.warn(run, f"its process {how}: the run is resumed")
+            self._waiting.append(run)
+
+    def _stop(self) -> None:
+        """Let all runs end their rounds; a second interruption ends their processes."""
+        self._how.observer.note(
+            "stopping at the end of the current rounds; press Ctrl-C to stop at once"
+        )
+        self._folder.order_stop(stop=True)
+        self._waiting.clear()
+        try:
+            while self._under_way:
+                self._hear()
+        except KeyboardInterrupt:
+            self._how.close(at_once=True)
+            raise
+        self._folder.order_stop(stop=False)

@@ -7,25 +7,39 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from prism.errors import FieldValueError, InputError
 from prism.runs._policy_file import Policy
+from prism.science._batch_tables import table_of
 from prism.statechart import Definition, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.states import state_text
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_STARTED
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
     from prism.analysis import Log
 
 LEAST = 10
 """Fewest decisions in a situation that identify its probabilities."""
 
-_UNIDENTIFIED = {
-    **dict.fromkeys(("state", "event", "option"), pl.String()),
-    "n": pl.Int64(),
-    "reason": pl.String(),
-}
+_DECISIONS = f"""
+select state, "trigger" as event, options, chosen, run, line, case
+    when source = 'fallback' then 'fallback'
+    when not list_contains(options, chosen) then 'not among the options'
+    when len(options) < 2 then 'one option' end as left_out
+from events where event = '{DECISION}'
+"""
+
+_SHARES = f"""
+with used as (from ({_DECISIONS}) where left_out is null),
+offered as (select * exclude options, unnest(options) as option,
+                   generate_subscripts(options, 1) as place from used)
+select state, event, option, sum(count(*) filter (chosen = option)) over situation as n,
+       count(*) filter (chosen = option) as count
+from offered group by state, event, option
+window situation as (partition by state, event)
+order by state, event, min((run, line, place))
+"""
 
 
 @dataclass(frozen=True)
@@ -33,25 +47,36 @@ class Calibration:
     """What the decisions of runs say of a policy.
 
     Args:
-        probabilities: A row for each option of each situation: ``state``, ``event``, ``option``,
-            ``n`` decisions there, ``count`` of this choice, and ``probability`` (null if there are
-            too few decisions).
-        unidentified: A row for each thing that the decisions do not identify: ``state``, ``event``,
-            ``option`` (null for the whole situation), ``n`` decisions, and ``reason``.
+        rows: A row for each option of each situation: ``state``, ``event``, ``option``, ``n``
+            decisions there, ``count`` of this choice, and ``probability`` (None if there are too
+            few decisions).
+        unclear: A row for each thing that the decisions do not identify: ``state``, ``event``,
+            ``option`` (None for the whole situation), ``n`` decisions, and ``reason``.
         left_out: The number of decisions that were not used, by reason.
     """
 
-    probabilities: pl.DataFrame
-    unidentified: pl.DataFrame
+    rows: tuple[Mapping[str, Any], ...]
+    unclear: tuple[Mapping[str, Any], ...]
     left_out: Mapping[str, int]
+
+    @property
+    def probabilities(self) -> DuckDBPyRelation:
+        """The ``rows`` as a table."""
+        return table_of(self.rows)
+
+    @property
+    def unidentified(self) -> DuckDBPyRelation:
+        """The ``unclear`` rows as a table."""
+        return table_of(self.unclear)
 
     @property
     def policy(self) -> Policy:
         """The policy: the shares wherever they are identified."""
         found: dict[str, dict[str, dict[str, float]]] = {}
-        known = self.probabilities.drop_nulls("probability")
-        for state, event, option, share in known.drop("n", "count").iter_rows():
-            found.setdefault(state, {}).setdefault(event, {})[option] = share
+        for row in self.rows:
+            if row["probability"] is not None:
+                options = found.setdefault(row["state"], {}).setdefault(row["event"], {})
+                options[row["option"]] = row["probability"]
 
         return Policy(found)
 
@@ -77,74 +102,46 @@ def calibrate(
     Raises:
         FieldValueError: If ``least`` is below 1.
         InputError: If the runs hold no decisions.
-        MissingExtraError: If the extra ``science`` is not installed.
     """
     if least < 1:
         raise FieldValueError(f"least must be 1 or more, got {least}")
 
-    decided = pl.DataFrame(
-        logs.sql(
-            'select state, "trigger" as event, source, options, chosen from events '
-            f"where event = '{DECISION}' order by run, line"
-        )
-    )
-    decided = decided.with_columns(left_out=_why_left_out())
-    left_out = dict(decided["left_out"].drop_nulls().value_counts(sort=True).iter_rows())
-    used = decided.filter(pl.col("left_out").is_null())
-    if not used.height:
+    counted = f"select left_out, count(*) from ({_DECISIONS}) where left_out is not null"
+    left_out = dict(logs.sql(f"{counted} group by all order by 2 desc, 1").fetchall())
+    table = logs.sql(_SHARES)
+    rows = [
+        {**row, "probability": row["count"] / row["n"] if row["n"] >= least else None}
+        for row in (dict(zip(table.columns, each, strict=True)) for each in table.fetchall())
+    ]
+    if not rows:
         names = ", ".join(str(run.path) for run in logs.runs)
         why = f"are all left out ({', '.join(sorted(left_out))})" if left_out else "are missing"
         raise InputError(f"there is nothing to calibrate from: the decisions of {names} {why}")
 
-    shares = _shares(used, least)
-    unidentified = [*_unclear(shares, least), *_never_met(logs, shares, charts)]
+    columns = ("state", "event", "option", "n", "reason")
+    unclear = [*_unclear(rows, least), *_never_met(logs, rows, charts)]
     return Calibration(
-        shares, pl.DataFrame(unidentified, schema=_UNIDENTIFIED, orient="row"), left_out
+        tuple(rows), tuple(dict(zip(columns, each, strict=True)) for each in unclear), left_out
     )
 
 
-def _shares(used: pl.DataFrame, least: int) -> pl.DataFrame:
-    """Return how often each option was chosen in each situation."""
-    place = ["state", "event"]
-    offered = used.select(*place, "chosen", option="options").explode("option")
-    counts = offered.group_by([*place, "option"], maintain_order=True).agg(
-        count=(pl.col("chosen") == pl.col("option")).sum().cast(pl.Int64)
-    )
-    n = pl.col("count").sum().over(place)
-    share = pl.when(n >= least).then(pl.col("count") / n)
-    table = counts.with_columns(n=n, probability=share)
-    return table.select(*place, "option", "n", "count", "probability").sort(
-        place, maintain_order=True
-    )
-
-
-def _unclear(shares: pl.DataFrame, least: int) -> Iterator[tuple[Any, ...]]:
-    few = shares.filter(pl.col("n") < least).select("state", "event", "n").unique()
-    for state, event, n in few.sort("state", "event").iter_rows():
+def _unclear(rows: Sequence[Mapping[str, Any]], least: int) -> Iterator[tuple[Any, ...]]:
+    few = dict.fromkeys((row["state"], row["event"], row["n"]) for row in rows if row["n"] < least)
+    for state, event, n in few:
         yield state, event, None, n, f"only {n} decisions of the {least} needed"
-    never = shares.filter(count=0).drop_nulls("probability")
-    for state, event, option, n in never.select("state", "event", "option", "n").iter_rows():
-        yield state, event, option, n, "was offered but never chosen: the estimate is 0"
-
-
-def _why_left_out() -> pl.Expr:
-    return (
-        pl.when(pl.col("source") == "fallback")
-        .then(pl.lit("fallback"))
-        .when(~pl.col("options").list.contains(pl.col("chosen")))
-        .then(pl.lit("not among the options"))
-        .when(pl.col("options").list.len() < 2)
-        .then(pl.lit("one option"))
-    )
+    for row in rows:
+        if row["count"] == 0 and row["n"] >= least:
+            reason = "was offered but never chosen: the estimate is 0"
+            yield row["state"], row["event"], row["option"], row["n"], reason
 
 
 def _never_met(
-    logs: Log, shares: pl.DataFrame, charts: Sequence[Statechart[Any]]
+    logs: Log, rows: Sequence[Mapping[str, Any]], charts: Sequence[Statechart[Any]]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield what the charts allow but the decisions never contain."""
-    offered = dict(
-        shares.group_by(["state", "event"]).agg("option").rows_by_key(["state", "event"])
-    )
+    offered: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        offered.setdefault((row["state"], row["event"]), set()).add(row["option"])
     query = f"select distinct chart from events where event in ('{RUN_STARTED}', '{AGENT_JOINED}')"
     known = {name for (name,) in logs.sql(query).fetchall()}
     followed = charts or [each for each in _familiar() if each.name in known]

@@ -7,22 +7,21 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import InputError
 from prism.science._abc import Population, Search, Targets, first_points, quantiles
 from prism.science._arrays import Array, np
-from prism.science._batch import Batch, Carrying, begin_batch, go_on
+from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, go_on
 from prism.science._batch import read_batch as _read_batch
-from prism.science._batch_child import COMPLETE, FAILED
-from prism.science._batch_door import BatchObserver
 from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
-from prism.science._batch_tables import write_tables
+from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
 from prism.science._plan_file import limits_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
 
 DEFAULT_SAMPLES = 200
 DEFAULT_GENERATIONS = 8
@@ -35,14 +34,8 @@ _AT_BOUND = 0.005
 """Share of the bounds that counts as nothing."""
 
 _INTERVAL = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
-_OF_TARGETS = {
-    **dict.fromkeys(("measure", "statistic", "arm"), pl.String()),
-    "round": pl.Int64(),
-    **dict.fromkeys(("value", "spread"), pl.Float64()),
-    "held_out": pl.Boolean(),
-    "source": pl.String(),
-}
-_UNSAID = {"statistic": "mean", "held_out": False}
+_OF_TARGETS = ("measure", "statistic", "arm", "round", "value", "spread", "held_out", "source")
+_DEFAULTS = {"statistic": "mean", "held_out": False}
 
 
 @dataclass(frozen=True)
@@ -70,10 +63,10 @@ class Fit:
     @property
     def is_complete(self) -> bool:
         """Whether all samples have been run and no generation follows."""
-        is_over = all(each.status in (COMPLETE, FAILED) for each in self.batch.runs)
+        is_over = all(each.status in ("complete", "failed") for each in self.batch.runs)
         return is_over and not self._search.is_to_grow
 
-    def estimates(self) -> pl.DataFrame:
+    def estimates(self) -> DuckDBPyRelation:
         """Return a row per parameter.
 
         Columns are ``parameter``, ``least`` and ``most`` (its bounds), ``median``, ``low`` and
@@ -92,12 +85,13 @@ class Fit:
             )
             remark = "; ".join(filter(None, (_remark(*ends), missed)))
             width = ends[2] - ends[0]
-            rows.append((name, float(least), float(most), median, low, high, width, remark))
+            bounds = {"parameter": name, "least": float(least), "most": float(most)}
+            interval = {"median": median, "low": low, "high": high, "width": width}
+            rows.append({**bounds, **interval, "remark": remark})
 
-        columns = ("parameter", "least", "most", "median", "low", "high", "width", "remark")
-        return pl.DataFrame(rows, schema=columns, orient="row")
+        return table_of(rows)
 
-    def posterior(self) -> pl.DataFrame:
+    def posterior(self) -> DuckDBPyRelation:
         """Return a row for each sample that is kept, the nearest first.
 
         Columns are ``sample`` (its number), ``weight`` (weights sum to 1), ``distance`` (from the
@@ -106,18 +100,16 @@ class Fit:
         """
         found = self.population
         values = values_at(self.batch.plan, self.parameters, self._found.adjusted.tolist())
-        columns = {name: [float(each[name]) for each in values] for name in self.parameters}
-
-        return pl.DataFrame(
-            {
-                "sample": (found.places + 1).tolist(),
-                "weight": found.weights.tolist(),
-                "distance": found.distances.tolist(),
-                **columns,
-            }
+        samples = (found.places + 1).tolist(), found.weights.tolist(), found.distances.tolist()
+        return table_of(
+            [
+                {"sample": sample, "weight": weight, "distance": distance}
+                | {name: float(value) for name, value in each.items()}
+                for sample, weight, distance, each in zip(*samples, values, strict=True)
+            ]
         )
 
-    def targets(self) -> pl.DataFrame:
+    def targets(self) -> DuckDBPyRelation:
         """Return a row per target, including those held out, with the figures of the fit.
 
         Columns are ``measure``, ``statistic``, ``arm``, ``round``, ``value``, ``spread``,
@@ -125,27 +117,29 @@ class Fit:
         90 % interval) of the samples that are kept; and ``within``, whether the value lies in that
         interval, null if no sample has the figure.
         """
+        return table_of(self._target_rows())
+
+    def _target_rows(self) -> list[dict[str, Any]]:
         figures, weights = self._figures[self.population.places], self.population.weights
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
             mean, low, high = _mean_and_ends(values, weights)
-            told = [{**_UNSAID, **target}.get(name) for name in _OF_TARGETS]
+            columns = {name: {**_DEFAULTS, **target}.get(name) for name in _OF_TARGETS}
             within = None if np.isnan(mean) else low <= target["value"] <= high
-            rows.append((*told, mean, low, high, within))
+            rows.append({**columns, "mean": mean, "low": low, "high": high, "within": within})
 
-        more = {**dict.fromkeys(("mean", "low", "high"), pl.Float64()), "within": pl.Boolean()}
-        return pl.DataFrame(rows, schema={**_OF_TARGETS, **more}, orient="row")
+        return rows
 
     def _missed(self) -> str:
         """Return how many of the fitted targets are missed; empty if none is."""
-        fitted = self.targets().filter(held_out=False)
-        missed = fitted.height - int(fitted["within"].sum())
+        fitted = [row for row in self._target_rows() if not row["held_out"]]
+        missed = sum(not row["within"] for row in fitted)
         if not missed:
             return ""
 
         are = "is" if missed == 1 else "are"
         return (
-            f"{missed} of {fitted.height} fitted targets {are} missed, so the interval says which "
+            f"{missed} of {len(fitted)} fitted targets {are} missed, so the interval says which "
             "values come nearest, not which are true"
         )
 
@@ -236,7 +230,7 @@ def fit(
             impossible, or if no run has the measure of a target.
         MissingExtraError: If scipy is not installed.
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_file(plan)
+    given = Plan.of(plan)
     names = sampled(given, ("vary",))
     targets = given.data.get("target", ())
     if all(each.get("held_out") for each in targets):
@@ -256,7 +250,7 @@ def fit(
         _TABLE: {**told, "parameters": list(names), "points": points, "odds": [1.0] * samples},
     }
     values = values_at(given, names, points)
-    how = Carrying(workers, executor, observer, grow=_grown)
+    how = Carrying(workers, executor, observer or BatchObserver(), grow=_grown)
 
     return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
 
@@ -282,7 +276,7 @@ def resume_fit(
         InputError: If the folder holds no fit, or it cannot be resumed.
     """
     read_fit(folder)
-    how = Carrying(workers, executor, observer, hosts, grow=_grown)
+    how = Carrying(workers, executor, observer or BatchObserver(), hosts, _grown)
 
     return _written(go_on(Path(folder), how))
 
@@ -365,34 +359,30 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
         InputError: If no run has such a measure.
     """
     name, arm = str(target["measure"]), target.get("arm")
-    runs = [run.configuration.name for run in batch.runs if run.configuration.arm == arm]
-    samples = dict.fromkeys(runs)
-    if not any(run.status == COMPLETE for run in batch.runs):
+    samples = dict.fromkeys(
+        run.configuration.name for run in batch.runs if run.configuration.arm == arm
+    )
+    if not any(run.status == "complete" for run in batch.runs):
         return [np.nan] * len(samples)
 
-    table = _measured(batch, name, target.get("round"))
-    value = pl.col(name)
-    said = value.std() if target.get("statistic") == "sd" else value.mean()
-    rows = table.drop_nulls(name).group_by("configuration").agg(pl.len(), said)
-    is_whole = rows["len"] == len(batch.plan.seeds)
-    means = dict(rows.filter(is_whole).select("configuration", name).iter_rows())
-
-    return [means.get(sample, np.nan) for sample in samples]
+    rows = _measured(batch, name, target.get("round")).dropna(subset=[name])
+    values = rows.groupby("configuration")[name]
+    figures = values.std() if target.get("statistic") == "sd" else values.mean()
+    whole = values.count() == len(batch.plan.seeds)
+    return [float(figures[each]) if whole.get(each, False) else np.nan for each in samples]
 
 
-def _measured(batch: Batch, name: str, number: int | None) -> pl.DataFrame:
-    """Return the table that has a measure, at the end of the runs or of a round.
+def _measured(batch: Batch, name: str, number: int | None) -> Any:
+    """Return the rows of complete runs that have a measure, at their end or of one round.
 
     Raises:
         InputError: If there is none.
     """
-    if number is None:
-        table = batch.results().filter(status=COMPLETE)
-    else:
-        table = batch.rounds().filter(round=number)
-    if name not in table.columns or not table[name].dtype.is_numeric():
-        known = ", ".join(batch.outcomes())
-        where = batch.folder / PLAN_NAME
-        raise InputError(f"is not a measure of the runs; there are {known}", path=where, field=name)
+    from pandas.api.types import is_numeric_dtype
 
-    return table
+    table = (batch.results() if number is None else batch.rounds()).df()
+    if name not in table or not is_numeric_dtype(table[name]):
+        problem = f"is not a measure of the runs; there are {', '.join(batch.outcomes())}"
+        raise InputError(problem, path=batch.folder / PLAN_NAME, field=name)
+
+    return table[table["status"] == "complete" if number is None else table["round"] == number]

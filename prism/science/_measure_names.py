@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from prism.errors import PrismError
 from prism.files.declarations import meant
 from prism.social import Feed
 from prism.worlds import World
-from prism.worlds._kinds import measures_of
+from prism.worlds._addresses import address_of, load_world
 from prism.worlds._results import WorldResults
-from prism.worlds._world import MEASURE, kinds_of, marked
+from prism.worlds._world import MEASURE, marked
 
 OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
 """Measures of posts that a run has assigned to arms."""
 
 _IN_TABLES = ("states.", "timeouts.", "fallbacks.", "texts.", "measure.", "total.")
-_OF_LOGS = ("share_", "ticks_in_", "model_")
+_OF_LOGS = ("share_", "model_")
 """Prefixes of names that depend on the states and servers of a run."""
 
 
@@ -42,9 +42,11 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
             `prism.science.compare` reads in logs as well.
     """
     own = marked(cls, MEASURE)
-    known = [*own, *_columns_of(cls)]
-    of_agents = [] if only_tables else [*_of_agents(cls)]
-    in_logs = [] if only_tables else [*_in_logs(cls), *of_agents]
+    totals = WorldResults(0, ()).totals().items()
+    known = [*own, *(total for total, value in totals if isinstance(value, int))]
+    if issubclass(cls, Feed):
+        known += ["posts", "replies", "reshares", "likes", *MEASURES]
+    in_logs = () if only_tables else (*MEASURES, *(f"{each}_mean" for each in own), *OF_POSTS)
     prefixes = _IN_TABLES if only_tables else (*_IN_TABLES, *_OF_LOGS)
     if name in (*known, *in_logs) or name.startswith(prefixes):
         return None
@@ -52,33 +54,18 @@ def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> s
     close = meant(name, (*known, *in_logs))
     guess = "" if close is None else f" (did you mean {close!r}?)"
     others = ", and those of prism log run_measures" if in_logs else ""
-
-    listed = ", ".join([*known, *of_agents])
-    return f"{name!r} is not a measure of the runs{guess}; there are {listed}{others}"
+    return f"{name!r} is not a measure of the runs{guess}; there are {', '.join(known)}{others}"
 
 
-def _columns_of(cls: type[World[Any]]) -> Iterator[str]:
-    """Yield the columns of a batch's tables that every run of a world has."""
-    totals = WorldResults(0, ()).totals()
-    yield from (name for name, total in totals.items() if isinstance(total, int))
-    if issubclass(cls, Feed):
-        yield from ("posts", "replies", "reshares", "likes")
-        yield from _of_runs()
+def titles_of(world: object) -> dict[str, str]:
+    """Return the measures of a world in words with their units; empty if it cannot be loaded.
 
-
-def _in_logs(cls: type[World[Any]]) -> Iterator[str]:
-    """Yield what is compared besides, as far as it can be known before."""
-    yield from _of_runs()
-    yield from (f"{name}_mean" for name in marked(cls, MEASURE))
-    yield from OF_POSTS
-    yield from ("posts_of_cascade", "posts_of_agent")
-
-
-def _of_agents(cls: type[World[Any]]) -> Iterator[str]:
-    """Yield the measures of agents, whose means are compared."""
-    for kind in kinds_of(cls):
-        yield from (f"{name}_of_{kind.__name__.lower()}" for name in measures_of(kind))
-
-
-def _of_runs() -> tuple[str, ...]:
-    return MEASURES
+    Args:
+        world: Its address, as ``run.json`` and plans have it.
+    """
+    try:
+        cls = load_world(address_of(str(world)))
+    except PrismError:
+        return {}
+    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
+    return {name: title for name, title in titles.items() if title}

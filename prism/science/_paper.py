@@ -1,27 +1,28 @@
-"""What a paper needs from an experiment: tables and a methods paragraph."""
+"""What a paper needs from a comparison: a table, its data, and a methods paragraph."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import polars as pl
-
 from prism import __version__
 from prism.files import make_folder, write_durably
-from prism.science._batch import Batch
-from prism.science._libraries import library
+from prism.science._batch import Batch, read_batch
+from prism.science._differences import Differences
+
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
+    sign: f"\\{sign}" for sign in "&%$#_{}"
+}
 
 
-def write_paper(folder: Path, tables: Mapping[str, pl.DataFrame], methods: str) -> list[Path]:
-    """Write tables as LaTeX and CSV and the methods as text.
+def write_paper(folder: Path, comparison: Differences) -> list[Path]:
+    """Write the table as LaTeX and CSV, and the methods as text.
 
     Args:
         folder: The folder, made if it does not exist. Files of the same names are replaced.
-        tables: The tables, by name.
-        methods: The paragraph.
+        comparison: The comparison.
 
     Returns:
         The paths of the files.
@@ -29,82 +30,133 @@ def write_paper(folder: Path, tables: Mapping[str, pl.DataFrame], methods: str) 
     Raises:
         OSError: If they cannot be written.
     """
-    texts = {"methods.md": methods + "\n"}
-    for name, table in tables.items():
-        texts[f"{name}.tex"] = latex_of(table)
-        texts[f"{name}.csv"] = table.write_csv()
-
+    texts = {
+        "differences.tex": latex_of(comparison),
+        "methods.md": methods_of(comparison) + "\n",
+    }
     make_folder(folder)
     for name, text in texts.items():
         write_durably(folder / name, text.encode())
 
-    return [folder / name for name in texts]
+    comparison.table().write_csv(str(folder / "differences.csv"))
+    return [folder / name for name in (*texts, "differences.csv")]
 
 
-def latex_of(table: pl.DataFrame) -> str:
-    """Return a table as LaTeX with the rules of booktabs; numbers have three digits."""
-    said = table.with_columns(pl.col(pl.Boolean).replace_strict([True, False], ["yes", "no"]))
-    # as objects, so that whole numbers stay whole in columns with missing values
-    frame = library("pandas").DataFrame(said.to_dict(as_series=False), dtype=object)
-    text: str = frame.to_latex(
-        index=False,
-        escape=True,
-        na_rep="",
-        float_format="%.3g",
-        column_format="".join("r" if kind.is_numeric() else "l" for kind in table.dtypes),
+def latex_of(comparison: Differences) -> str:
+    """Return the differences that were tested as a LaTeX table.
+
+    Its columns are the measure with its unit, the group, the difference, the interval, the
+    corrected p-value and the effect.
+    """
+    percent = f"{100 * comparison.confidence:g}"
+    rows = [
+        (
+            ", ".join(filter(None, (row.title, row.setting))),
+            row.second,
+            f"${row.difference:.3g}$",
+            f"$[{row.low:.3g}, {row.high:.3g}]$",
+            "$< .001$" if (row.p_holm or 0) < 0.001 else f"${row.p_holm:.3f}$",
+            "" if row.effect is None else f"${row.effect:.2f}$",
+        )
+        for row in comparison.differences
+        if row.p is not None
+    ]
+    lines = [
+        f"{_escaped(title)} & {_escaped(group)} & " + " & ".join(cells) + r" \\"
+        for title, group, *cells in rows
+    ]
+    head = rf"Measure & Group & Difference & {percent}\,\% interval & $p$ & Effect \\"
+    return "\n".join(
+        [
+            "% the rules of booktabs where it is loaded",
+            *(
+                rf"\providecommand{{\{rule}}}{{\hline}}"
+                for rule in ("toprule", "midrule", "bottomrule")
+            ),
+            r"\begin{tabular}{llrrrr}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
     )
-    return text
 
 
-def versions(*libraries: str) -> str:
-    """Return the versions of prism, Python and libraries as part of a sentence."""
-    named = [f"prism {__version__}", f"Python {platform.python_version()}"]
-    named += [f"{name} {version(name)}" for name in libraries]
-
-    return ", ".join(named[:-1]) + f" and {named[-1]}"
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
-def seeds_of(seeds: Sequence[int]) -> str:
+def methods_of(comparison: Differences) -> str:
+    """Return a paragraph for the methods of a paper."""
+    control, *others = comparison.groups
+    tested = sum(row.p is not None for row in comparison.differences)
+    seeds = f" ({seeds_text(comparison.seeds)})" if comparison.seeds else ""
+    rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
+    were = "was" if len(others) == 1 else "were"
+    sentences = [
+        f"{', '.join(others)} {were} compared with {control} in {len(comparison.runs)} runs"
+        f"{seeds}, {rounds}, {comparison.pairing}.",
+        f"Measures: {', '.join(dict.fromkeys(row.title for row in comparison.differences))}.",
+    ]
+    if tested:
+        sentences.append(
+            f"Differences of means have {100 * comparison.confidence:g}% intervals and p-values "
+            f"({comparison.intervals}); "
+            + (
+                f"the {tested} p-values were corrected by Holm's method (1979)."
+                if tested > 1
+                else "there is one p-value."
+            )
+        )
+    if comparison.folder is not None:
+        batch = read_batch(comparison.folder)
+        sentences[1:1] = _varied(batch)
+        sentences.append(_completed(batch))
+    software = [f"prism {__version__}", f"Python {platform.python_version()}"]
+    software += [f"{name} {version(name)}" for name in ("scipy", "statsmodels")]
+    sentences.append(f"Software: {', '.join(software)}.")
+    return " ".join(sentences)
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
     """Return seeds as text, as a range if they are consecutive."""
-    known = sorted(set(seeds))
-    if len(known) > 2 and known == list(range(known[0], known[-1] + 1)):
-        return f"seeds {known[0]} to {known[-1]}"
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
 
-    return ("seed " if len(known) == 1 else "seeds ") + ", ".join(map(str, known))
+    return ("seed " if len(seeds) == 1 else "seeds ") + ", ".join(map(str, seeds))
 
 
-def arranged(batch: Batch) -> Iterator[str]:
+def _varied(batch: Batch) -> Iterator[str]:
     """Yield what a batch varies as sentences: agents, values of parameters, and treatments."""
-    data, results = batch.plan.data, batch.results()
-    agents = " or ".join(f"{each:,}" for each in sorted(results["agents"].drop_nulls().unique()))
+    data = batch.plan.data
+    agents = sorted(
+        {run.row["config"]["agents"] for run in batch.runs if "config" in run.row}, key=str
+    )
     if agents:
-        yield f"Each run had {agents} agents."
+        yield f"Each run had {' or '.join(map(str, agents))} agents."
     if vary := data.get("vary"):
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."
-
     if common := data.get("treatments"):
         yield f"Treatments of all runs: {_in_rounds(common)}."
-    told = {arm["name"]: arm.get("treatments", ()) for arm in data.get("arm", ())}
-    if any(told.values()):
-        arms = (f"{name} ({_in_rounds(given)})" for name, given in told.items())
-        yield f"Arms: {', '.join(arms)}."
+    arms = {arm["name"]: arm.get("treatments", ()) for arm in data.get("arm", ())}
+    if any(arms.values()):
+        texts = (f"{name} ({_in_rounds(treatments)})" for name, treatments in arms.items())
+        yield f"Arms: {', '.join(texts)}."
 
 
 def _in_rounds(treatments: Sequence[str]) -> str:
     return ", ".join(each.replace("@", " in round ") for each in treatments) or "no treatment"
 
 
-def completed(batch: Batch) -> str:
+def _completed(batch: Batch) -> str:
     """Return how many runs of a batch completed, as a sentence."""
     count = len(batch.runs)
     if batch.is_complete:
-        return f"All {counted(count, 'run')} completed."
+        return f"All {count} runs completed."
 
     ended = sum(each.status == "complete" for each in batch.runs)
-    return f"Of {counted(count, 'run')}, {ended} completed and {len(batch.failed)} failed."
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1 run`` or ``2 runs``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"Of {count} runs, {ended} completed and {len(batch.failed)} failed."

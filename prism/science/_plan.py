@@ -13,8 +13,9 @@ from prism.errors import InputError, PrismError
 from prism.files._source import Problems, Source, Where
 from prism.llm import Model
 from prism.llm._addresses import shown_address
-from prism.llm._settings import from_plain
+from prism.llm._settings import KEYS, from_plain
 from prism.runs import PolicyOptions, WriterOptions
+from prism.science._batch_folder import BatchFolder
 from prism.science._measure_names import unknown_measure
 from prism.science._plan_file import (
     FEED,
@@ -87,6 +88,16 @@ class Plan:
         file = Source.read(found, "toml")
         plan = cls(file.value, file)
         return replace(plan, data=placed(plan.data, found.parent))
+
+    @classmethod
+    def of(cls, plan: Self | Path | str) -> Self:
+        """Return a plan, which may be given by its file; see `from_file`."""
+        return plan if isinstance(plan, cls) else cls.from_file(plan)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_batch(cls, folder: Path) -> Self:
+        """Return the plan of a batch; see `prism.science.read_batch`."""
+        return cls(BatchFolder(folder).read()["plan"])
 
     @property
     def name(self) -> str:
@@ -199,14 +210,20 @@ class Plan:
             InputError: If one is impossible; the message names line and key if the plan is a file.
         """
         chosen = configurations or self.configurations()
-        tried: set[str] = set()
+        kinds: set[str] = set()
         for each in chosen:
-            is_new = (kind := _kind_of(each)) not in tried
-            tried.add(kind)
-            _require_run(self, each, is_new=is_new)
+            try:
+                run = self.options(each, self.seeds[0])
+                # the first of each kind is set up as well
+                if (kind := _kind_of(each)) not in kinds:
+                    kinds.add(kind)
+                    run.prepare(None)
+            except PrismError as error:
+                problem = error.problem if isinstance(error, InputError) else str(error)
+                raise self.source.error(problem, _where(self, error, each)) from None
 
         problems = Problems(self.source)
-        _look_at_measures(self, chosen, problems)
+        _check_measures(self, chosen, problems)
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,11 +247,6 @@ class Plan:
 def is_of_feed(plan: Plan) -> bool:
     """Return whether a plan runs the social feed."""
     return bool(plan.data.get("world", FEED) == FEED)
-
-
-def asks_a_model(plan: Plan) -> bool:
-    """Return whether any arm of a plan uses a model, from the start or later on."""
-    return not all(plan.options(each, plan.seeds[0]).is_repeatable for each in _kinds(plan))
 
 
 def feed_parameters(configuration: Configuration) -> Feed:
@@ -383,65 +395,7 @@ def _kind_of(configuration: Configuration) -> str:
 # Checks before the first run
 
 
-_KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
-
-
-def _require_run(plan: Plan, configuration: Configuration, *, is_new: bool) -> None:
-    """Refuse a configuration whose run is impossible, at its place in the plan.
-
-    Args:
-        plan: The plan.
-        configuration: The configuration.
-        is_new: Whether to set up a run as well, since it is the first of its kind.
-    """
-    try:
-        options = plan.options(configuration, plan.seeds[0])
-        treated = _impossible_treatment(options) if is_new else None
-    except InputError as error:
-        file = plan.source.path
-        # an error in a file that the plan names says where in that file it is
-        if error.path is None or (file is not None and Path(error.path) == Path(file)):
-            where, problem = _keys_of(plan, error, configuration), error.problem
-        else:
-            where, problem = _keys_of_file(plan, str(error.path), configuration), str(error)
-        raise plan.source.error(problem, where) from None
-    except PrismError as error:
-        where = _keys_in(plan, configuration, "world")
-        raise plan.source.error(str(error), where) from None
-
-    if treated is not None:
-        place, problem = treated
-        raise plan.source.error(problem, _of_treatment(plan, configuration, place))
-
-
-def _impossible_treatment(options: Run[Any]) -> tuple[int | None, str] | None:
-    """Set up a run; return the index of an impossible treatment, and what is wrong with it.
-
-    The index is None if each treatment works on its own, but not all together.
-
-    Raises:
-        PrismError: If the run cannot be set up even without its treatments.
-    """
-    try:
-        options.prepare(None)
-        return None
-    except PrismError as error:
-        if not options.treatments:
-            raise
-        # raises if the treatments are not the cause
-        options.replace(treatments=()).prepare(None)
-        jointly = error
-
-    for place, each in enumerate(options.treatments):
-        try:
-            options.replace(treatments=(each,)).prepare(None)
-        except PrismError as error:
-            return place, error.problem if isinstance(error, InputError) else str(error)
-
-    return None, str(jointly)
-
-
-def _look_at_measures(
+def _check_measures(
     plan: Plan, configurations: Sequence[Configuration], problems: Problems
 ) -> None:
     """Note measures that no run will have, and targets of rounds that there will not be."""
@@ -449,7 +403,8 @@ def _look_at_measures(
     if not measures and not targets:
         return
 
-    cls = _world_of(plan.data)
+    world = plan.data.get("world", FEED)
+    cls: type[World[Any]] = Feed if world == FEED else load_world(address_of(world))
     # what is sampled is explained and fitted by the tables alone
     is_sampled = "bounds" in plan.data
     for place, name in enumerate(measures):
@@ -458,79 +413,50 @@ def _look_at_measures(
     for place, target in enumerate(targets):
         if problem := unknown_measure(target["measure"], cls, only_tables=True):
             problems.add(("target", place, "measure"), problem)
-        least = _least_rounds(target, configurations, cls)
+        arm = target.get("arm")
+        of_arm = [each for each in configurations if arm in (None, each.arm)]
+        least = min(int(each.settings.get("rounds", cls.rounds)) for each in of_arm)
         if target.get("round", 1) > least:
             problem = f"is {target['round']}, but the run has the rounds 1 to {least}"
             problems.add(("target", place, "round"), problem)
 
 
-def _least_rounds(
-    target: Mapping[str, Any], configurations: Sequence[Configuration], cls: type[World[Any]]
-) -> int:
-    """Return the rounds of the shortest run that a target is a figure of."""
-    arm = target.get("arm")
-    of_arm = [each for each in configurations if arm in (None, each.arm)]
+def _where(plan: Plan, error: PrismError, configuration: Configuration) -> Where:
+    """Return the location in the plan of what makes a configuration impossible.
 
-    return min(int(each.settings.get("rounds", cls.rounds)) for each in of_arm)
+    The words of the message decide between the parameters, treatments and files of the plan.
+    """
+    # it names what is wrong before it lists what there is
+    text = str(error).partition(": it has")[0]
+    words = {*re.findall(r"[^\s'\":,]+", text), *re.findall(r"\w+", text)}
+    arms = plan.data.get("arm", ())
+    place = next((i for i, arm in enumerate(arms) if arm["name"] == configuration.arm), 0)
+    inside: Where = ("arm", place)
+    arm = arms[place] if arms else {}
 
+    for group, where in ((arm, inside), (plan.data, ())):
+        for table in ("parameters", "vary", "bounds", "reasoner"):
+            for name, value in group.get(table, {}).items():
+                names = {name, KEYS.get(name, name), value if isinstance(value, str) else name}
+                if words & names or name == _field_of(error):
+                    return (*where, table, name)
+        for index, treatment in enumerate(group.get("treatments", ())):
+            if words & {treatment, treatment.partition("@")[0]}:
+                return (*where, "treatments", index)
+        for key, value in group.items():
+            is_named = isinstance(value, str) and value in words and key != "name"
+            if is_named or (key in _OF_FEED and key in words):
+                return (*where, key)
+        key = _FEED_KEYS.get(_field_of(error), _field_of(error))
+        if key in group:
+            return (*where, key)
 
-def _world_of(settings: Mapping[str, Any]) -> type[World[Any]]:
-    world = settings.get("world", FEED)
-    return Feed if world == FEED else load_world(address_of(world))
-
-
-def _arm_of(plan: Plan, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
-    """Return the index of a configuration's arm, and its contents."""
-    arms = enumerate(plan.data.get("arm", ()))
-    return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
-
-
-def _of_treatment(plan: Plan, configuration: Configuration, place: int | None) -> Where:
-    """Return the location of a treatment; those of the plan come before those of the arm."""
-    if place is None:
-        return _keys_in(plan, configuration, "treatments")
-    common = len(plan.data.get("treatments", ()))
-    if place < common:
-        return ("treatments", place)
-
-    return ("arm", _arm_of(plan, configuration)[0], "treatments", place - common)
-
-
-def _keys_of(plan: Plan, error: InputError, configuration: Configuration) -> Where:
-    """Return the location in the plan of an error in a run's options."""
-    place, arm = _arm_of(plan, configuration)
-    if error.field == "parameters":
-        # the problem names the parameter before it lists the known ones
-        said = set(re.findall(r"\w+", error.problem.partition(": it has")[0]))
-        for name in (each for each in configuration.parameters if each in said):
-            if name in arm.get("parameters", {}):
-                return ("arm", place, "parameters", name)
-            groups = (each for each in ("vary", "bounds") if name in plan.data.get(each, {}))
-            return (next(groups, "parameters"), name)
-        for key in (key for key, name in _OF_FEED.items() if name in said):
-            return _keys_in(plan, configuration, key)
-
-    return _keys_in(plan, configuration, _KEYS_OF_FIELDS.get(error.field, error.field or ""))
+    return (_FEED_KEYS.get(_field_of(error), _field_of(error)),)
 
 
-def _keys_of_file(plan: Plan, path: str, configuration: Configuration) -> Where:
-    """Return the location in the plan of a file's name."""
-    settings = configuration.settings
-    named = {**settings.get("reasoner", {}), **settings}
-    key = next((name for name, value in named.items() if value == path), "world")
-
-    return _keys_in(plan, configuration, key)
+_FEED_KEYS = {"ticks_per_round": "ticks", "first_posts": "posts"}
+"""Fields of runs that have other names in plans."""
 
 
-def _keys_in(plan: Plan, configuration: Configuration, key: str) -> Where:
-    """Return the location of a key that applies to a configuration."""
-    place, arm = _arm_of(plan, configuration)
-    if key in arm:
-        return ("arm", place, key)
-    if key in arm.get("reasoner", {}):
-        return ("arm", place, "reasoner", key)
-    for table in ("reasoner", "vary", "bounds"):
-        if key not in plan.data and key in plan.data.get(table, {}):
-            return (table, key)
-
-    return (key,)
+def _field_of(error: PrismError) -> str:
+    return (error.field or "world") if isinstance(error, InputError) else "world"

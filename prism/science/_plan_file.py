@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field
 
 from prism.errors import InputError
 from prism.files._source import Source, Where
@@ -17,7 +17,6 @@ from prism.files.declarations import (
     read_document,
     schema_of,
 )
-from prism.llm._settings import KEYS, Read, settings_of
 
 SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
@@ -27,7 +26,6 @@ VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
 """Settings that may be varied besides parameters of the world."""
 
 _SHIPPED = Path(__file__).with_name("plans")
-_OF_BUDGET = ("max_calls", "max_tokens", "deadline")
 _FILES = ("policy",)
 
 Count = Annotated[int, Field(ge=1)]
@@ -35,44 +33,15 @@ Agents = Count | str
 Scalar = float | str | bool
 Value = Scalar | Listed[Scalar]
 Parameters = Annotated[dict[str, Value], Field(description="Parameters of the world by name.")]
+Reasoner = Annotated[
+    dict[str, Any],
+    Field(
+        description="The model that decides: settings of prism.llm.Model; or policy, a policy file."
+    ),
+]
 Treatments = Annotated[
     Listed[str], Field(description="Treatments of the world and their rounds, such as warning@12.")
 ]
-
-
-def _of_setting(kind: Any) -> Any:
-    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    if get_origin(plain) is Sequence:
-        return str | Listed[str]
-    if plain is Path:
-        return str
-
-    # what a function reads is checked when the model is made
-    is_read = any(isinstance(each, Read) for each in getattr(kind, "__metadata__", ()))
-    return plain if is_read else kind
-
-
-def _keys_of_models() -> dict[str, Any]:
-    # what all runs may spend together is in [budget]
-    settings = settings_of().items()
-    names = {KEYS.get(name, name): kind for name, kind in settings if name not in _OF_BUDGET}
-    return {
-        name: (Optionally[_of_setting(kind)], None)  # type: ignore[misc]
-        for name, kind in names.items()
-    }
-
-
-class _ModelOrPolicy(Declaration):
-    """The model that decides, with the settings of prism.llm.Model."""
-
-    policy: Optionally[str] = Field(
-        None, description="A policy file that decides instead of a model."
-    )
-
-
-Reasoner = create_model(
-    "Reasoner", __base__=_ModelOrPolicy, __doc__=_ModelOrPolicy.__doc__, **_keys_of_models()
-)
 
 
 class Writer(Declaration):
@@ -114,7 +83,7 @@ class Arm(Sizes):
     name: str = Field(description="Name of the arm in tables and folders.")
     parameters: Parameters = Field({})
     treatments: Treatments = ()
-    reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
+    reasoner: Reasoner = Field({})
 
 
 class Bound(Declaration):
@@ -181,7 +150,7 @@ class PlanFile(Sizes):
     vary: Optionally[Vary] = None
     treatments: Treatments = ()
     arm: Optionally[Listed[Arm]] = Field(None, min_length=1, description="The arms.")
-    reasoner: Optionally[Reasoner] = None  # type: ignore[valid-type]
+    reasoner: Reasoner = Field({})
     writer: Optionally[Writer] = None
     budget: Optionally[Budget] = None
     bounds: dict[str, Annotated[Listed[float], Field(min_length=2, max_length=2)] | Bound] = Field(
@@ -209,10 +178,10 @@ def require_plan(source: Source) -> None:
     Raises:
         InputError: If there are problems; the message lists them all, by line and key.
     """
-    read_document(PlanFile, source, checks=(lambda _plan: contradictions(source.value),))
+    read_document(PlanFile, source, checks=(lambda _plan: _contradictions(source.value),))
 
 
-def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
+def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     """Yield the contradictions in a plan, with their locations."""
     fixed, vary = data.get("parameters", {}), data.get("vary", {})
     seeds = data.get("seeds", 1)
@@ -222,19 +191,19 @@ def contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
     for name, values in vary.items():
         if name in fixed:
             yield ("vary", name), "is also among [parameters]: leave one out"
-        yield from _said_outside(data, "vary", name)
+        yield from _set_outside(data, "vary", name)
         yield from _twice(values, ("vary", name))
 
     yield from _wrong_arms(data.get("arm", []), vary)
     yield from _wrong_targets(data)
     for name, bound in data.get("bounds", {}).items():
-        yield from _said_outside(data, "bounds", name)
+        yield from _set_outside(data, "bounds", name)
         if name in vary or name in fixed:
             yield ("bounds", name), "is also among [parameters] or [vary]: leave one out"
         yield from _wrong_bound(name, bound)
 
 
-def _said_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
+def _set_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
     """Yield the settings that a table varies although the plan sets them."""
     if name in VARIED_SETTINGS and name in data:
         problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"

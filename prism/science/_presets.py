@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
+from prism.science._batch_tables import table_of
 from prism.science._plan import Plan
 from prism.social import PRESETS, Feed
 from prism.worlds import Run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
 
 
 def preset_runs(
@@ -20,7 +23,7 @@ def preset_runs(
     seeds: int | Iterable[int] = 20,
     agents: int | None = None,
     rounds: int | None = None,
-) -> pl.DataFrame:
+) -> DuckDBPyRelation:
     """Run a preset of the feed with several seeds, and measure each run.
 
     Args:
@@ -34,14 +37,17 @@ def preset_runs(
 
     Raises:
         FieldValueError: If no plan fits a preset of that name.
-        MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
+    return table_of(_measured_rows(preset, seeds, agents, rounds))
+
+
+def _measured_rows(
+    preset: str, seeds: int | Iterable[int], agents: int | None, rounds: int | None
+) -> list[dict[str, Any]]:
     plan = _plan_of(preset)
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     sizes = (agents or plan["agents"], rounds or plan["rounds"])
-    table = pl.concat([_measured(preset, *sizes, seed) for seed in numbers], how="diagonal_relaxed")
-
-    return table.select(pl.Series("seed", numbers), pl.all())
+    return [{"seed": seed, **_measured(preset, *sizes, seed)} for seed in numbers]
 
 
 def preset_figures(
@@ -49,7 +55,7 @@ def preset_figures(
     seeds: int | Iterable[int] = 20,
     agents: int | None = None,
     rounds: int | None = None,
-) -> pl.DataFrame:
+) -> DuckDBPyRelation:
     """Compare a preset of the feed with all targets of its plan, including those held out.
 
     Args:
@@ -66,10 +72,9 @@ def preset_figures(
 
     Raises:
         FieldValueError: If no plan fits a preset of that name.
-        MissingExtraError: If polars is not installed, which the extra ``science`` brings.
     """
-    measured = preset_runs(preset, seeds, agents, rounds)
-    return pl.DataFrame([_held(measured, target) for target in _plan_of(preset)["target"]])
+    measured = _measured_rows(preset, seeds, agents, rounds)
+    return table_of([_held(measured, target) for target in _plan_of(preset)["target"]])
 
 
 def _plan_of(preset: str) -> Mapping[str, Any]:
@@ -85,18 +90,20 @@ def _is_fitted(preset: str) -> bool:
     return (Path(__file__).parent / "plans" / f"{preset}.toml").exists()
 
 
-def _measured(preset: str, agents: int, rounds: int, seed: int) -> pl.DataFrame:
+def _measured(preset: str, agents: int, rounds: int, seed: int) -> dict[str, Any]:
     from prism.analysis import read_log
 
     with TemporaryDirectory() as folder:
         Run(Feed(preset=preset), agents, rounds=rounds, seed=seed).keep(f"{folder}/run")
-        return pl.DataFrame(read_log(Path(folder) / "run").table("run_measures"))
+        (row,) = read_log(Path(folder) / "run").rows("run_measures")
+        return row
 
 
-def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:
-    values = measured[target["measure"]].drop_nulls()
+def _held(measured: Sequence[Mapping[str, Any]], target: Mapping[str, Any]) -> dict[str, Any]:
+    values = [row[target["measure"]] for row in measured if row[target["measure"]] is not None]
     statistic = target.get("statistic", "mean")
-    found = values.std() if statistic == "sd" else values.mean()
+    least = 2 if statistic == "sd" else 1
+    found = (stdev if statistic == "sd" else fmean)(values) if len(values) >= least else None
     value, spread = target["value"], target["spread"]
 
     return {
@@ -107,7 +114,7 @@ def _held(measured: pl.DataFrame, target: Mapping[str, Any]) -> dict[str, Any]:
         "source": target.get("source"),
         "held_out": bool(target.get("held_out", False)),
         "found": found,
-        "least": values.min(),
-        "most": values.max(),
+        "least": min(values, default=None),
+        "most": max(values, default=None),
         "distance": None if found is None else abs(found - value) / spread,
     }

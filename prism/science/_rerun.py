@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.llm import Model
 from prism.llm._addresses import with_credentials
-from prism.runs import Observer, Outcome, ReplayOptions
+from prism.runs import Observer, Outcome, PolicyOptions
 from prism.runs._folder import RERUN_NAME, SUMMARY_NAME, RunFolder, read_summary
-from prism.runs._options import DeciderOptions
 from prism.telemetry.events import (
     COGNITION_ACTION,
     DECISION,
@@ -25,7 +24,7 @@ from prism.telemetry.events import (
     WORKFLOW_ACTION,
 )
 from prism.worlds import Run, resume
-from prism.worlds._treatments import later_models, read_treatment, setting
+from prism.worlds._treatments import read_treatment, setting
 
 _WRITTEN: Mapping[str, str] = {
     TEXT_WRITTEN: "text",
@@ -95,9 +94,12 @@ def rerun(
     treatments: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
     model: Model | str | Mapping[str, Any] | None = None,
+    policy: Path | str | None = None,
+    writer: Any = None,
     agents: Any = None,
+    seed: int | None = None,
+    ticks: int | None = None,
     rounds: int | None = None,
-    then: Literal["model", "policy"] = "model",
     hosts: Sequence[str] = (),
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
@@ -106,7 +108,7 @@ def rerun(
 
     The rounds before are repeated with the same random numbers, to the same lines of the log. If a
     model decided, its answers are taken from the journal up to the first question that differs.
-    From there on, the model or the policy is asked. Repeated answers cost nothing, although the log
+    From there on, the model is asked. Repeated answers cost nothing, although the log
     contains their original cost.
 
     Args:
@@ -117,9 +119,12 @@ def rerun(
         parameters: Parameters that have other values from that round on.
         model: What answers from that round on: another model, or settings of the run's model that
             change, such as ``{"prompt": ...}``. In a run without a model, a model by its text.
+        policy: A policy file that decides from that round on.
+        writer: What writes the texts from that round on, as a `Run` takes it.
         agents: Another population, from round 1 on alone: their number, or a file of agents.
+        seed: Another seed, from round 1 on alone.
+        ticks: Another number of ticks in a round, from round 1 on alone.
         rounds: Another number of rounds.
-        then: What decides from the first difference on, in a run whose model decided.
         hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         observer: Receives the progress of the run.
@@ -130,22 +135,32 @@ def rerun(
     """
     source, target = Path(run), Path(folder)
     options = _kept(source, hosts)
-    if rounds is not None:
-        options = options.replace(rounds=rounds)
+    given = {"agents": agents, "seed": seed, "ticks": ticks}
+    for name in (name for name, value in given.items() if value is not None):
+        _require_first(name, from_round)
+    options = options.replace(
+        **{name: each for name, each in {**given, "rounds": rounds}.items() if each is not None}
+    )
     _require_round(from_round, options.rounds)
-    if agents is not None:
-        if from_round != 1:
-            problem = "can only be others from round 1 on: leave it out, or rerun from round 1"
-            raise InputError(problem, field="agents")
-        options = options.replace(agents=agents)
-    if parameters:
-        changes = [setting(name, value, from_round) for name, value in parameters.items()]
-        treatments = (*changes, *treatments)
+    changes = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
+    treatments = (*changes, *treatments)
     asked = _model_of(options, model)
-    if asked is not None and not _has_journal(options):
+    answering = {
+        "reasoner": asked if policy is None else PolicyOptions(policy),
+        "writer": writer,
+    }
+    answering = {name: each for name, each in answering.items() if each is not None}
+    if _has_journal(options):
+        until = from_round if answering else None
+        options = options.replace(**answering).repeating(source, asks=True, until=until)
+    elif asked is not None:
         treatments = (_switch(from_round, asked), *treatments)
-        asked = None
-    options = _treated(options, source, from_round, tuple(treatments), then, asked)
+    else:
+        # a policy draws the same numbers again
+        for name in answering:
+            _require_first("policy" if name == "reasoner" else name, from_round)
+        options = options.replace(**answering)
+    options = _treated(options, from_round, treatments)
     with _noted(target, {"run": str(source), "from_round": from_round}):
         outcome: Outcome[Any] = options.keep(target, on_round=on_round, observer=observer)
 
@@ -205,21 +220,25 @@ def _require_round(from_round: int, rounds: int) -> None:
         raise InputError(problem, field="from_round")
 
 
+def _require_first(name: str, from_round: int) -> None:
+    if from_round != 1:
+        problem = "can only be changed from round 1 on: leave it out, or rerun from round 1"
+        raise InputError(problem, field=name)
+
+
 def _has_journal(options: Run[Any]) -> bool:
     """Return whether the answers of a run were those of a model."""
-    asks = isinstance(options.reasoner, Model | ReplayOptions)
-    return asks or options.writer is not None or bool(options._later())
+    is_asked = isinstance(options.reasoner, Model) or options.repeats is not None
+    return is_asked or options.writer is not None or bool(options.later_models())
 
 
 def _model_of(options: Run[Any], model: Model | str | Mapping[str, Any] | None) -> Model | None:
     """Return the model that is to answer, if another one is."""
     if not isinstance(model, Mapping):
         return None if model is None else Model.of(model)
-    decides = options.reasoner
-    own = decides.model if isinstance(decides, ReplayOptions) else decides
-    if not isinstance(own, Model):
+    if not isinstance(options.reasoner, Model):
         raise InputError("asked none so far: name one, as in ollama:llama3.2", field="model")
-    return replace(own, **model)
+    return replace(options.reasoner, **model)
 
 
 def _switch(from_round: int, model: Model) -> str:
@@ -232,42 +251,14 @@ def _switch(from_round: int, model: Model) -> str:
     raise InputError(problem, field="model")
 
 
-def _treated(
-    options: Run[Any],
-    source: Path,
-    from_round: int,
-    treatments: tuple[str, ...],
-    then: Literal["model", "policy"],
-    model: Model | None,
-) -> Run[Any]:
-    """Return the options of the new run."""
-    if then == "policy" and (models := later_models(options.world_class, treatments)):
-        problem = f"{next(iter(models))!r} switches to a model, but then='policy' asks none"
-        raise InputError(f"{problem}: leave out one of them", field="treatments")
+def _treated(options: Run[Any], from_round: int, treatments: Sequence[str]) -> Run[Any]:
+    """Return the run with further treatments."""
     for each in treatments:
         number = read_treatment(each).round
         if number < from_round:
             problem = f"is of round {number}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
-
-    decider = _decider(options, source, then)
-    if model is not None:
-        assert isinstance(decider, ReplayOptions)
-        decider = replace(decider, model=model, then="model", until=from_round)
-    return options.replace(treatments=(*options.treatments, *treatments), reasoner=decider)
-
-
-def _decider(options: Run[Any], source: Path, then: Literal["model", "policy"]) -> DeciderOptions:
-    """Return the reasoner; in a run with a model, its journal as long as it has the answers."""
-    reasoner: DeciderOptions = options.reasoner
-    if isinstance(reasoner, ReplayOptions):
-        if reasoner.then is None:
-            problem = f"is a replay of {reasoner.run}: rerun that one"
-            raise InputError(problem, path=source)
-        return ReplayOptions(source, reasoner.model, then)
-
-    # a policy draws the same numbers again
-    return ReplayOptions(source, reasoner, then) if _has_journal(options) else reasoner
+    return options.replace(treatments=(*options.treatments, *treatments))
 
 
 @contextmanager

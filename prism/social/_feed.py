@@ -18,13 +18,11 @@ from prism.agents import (
 )
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
-from prism.social._activity import Hours, activities, wait
-from prism.social._follows import follows_of
+from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
-from prism.social._posts import Action, Draft, Network, Post, PostKind
+from prism.social._posts import Action, Draft, Network, Post, PostKind, Results, largest_cascades
 from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
-from prism.social._results import Results, largest_cascades
 from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
 from prism.social._writing import (
     RULE,
@@ -55,7 +53,6 @@ from prism.telemetry.events import (
 )
 from prism.telemetry.loggers import active_logger
 from prism.worlds import AgentTable, WorldResults, during
-from prism.worlds._agent import Writing
 
 _COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 _COUNTS = (*_COUNTERS.values(), "likes")
@@ -266,7 +263,7 @@ class Feed(Parameters):
         answers, prompt = self.turns.answers, None
         if answers.policy is None:
             reader.acts = self._acts_of(reader, post)
-            prompt = situation_of(self, reader, post)
+            prompt = situation_of(self, post)
         asked: Any = reader.decide(
             DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt
         )
@@ -310,7 +307,7 @@ class Feed(Parameters):
         """Like the post."""
         post = reader.post
         if post is not None:
-            self.network_of_posts.vote(post, 1, 0, reader)
+            self.network_of_posts.vote(post, 1, 0)
             self._counts["likes"] += 1
             self._log_vote(POST_LIKED, reader, post)
         reader.fire(ACTION_DONE, post)
@@ -433,18 +430,21 @@ class Feed(Parameters):
     @property
     def is_usual(self) -> bool:
         """Whether feeds have the newest posts, which are added to those that are left."""
-        usual = self.feed == "interests" and self.beyond_follows is None
-        return usual and not self.has_own_ranking
+        return self.is_by_interests and self.beyond_follows is None
+
+    @property
+    def is_by_interests(self) -> bool:
+        """Whether feeds have posts by followed authors and on the reader's interests."""
+        return self.feed == "interests" and not self.has_own_ranking
 
     @property
     def has_stable_feeds(self) -> bool:
         """Whether an empty feed stays empty until somebody publishes something."""
-        is_drawn = self.feed == "mixed" or self.beyond_follows not in (None, 0, 1)
-        return not (is_drawn or self.has_own_ranking)
+        return self.beyond_follows in (None, 0, 1) and not self.has_own_ranking
 
-    def ranking(self, name: str) -> Ranking:
-        """Return the ranking with a name, or that of `rank`."""
-        return own_ranking(self.rank) if self.has_own_ranking else RANKINGS[name]
+    def ranking(self) -> Ranking:
+        """Return the ranking that the parameter ``feed`` names, or that of `rank`."""
+        return own_ranking(self.rank) if self.has_own_ranking else RANKINGS[self.feed]
 
     def newest_posts(self) -> Iterable[Post]:
         """Return the newest posts by anybody, newest first."""
@@ -539,7 +539,7 @@ class Feed(Parameters):
         prompt = self.writing_prompt(reader, kind, reader.post, draft)
         wording = self.turns.answers.wording
         call = wording.call(reader, kind, prompt, persona=RULE, fallback=draft.text)
-        written = await Writing(reader, call)
+        written = await reader.answer(call)
         reader.draft = Draft(str(written.value), draft.topics, draft.text, written.source)
         end(reader, kind)
 

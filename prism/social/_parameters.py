@@ -132,22 +132,15 @@ class Parameters(World[Reader]):
             by its followers, or ``none``.
         opening_bias: Exponent of the number of followers in ``drawn``: 0 draws any agent, a large
             value draws the hub.
-        feed: How feeds are made: ``interests``, ``chronological``, ``popular``, ``random``,
-            ``collaborative`` or ``mixed``. For another ranking, override `Feed.rank`.
+        feed: How feeds are made: ``interests``, ``chronological``, ``popular`` or ``random``. For
+            another ranking, override `Feed.rank`.
         feed_length: Most posts in a feed, from 1 on.
         candidates: Number of newest posts of each source to consider for a feed, from 1 on.
         beyond_follows: Share of places reserved for authors who are not followed; None for no fixed
             share.
-        mix_chronological: Weight of the chronological order in a mixed feed, from 0 on.
-        mix_interests: Weight of the order by interests.
-        mix_popular: Weight of the order by hot score.
-        mix_random: Weight of a random order.
-        mix_collaborative: Weight of the order by what similar agents like.
         hot_half_life: Ticks by which a post with half the score must be younger to rank equally,
             above 0. Reddit's 45,000 seconds for a tenth of the score correspond to 45 ticks of the
             default length.
-        similar_agents: Agents whose likes a collaborative feed uses, from 1 on.
-        likes_compared: Latest likes that are compared between agents, from 1 on.
         follow_network: Who follows whom: as ``given`` by the population, or generated as
             ``scale_free``, ``small_world`` or ``random``. For another network, override
             `Feed.populate`.
@@ -157,8 +150,6 @@ class Parameters(World[Reader]):
         rewired: Share of rewired follows of a small world.
         shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score
             and relevance.
-        shows_activity: Whether prompts say how much the agent writes, compared with the mean.
-            Without it, a model does not keep to an agent's activity.
         up_treated: Share of the posts that get a like from nobody when they are published, which is
             logged as ``post.voted`` (Muchnik, Aral and Taylor 2013).
         down_treated: Share of the posts that get a dislike then.
@@ -207,27 +198,17 @@ class Parameters(World[Reader]):
     resting_ticks: int = param(2, least=1)
     opening_authors: Literal["each", "hub", "drawn", "none"] = "each"
     opening_bias: float = param(1.0, least=0, most=100)
-    feed: Literal["interests", "chronological", "popular", "random", "collaborative", "mixed"] = (
-        "interests"
-    )
+    feed: Literal["interests", "chronological", "popular", "random"] = "interests"
     feed_length: int = param(20, least=1)
     candidates: int = param(100, least=1)
     beyond_follows: float | None = param(None, least=0, most=1)
-    mix_chronological: float = param(0.5, least=0)
-    mix_interests: float = param(0.0, least=0)
-    mix_popular: float = param(0.5, least=0)
-    mix_random: float = param(0.0, least=0)
-    mix_collaborative: float = param(0.0, least=0)
     hot_half_life: float = param(45.0, least=0.001)
-    similar_agents: int = param(20, least=1)
-    likes_compared: int = param(20, least=1)
     follow_network: Literal["given", "scale_free", "small_world", "random"] = "given"
     mean_follows: float = param(10.0, least=0)
     reciprocity: float = param(0.36, least=0, most=1)
     follower_exponent: float = param(2.3, least=2.001)
     rewired: float = param(0.1, least=0, most=1)
     shows_scores: bool = True
-    shows_activity: bool = False
     up_treated: float = param(0.0, least=0, most=1)
     down_treated: float = param(0.0, least=0, most=1)
     logs_follows: bool = True

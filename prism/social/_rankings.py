@@ -6,11 +6,10 @@ topic from the topic's list, and the most popular posts from one list that is ke
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import merge, nlargest
+from heapq import merge
 from itertools import islice
-from math import log2, sqrt
+from math import log2
 from operator import attrgetter
 from typing import Any
 
@@ -22,8 +21,6 @@ from prism.social._readers import Reader
 Ranking = Callable[[Any, Reader, "bool | None", RandomStream], Iterable[Post]]
 """Takes feed, reader, whether only followed authors (True), only others (False) or all (None) are
 wanted, and random numbers for this feed. Posts that the reader has looked at are left out later."""
-
-MIXED = "mixed"
 
 _number = attrgetter("number")
 
@@ -67,45 +64,11 @@ def at_random(
     yield from stream.shuffled(feed.posts)
 
 
-def collaborative(
-    feed: Any, reader: Reader, _is_followed: bool | None, _stream: RandomStream
-) -> Iterable[Post]:
-    """Return the posts that similar readers like, the highest rated first, then popular ones.
-
-    This is collaborative filtering by nearest neighbours (Resnick et al. 1994): the similarity of
-    two readers is the cosine of their likes (Breese, Heckerman and Kadie 1998), ``|A & B| /
-    sqrt(|A| * |B|)``, and a post's rating is the sum of the similarities of the nearest readers who
-    like it. Only the newest likes of a reader and of a post count, which bounds the work.
-    """
-    most, hot = feed.likes_compared, feed.hot
-    own = reader.liked[-most:]
-    common: Counter[Reader] = Counter()
-    for post in own:
-        common.update(post.likers[-most:])
-    common.pop(reader, None)
-
-    similar = {other: count / sqrt(len(own) * len(other.liked)) for other, count in common.items()}
-    nearest = nlargest(
-        feed.similar_agents,
-        similar.items(),
-        key=lambda item: (item[1], hot.key(item[0].liked[-1]), item[0].agent_id),
-    )
-    ratings: dict[Post, float] = {}
-    for other, similarity in nearest:
-        for post in other.liked[-most:]:
-            ratings[post] = ratings.get(post, 0.0) + similarity
-
-    yield from sorted(ratings, key=lambda post: (ratings[post], hot.key(post)), reverse=True)
-    # a reader whose likes nobody shares gets what is popular
-    yield from hot.posts()
-
-
 RANKINGS: Mapping[str, Ranking] = {
     "chronological": chronological,
     "interests": interests,
     "popular": popular,
     "random": at_random,
-    "collaborative": collaborative,
 }
 """The rankings that the parameter ``feed`` names."""
 
@@ -162,7 +125,7 @@ def refresh(feed: Any, reader: Reader, stream_of: Callable[[], RandomStream]) ->
     if reader.empty_at == now and feed.has_stable_feeds:
         return False
 
-    reader.unread = [*_mixed(feed, reader, stream_of())]
+    reader.unread = [*_chosen(feed, reader, stream_of())]
     reader.next_number = number
     reader.empty_at = None if reader.unread else now
     return bool(reader.unread)
@@ -186,21 +149,19 @@ def _add_newest(feed: Any, reader: Reader) -> bool:
     return bool(reader.unread)
 
 
-def _mixed(feed: Any, reader: Reader, stream: RandomStream) -> Iterator[Post]:
-    """Yield the posts of a feed, each from the ranking that was drawn for its place."""
+def _chosen(feed: Any, reader: Reader, stream: RandomStream) -> Iterator[Post]:
+    """Yield the posts of a feed, each by a followed author or by others, as is drawn."""
     beyond = feed.beyond_follows
-    names, shares = _shares(feed)
     chosen: set[int] = set()
-    sources: dict[tuple[str, bool | None], Iterator[Post]] = {}
+    sources: dict[bool | None, Iterator[Post]] = {}
     for _ in range(feed.feed_length):
-        name = names[stream.weighted_index(shares) if len(names) > 1 else 0]
         is_followed = None if beyond is None else not stream.chance(beyond)
-        source = sources.get((name, is_followed))
+        source = sources.get(is_followed)
         if source is None:
-            posts = feed.ranking(name)(feed, reader, is_followed, stream)
-            if not reader.next_number and name == "interests":
+            posts = feed.ranking()(feed, reader, is_followed, stream)
+            if not reader.next_number and feed.is_by_interests:
                 posts = _opening_drawn(feed, posts, stream)
-            source = sources[name, is_followed] = fitting(reader, posts, is_followed, chosen)
+            source = sources[is_followed] = fitting(reader, posts, is_followed, chosen)
 
         # a place whose ranking is exhausted stays empty, or the shares would not hold
         post = next(source, None)
@@ -215,20 +176,6 @@ def _opening_drawn(feed: Any, posts: Iterable[Post], stream: RandomStream) -> li
     if len(opening) <= feed.feed_length:
         return listed
     return listed[: len(listed) - len(opening)] + stream.shuffled(opening)
-
-
-def _shares(feed: Any) -> tuple[list[str], list[float]]:
-    """Return the rankings that have a share of the feed, and their shares."""
-    if feed.feed != MIXED or feed.has_own_ranking:
-        return [feed.feed], [1.0]
-
-    weights = {name: float(getattr(feed, f"mix_{name}")) for name in RANKINGS}
-    shares = {name: share for name, share in weights.items() if share > 0}
-    if not shares:
-        raise FieldValueError(
-            f"a mixed feed needs one of {', '.join(f'mix_{name}' for name in RANKINGS)} above 0"
-        )
-    return [*shares], [*shares.values()]
 
 
 # Popularity

@@ -71,7 +71,6 @@ class Reader(Agent):
         post: The post that it is looking at.
         pending_action: The kind of post that it is about to publish.
         draft: What it is about to publish.
-        liked: The posts that it has liked, in order.
         activity: How much it writes, as a multiple of the population's mean.
         reason: The reason that a model gave for its last choice.
     """
@@ -87,7 +86,6 @@ class Reader(Agent):
     post: Post | None = state(None)
     pending_action: PostKind | None = state(None)
     draft: Draft | None = state(None)
-    liked: list[Post] = state(list)
     activity: float = state(1.0)
     reason: str | None = state(None)
     # where its posts come from, and what its feed has taken in of them

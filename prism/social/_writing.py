@@ -122,19 +122,13 @@ def prompt_of(reader: Reader, kind: PostKind, post: Post | None, draft: Draft) -
     return "\n\n".join(part for part in parts if part)
 
 
-def situation_of(parameters: Parameters, reader: Reader, post: Post) -> str:
+def situation_of(parameters: Parameters, post: Post) -> str:
     """Describe a post to the agent that decides about it, for a model."""
     about = f" about {', '.join(post.topics)}" if post.topics else ""
     lines = [f"{post.author_id} wrote this {post.kind}{about}:", f"    {quoted(post.text)}"]
     if parameters.shows_scores:
         lines.append(f"It has {post.likes} likes and {post.dislikes} dislikes.")
-    if parameters.shows_activity:
-        lines.append(f"You write {_activity_in_words(reader.activity)}.")
     return "\n".join(lines)
-
-
-def _activity_in_words(activity: float) -> str:
-    return f"{activity:.2g} times as often as people do on average" if activity else "never"
 
 
 def _task_of(kind: PostKind, post: Post | None, draft: Draft) -> str:

@@ -2,119 +2,200 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
 from typing import Any
 
-import polars as pl
 from markupsafe import Markup
 
-from prism.analysis._tables.cascades import TreePost, told_of
-from prism.drawing import Levels, draw_svg, showable
-from prism.report._facts.run_facts import Recorded, RunFacts
-from prism.report._figures.html_table import html_table
-from prism.report._sections.cascades import thread_of
-from prism.report._sections.diagram import diagram_of
-from prism.report._sections.faults import cut, texts_of
-from prism.report._sections.kinds import Section
+from prism.drawing import draw_svg, showable
+from prism.errors import InputError
+from prism.report._facts.run_facts import Recorded
+from prism.report._sections.faults import texts_of
+from prism.runlog._prompts import find_answers
 from prism.runlog._words import in_words
-from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
-from prism.watch._looking import Doings, post_ids
+from prism.telemetry.events import DECISION, TRANSITION
+from prism.watch._charts import Charts, Traffic, charts_of
+from prism.watch._html import (
+    Section,
+    View,
+    cut,
+    event_list,
+    link,
+    object_in,
+    posts_in,
+    table,
+    with_links,
+)
+from prism.watch._round import transcript
+from prism.watch._watched import Watched
 
-_MOST_STORY = 300
+_MOST_EVENTS = 300
+_MOST_DECISIONS = 40
+_MOST_LIKERS = 20
+_DEEPEST = 8
 _EMPTY = Markup("")
 _WHY_OPEN = (
     "Beside each option is the transition of the chart that leads there. It was enabled, so the "
-    "condition in brackets held. A post's relevance has to reach the agent's threshold times the "
-    "feed's parameter engagement, unless the feed has a should_engage of its own."
+    "condition in brackets held."
 )
 _LAST_FIRST = "The last first."
-_IN_TICKS = "Ticks from entering a state to leaving it."
+_ASKED = f"""
+select line, event, round, tick, agent_id, state, "trigger", chosen, source, reason, options,
+       probabilities, context, said, text, "key", model, option_mass, latency, queue_seconds,
+       attempts, input_tokens, output_tokens, coalesce(decision_id, text_id) as id
+from events
+where agent_id = $agent and event in ('reasoner.decision', 'text.written')
+  and (round is not distinct from $number) = $here
+order by line {{}} limit {_MOST_DECISIONS}
+"""
+_JOINED = "select attributes from events where event = 'agent.joined' and agent_id = $agent limit 1"
+_MEASURED = """
+select measure, value from agent_measures
+where agent_id = $agent and round is not distinct from $number
+"""
+_SPOKEN = """
+select *, if(sender = $agent, receiver, sender) as partner from messages
+where sender = $agent or receiver = $agent order by partner, line
+"""
+_POSTS = """
+select post_id, agent_id, coalesce(text, '') as text from events
+where event = 'post.published' and post_id = any($posts)
+"""
+_THREAD = """
+select p.post_id, if(p.post_id = p.root_id, null, p.parent_id) as parent_id, p.root_id, kind,
+       agent_id, text, round, tick
+from posts p join (select root_id from posts where post_id = $post limit 1) r using (root_id)
+order by line nulls first
+"""
+_LIKES = """
+select post_id, agent_id from events where event = 'post.liked' and post_id = any($posts)
+order by line
+"""
+_HOW = (
+    *("model", "option_mass", "latency", "queue_seconds", "attempts"),
+    *("input_tokens", "output_tokens"),
+)
 
 
-@dataclass(frozen=True)
 class AgentPage:
     """The page of one agent: what it did in one round and in all.
 
     Args:
+        watched: The run.
         agent: The agent.
-        doings: What it did.
-        facts: The facts of its run, with the charts.
         number: The round that is looked at; None in a log without rounds.
-        unit: What a round of this run is called.
+
+    Raises:
+        InputError: If the log has no such agent.
     """
 
-    agent: str
-    doings: Doings
-    facts: RunFacts
-    number: int | None
-    unit: str
+    def __init__(self, watched: Watched, agent: str, number: int | None) -> None:
+        self._watched = watched
+        self._agent = agent
+        self._number = number
+        self._unit = watched.unit
+        with watched.reading() as log:
+            self._story = log.rows("agent", agent)
+            self._charts = charts_of(watched)
+            self._here = self._decisions(here=True)
+            self._others = self._decisions(here=False)
+            named = [*self._then, *(each.event for each in (*self._here, *self._others))]
+            posts = sorted({post for event in named for post in posts_in(event)})
+            rows = watched.rows(_POSTS, posts=posts) if posts else []
+            self._posts = {row["post_id"]: (row["agent_id"], row["text"]) for row in rows}
 
-    def sections(self) -> list[Section]:
+    def view(self) -> View:
         """Return its sections, those of the round first."""
-        story = self.doings.story
-        is_here = pl.col("round").eq_missing(pl.lit(self.number, pl.Int64))
-        then = story.filter(is_here)
-        here, others = self.doings.here, self.doings.others
-        when = "" if self.number is None else f" in {self.unit} {self.number:,}"
+        then = self._then if self._number is not None else []
+        when = "" if self._number is None else f" in {self._unit} {self._number:,}"
+        whole = "in the whole run"
         parts = [
-            ("then", f"What it did{when}", _LAST_FIRST, self._told(then) if when else _EMPTY),
-            ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(here)),
-            ("way", "Its path on the chart in the whole run", "", self._way(story)),
-            ("dwell", "Its stays in each state in the whole run", _IN_TICKS, self._dwelling(story)),
-            ("others", "What else it was asked in the whole run", _LAST_FIRST, self._asked(others)),
-            ("story", "All that it did in the whole run", _LAST_FIRST, self._told(story)),
+            ("then", f"What it did{when}", _LAST_FIRST, self._listed(then) if when else _EMPTY),
+            ("asked", f"What it was asked{when}", _WHY_OPEN, self._asked(self._here)),
+            ("fields", f"Its fields{when}", "", self._fields()),
+            ("way", f"Its path on the chart {whole}", "", self._path()),
+            ("spoken", f"Its messages {whole}", "", self._spoken()),
+            ("others", f"What else it was asked {whole}", _LAST_FIRST, self._asked(self._others)),
+            ("story", f"All that it did {whole}", _LAST_FIRST, self._listed(self._story)),
         ]
-        return [Section(name, head, how, [html]) for name, head, how, html in parts if html]
+        return View([Section(name, head, how, html) for name, head, how, html in parts if html])
 
-    def _told(self, rows: pl.DataFrame) -> Markup:
-        last = rows.tail(_MOST_STORY).reverse()
-        told = happened_list(
-            (link("round", row["round"], self._when(row)), with_links(row["what"], post_ids(row)))
-            for row in last.iter_rows(named=True)
+    @property
+    def _then(self) -> list[dict[str, Any]]:
+        return [row for row in self._story if row["round"] == self._number]
+
+    def _decisions(self, *, here: bool) -> list[Recorded]:
+        """Return decisions with what was asked and replied, as far as that was recorded."""
+        folder = self._watched.path.parent
+        query = _ASKED.format("" if here else "desc")
+        rows = self._watched.rows(query, agent=self._agent, number=self._number, here=here)
+        rows.sort(key=lambda row: row["line"])
+        ids = [row["id"] for row in rows if row["id"]]
+        records: Mapping[str, Any] = {}
+        # a damaged file of prompts: the log has the decisions nevertheless
+        with suppress(InputError):
+            records = find_answers(folder, ids, lambda _problem: None) if ids else {}
+        return [
+            Recorded(row["id"] or "", "", row, records.get(row["id"], {}), folder) for row in rows
+        ]
+
+    def _listed(self, rows: Sequence[Mapping[str, Any]]) -> Markup:
+        listed = event_list(
+            (link("round", row["round"], self._when(row)), with_links(row["what"], posts_in(row)))
+            for row in rows[: -_MOST_EVENTS - 1 : -1]
         )
-        more = f"The last {_MOST_STORY:,} of {rows.height:,} events." * (rows.height > _MOST_STORY)
-        return Markup('<p class="soft">{}</p>').format(more if told else "Nothing.") + told
+        more = f"The last {_MOST_EVENTS:,} of {len(rows):,} events." * (len(rows) > _MOST_EVENTS)
+        return Markup('<p class="soft">{}</p>').format(more if listed else "Nothing.") + listed
 
     def _when(self, row: Mapping[str, Any]) -> str:
-        named = (
-            f"{word} {row[name]:,}"
-            for name, word in (("round", self.unit), ("tick", "tick"))
-            if isinstance(row.get(name), int)
+        named = (("round", self._unit), ("tick", "tick"))
+        return ", ".join(
+            f"{word} {row[name]:,}" for name, word in named if isinstance(row.get(name), int)
         )
-        return ", ".join(named)
 
-    def _text(self, post: str | None) -> Markup:
-        author, text = self.doings.posts.get(post or "", ("", ""))
-        return Markup("<br>{}: {}").format(link("agent", author), cut(text)) if author else _EMPTY
+    def _fields(self) -> Markup:
+        """Return its fields as it joined, and as far as the world measured them in the round."""
+        joined = self._watched.rows(_JOINED, agent=self._agent)
+        first = object_in(joined[0], "attributes") if joined else {}
+        measured = self._watched.rows(_MEASURED, agent=self._agent, number=self._number)
+        now = {row["measure"]: row["value"] for row in measured}
+        rows = [
+            {
+                "field": showable(name),
+                "first": _plain(first.get(name)),
+                "now": _plain(now.get(name)),
+            }
+            for name in dict.fromkeys([*first, *now])
+        ]
+        return table(rows, {"first": "when it joined", "now": f"{self._unit} {self._number}"})
 
-    def _way(self, story: pl.DataFrame) -> Markup:
-        own = story.filter(agent_id=self.agent, event=TRANSITION)
-        moves = own.select("from_state", "to_state").drop_nulls().iter_rows()
-        counts = Counter((showable(source), showable(target)) for source, target in moves)
-        for chart in self.facts.chart_names:
-            levels = Levels(diagram_of(chart, [self.facts]))
-            states, traffic = set(levels.diagram.states), levels.traffic(counts)
-            its = {ends: count for ends, count in traffic.items() if states.issuperset(ends)}
+    def _path(self) -> Markup:
+        counts = Traffic(
+            (showable(row["from_state"]), showable(row["to_state"]))
+            for row in self._story
+            if row["event"] == TRANSITION and None not in (row["from_state"], row["to_state"])
+        )
+        for levels in self._charts.levels.values() if self._charts else ():
+            states = {*levels.diagram.states}
+            its = {ends: n for ends, n in levels.traffic(counts).items() if states.issuperset(ends)}
             if its:
                 svg = Markup(draw_svg(levels.diagram, its))
                 return Markup('<div class="scroll" tabindex="0">{}</div>').format(svg)
 
         return _EMPTY
 
-    def _dwelling(self, story: pl.DataFrame) -> Markup:
-        # events at rates have no whole ticks
-        length = "rounds_in_state" if "rounds_in_state" in story.columns else "ticks_in_state"
-        ticks = pl.col(length)
-        visits = story.filter(agent_id=self.agent, event=TRANSITION).drop_nulls(length)
-        if visits.is_empty():
-            return _EMPTY
-
-        state = pl.col("from_state").map_elements(showable, return_dtype=pl.String)
-        by_state = visits.group_by(state=state, maintain_order=True)
-        stays = by_state.agg(visits=pl.len(), mean=ticks.mean(), longest=ticks.max())
-        return html_table("agent-dwell", stays)
+    def _spoken(self) -> Markup:
+        """Return what it said to each other agent, and was told, each as a transcript."""
+        rows = self._watched.rows(_SPOKEN, agent=self._agent)
+        return _EMPTY.join(
+            Markup("<details><summary>With {}: {:,} messages</summary>{}</details>").format(
+                cut(partner or "everybody"), len(said := [*group]), transcript(said)
+            )
+            for partner, group in groupby(rows, key=lambda row: row["partner"])
+        )
 
     def _asked(self, asked: Sequence[Recorded]) -> Markup:
         return _EMPTY.join(map(self._decision, reversed(asked)))
@@ -122,149 +203,123 @@ class AgentPage:
     def _decision(self, asked: Recorded) -> Markup:
         """Write a decision or a text with all that is known of it."""
         event = asked.event
-        if event.get("event") == DECISION:
-            what = f"{event.get('state')} on {event.get('trigger')}: {event.get('chosen')}"
+        if event["event"] == DECISION:
+            what = f"{event['state']} on {event['trigger']}: {event['chosen']}"
         else:
-            what = f"a text for {event.get('key')}"
-        title = f"{self._when(event)}: {what} ({event.get('source')})"
-
+            what = f"a text for {event['key']}"
         texts = dict(texts_of(asked))
         for name in ("said", "text"):
-            if isinstance(event.get(name), str):
+            if isinstance(event[name], str):
                 texts.setdefault(name.capitalize(), event[name])
-        parts = _EMPTY.join(
-            Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
-            for heading, text in texts.items()
+        how = {name.replace("_", " "): event[name] for name in _HOW if event[name] is not None}
+        parts = (
+            self._about(asked),
+            self._options(event),
+            Markup('<p class="soft">{}</p>').format(cut(in_words(how))),
+            *(
+                Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
+                for heading, text in texts.items()
+            ),
         )
-
-        known = (self._about(asked), self._options(event), self._followed(event))
-        told = _EMPTY.join((*known, _asked_how(event), parts))
-        return Markup("<details><summary>{}</summary>{}</details>").format(cut(title), told)
-
-    def _followed(self, event: Mapping[str, Any]) -> Markup:
-        """Lead from a decision to what was written before the next one."""
-        is_decision = pl.col("event") == DECISION
-        own = self.doings.story.filter(agent_id=self.agent).with_columns(turn=is_decision.cum_sum())
-        its = own.filter(is_decision, _at_time_of(event))["turn"]
-        written = own.filter(pl.col("turn").is_in(its.implode()), event=POST_PUBLISHED)
-        links = Markup(", ").join(link("post", post) for post in written["post_id"])
-        return links and Markup("<p>Before its next decision, it wrote {}</p>").format(links)
+        title = cut(f"{self._when(event)}: {what} ({event['source']})")
+        return Markup("<details><summary>{}</summary>{}</details>").format(
+            title, _EMPTY.join(parts)
+        )
 
     def _about(self, asked: Recorded) -> Markup:
         """Write what a decision was about: a post with its text, or else its context."""
-        event, about = asked.event, asked.event.get("context")
-        posts = [post for post in post_ids(event) if post in self.doings.posts]
-        if posts:
-            return _EMPTY.join(
-                Markup("<p>About {}{}{}</p>").format(
-                    link("post", post), self._weighed(event, post), self._text(post)
-                )
-                for post in posts
+        event, about = asked.event, object_in(asked.event, "context")
+        posts = [post for post in posts_in(event) if post in self._posts]
+        if not posts:
+            text = Markup("<p>About</p><pre>{}</pre>").format(cut(in_words(about)))
+            return text if about else _EMPTY
+
+        return _EMPTY.join(
+            Markup("<p>About {}<br>{}: {}</p>").format(
+                link("post", post),
+                link("agent", self._posts[post][0]),
+                cut(self._posts[post][1]),
             )
-        if not isinstance(about, dict) or not about:
-            return _EMPTY
-
-        return Markup("<p>About</p><pre>{}</pre>").format(cut(in_words(about)))
-
-    def _weighed(self, event: Mapping[str, Any], post: str) -> str:
-        """Say what the agent made of a post before it decided about it."""
-        weighed = self.doings.story.filter(event=POST_WEIGHED, post_id=post)
-        known = weighed.filter(_at_time_of(event)).drop_nulls(["relevance", "threshold"])
-        for relevance, threshold in known.select("relevance", "threshold").tail(1).iter_rows():
-            asks = f"threshold {threshold:.3g}"
-            share = self.facts.run.parameters.get("engagement")
-            if isinstance(share, int | float):
-                asks += f" times engagement {share:.3g} = {threshold * share:.3g}"
-            return f" (relevance {relevance:.3g}, {asks})"
-
-        return ""
+            for post in posts
+        )
 
     def _options(self, event: Mapping[str, Any]) -> Markup:
-        options, chances = event.get("options"), event.get("probabilities")
-        if not isinstance(options, list):
+        if not event["options"]:
             return _EMPTY
 
-        known = chances if isinstance(chances, dict) else {}
+        chances = object_in(event, "probabilities")
         rows = _EMPTY.join(
             Markup("<li>{}{} {} <span class='soft'>{}</span></li>").format(
                 cut(option),
-                f" {known[option]:.1%}" if isinstance(known.get(option), float | int) else "",
-                Markup("<b>chosen</b>") if option == event.get("chosen") else "",
-                cut(", ".join(self._conditions(event, option))),
+                f" {chances[option]:.1%}" if isinstance(chances.get(option), float | int) else "",
+                Markup("<b>chosen</b>") if option == event["chosen"] else "",
+                cut(", ".join(_conditions(self._charts, event, option))),
             )
-            for option in options
-            if isinstance(option, str)
+            for option in event["options"]
         )
-        said = "The model gave no probabilities." if event.get("model") and not known else ""
-        return Markup('<ul class="options">{}</ul><p class="soft">{}</p>').format(rows, said)
+        nothing = "The model gave no probabilities." if event["model"] and not chances else ""
+        return Markup('<ul class="options">{}</ul><p class="soft">{}</p>').format(rows, nothing)
 
-    def _conditions(self, event: Mapping[str, Any], option: str) -> Iterator[str]:
-        """Yield the transitions of the chart that lead to an option, as the chart writes them."""
-        state, trigger = str(event.get("state")), str(event.get("trigger"))
-        charts = self.facts.charts
-        for name in filter(charts.__contains__, map(str, self.facts.chart_names)):
-            labels = Levels(charts[name]).labels(state, option)
+
+def _conditions(charts: Charts | None, event: Mapping[str, Any], option: str) -> Iterator[str]:
+    """Yield the transitions of the chart that lead to an option, as the chart writes them."""
+    state, trigger = str(event["state"]), str(event["trigger"])
+    for name, levels in charts.levels.items() if charts else ():
+        if name is not None:
+            labels = levels.labels(state, option)
             yield from (label for label in labels if label.startswith(trigger))
 
 
-def _at_time_of(event: Mapping[str, Any]) -> pl.Expr:
-    times = {name: pl.lit(event.get(name), pl.Int64) for name in ("round", "tick")}
-    return pl.all_horizontal(pl.col(name).eq_missing(time) for name, time in times.items())
+def _plain(value: Any) -> Any:
+    return value if type(value) in (int, float, type(None)) else showable(in_words(value))
 
 
-_HOW = (
-    *("model", "option_mass", "latency", "queue_seconds", "attempts"),
-    *("input_tokens", "output_tokens"),
-)
+def thread_page(watched: Watched, post: str) -> View:
+    """Return the thread that a post belongs to, in reading order, and who liked each post.
 
-
-def _asked_how(event: Mapping[str, Any]) -> Markup:
-    known = {name.replace("_", " "): event[name] for name in _HOW if event.get(name) is not None}
-    return Markup('<p class="soft">{}</p>').format(cut(in_words(known)))
-
-
-def thread_page(tree: tuple[TreePost, ...], chosen: str) -> Section:
-    """Return a thread as people read it.
-
-    Args:
-        tree: Its posts, the root first.
-        chosen: The post that led to it.
+    Raises:
+        InputError: If the log has no such post.
     """
+    with watched.reading():
+        rows = watched.rows(_THREAD, post=post)
+        likes = watched.rows(_LIKES, posts=[row["post_id"] for row in rows]) if rows else []
+    if all(row["post_id"] != post or row["kind"] is None for row in rows):
+        raise InputError(f"the log has no post {post!r} so far")
 
-    def named(post: TreePost) -> Markup:
-        mark = Markup(" <b>this post</b>") if post.post_id == chosen else _EMPTY
-        does = showable(told_of(post).removeprefix(post.agent_id))
-        who = link("agent", post.agent_id or None)
-        return Markup("{}{} {}{}").format(who, does, link("post", post.post_id), mark)
+    likers = defaultdict[str, list[str]](list)
+    for like in likes:
+        likers[like["post_id"]].append(like["agent_id"])
+    ids = {row["post_id"] for row in rows}
+    below = defaultdict[str | None, list[Mapping[str, Any]]](list)
+    for row in rows:
+        below[row["parent_id"] if row["parent_id"] in ids else None].append(row)
+    lines, waiting = [], [(0, row) for row in reversed(below[None])]
+    while waiting:
+        depth, row = waiting.pop()
+        lines.append(_post(row, depth, likers[row["post_id"]], is_it=row["post_id"] == post))
+        waiting += [(depth + 1, answer) for answer in reversed(below[row["post_id"]])]
 
-    answers = "" if len(tree) > 1 else "Nobody replied to it or reshared it."
-    return Section("thread", "The thread", answers, [thread_of(tree, named)])
+    html = Markup('<ol class="thread tall" tabindex="0">{}</ol>').format(_EMPTY.join(lines))
+    answers = "" if len(rows) > 1 else "Nobody replied to it or reshared it."
+    return View([Section("thread", "The thread", answers, html)])
 
 
-def happened_list(items: Iterable[tuple[str, Markup]]) -> Markup:
-    """Return a list of what happened, each with when it did; nothing if there is nothing."""
-    lines = _EMPTY.join(
-        Markup('<li><span class="soft">{}</span> {}</li>').format(*each) for each in items
+def _post(row: Mapping[str, Any], depth: int, likers: Sequence[str], *, is_it: bool) -> Markup:
+    does = {"reply": " replies ", "reshare": " reshares "}.get(row["kind"], " ")
+    if row["kind"] is None:
+        does = "a post that is not in the log "
+    by = Markup(", ").join(link("agent", agent) for agent in likers[:_MOST_LIKERS])
+    liked = Markup(' <span class="soft">{:,} like{} by</span> {}').format(
+        len(likers), "s" * (len(likers) > 1), by
     )
-    return lines and Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(lines)
-
-
-def link(kind: str, name: str | int | None, said: str | None = None) -> Markup:
-    """Return a button that leads to an agent, a post or a round; without it, what is said."""
-    shown = cut(said or str(name or ""))
-    button = Markup('<button class="link" data-{}="{}">{}</button>')
-    if name is None:
-        return Markup.escape(shown)
-
-    return button.format(Markup(kind), showable(str(name)), shown)
-
-
-def with_links(text: str, posts: Iterable[str]) -> Markup:
-    """Return a sentence in which the first mention of each post leads to it."""
-    shown, links = cut(text), _EMPTY
-    for post in posts:
-        before, found, shown_after = shown.partition(cut(post))
-        if found:
-            links, shown = links + before + link("post", post), shown_after
-
-    return links + shown
+    text = '<li class="below-{}">{}{}{}{} <span class="soft">{}</span> {}{}</li>'
+    return Markup(text).format(
+        min(depth, _DEEPEST),
+        link("agent", row["agent_id"]),
+        does,
+        link("post", row["post_id"]),
+        Markup(" <b>this post</b>") if is_it else "",
+        "" if row["round"] is None else f"round {row['round']:,}",
+        cut(row["text"] or ""),
+        liked if likers else "",
+    )

@@ -15,8 +15,8 @@ from prism.files._records import shown_path
 from prism.runlog._reader import locate_log
 from prism.runs import RunStatus, find_runs, run_status
 from prism.runs._status import is_run
+from prism.watch._over_time import REST, OverTime
 from prism.watch._playing import Playing
-from prism.watch._views import Views
 from prism.watch._watched import Watched
 
 _MOST_OPEN = 4
@@ -48,7 +48,7 @@ class Runs:
         path = self._given.absolute()
         own = path.name if path.is_dir() else path.parent.name
         self.name: str = shown_path(own if name is None else name)
-        self._open: OrderedDict[str, Views] = OrderedDict()
+        self._open: OrderedDict[str, OverTime] = OrderedDict()
         self._lock = Lock()
         self._listed: list[dict[str, Any]] = []
         self._list_due = 0.0
@@ -77,18 +77,22 @@ class Runs:
     def close(self) -> None:
         """Stop following."""
         with self._lock:
-            for views in self._open.values():
-                views.watched.close()
+            for each in self._open.values():
+                each.watched.close()
             self._open.clear()
         if self.playing is not None:
             self.playing.close()
 
-    def views(self, name: str) -> Views:
-        """Follow a run, and return what can be seen of it; of many, those that were seen last.
+    def watched(self, name: str) -> Watched:
+        """Follow a run; of many, those that were asked for last.
 
         Raises:
             InputError: If there is no run of this name.
         """
+        return self.over_time(name).watched
+
+    def over_time(self, name: str) -> OverTime:
+        """Return the sections of a run over time; see `watched`."""
         with self._lock:
             if name not in self._open:
                 # only what was found below the folder has a name: no path is made of a request
@@ -98,7 +102,7 @@ class Runs:
                 playing = self.playing
                 charts = self._charts if playing is None else playing.charts
                 watched = Watched(path, shown_path(name), charts)
-                self._open[name] = Views(watched) if playing is None else Views(watched, rest=0)
+                self._open[name] = OverTime(watched, REST if playing is None else 0)
             self._open.move_to_end(name)
             while len(self._open) > _MOST_OPEN:
                 _, oldest = self._open.popitem(last=False)

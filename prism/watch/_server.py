@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from threading import Event, Semaphore, Thread
+from threading import Event, Thread
 from typing import Any, Self
 
 import jinja2
@@ -29,32 +29,24 @@ from prism.errors import InputError, PrismError
 from prism.report import make_report
 from prism.report._document import library
 from prism.report._document import resource as report_resource
-from prism.runlog._events import WORLD_EVENTS
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
-from prism.watch import _looking as looking
+from prism.watch._agent_page import AgentPage, thread_page
 from prism.watch._guard import Guard
+from prism.watch._html import View
+from prism.watch._lists import agent_table, agents_behind
 from prism.watch._playing import Playing
+from prism.watch._round import Round
 from prism.watch._runs import Runs
-from prism.watch._views import View, Views
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _SECONDS_BETWEEN = 0.1
 _SECONDS_TO_END = 10
-_COLUMNS = {
-    **{"source": "from_state", "target": "to_state"},
-    **{"chosen": "chosen", "by": "source", "event": "event"},
-}
-"""The filters for the agents behind an arrow or a bar, and the columns that they apply to."""
-
 _MOST_CONNECTIONS = 64
 _MOST_REQUEST = 1 << 20
 
-Answer = Callable[[Views, Mapping[str, str]], Any]
-
-_LOOKING = Semaphore(2)
-"""Held while a log, which may have gigabytes, is looked at: few do so at a time."""
+Answer = Callable[[Runs, Mapping[str, str]], Any]
 
 
 class _Pages:
@@ -82,13 +74,8 @@ class _Pages:
         ]
 
     def _answer(self, answer: Answer, request: Request) -> Response:
-        asked = request.query_params
-        try:
-            with _LOOKING:
-                found = answer(self._runs.views(asked["run"]), asked)
-                return _as_json(found.to_json() if isinstance(found, View) else found)
-        except KeyboardInterrupt:  # polars raises it in every thread that it works for
-            raise InputError("prism watch was ended") from None
+        found = answer(self._runs, request.query_params)
+        return _as_json(found.to_json() if isinstance(found, View) else found)
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
@@ -99,7 +86,7 @@ class _Pages:
 
     def _report(self, request: Request) -> Response:
         """Make the page that a run can be kept as."""
-        watched = self._runs.views(request.query_params["run"]).watched
+        watched = self._runs.watched(request.query_params["run"])
         # it brings a content policy of its own, which names its scripts
         headers = {
             "Content-Disposition": 'attachment; filename="report.html"',
@@ -122,61 +109,48 @@ class _Pages:
     def _events(self, request: Request) -> Response:
         name = request.query_params["run"]
         if name or self._runs.playing is None:
-            self._runs.views(name)
+            self._runs.watched(name)
 
         return StreamingResponse(self._news(name), media_type="text/event-stream")
 
     async def _news(self, name: str) -> AsyncIterator[bytes]:
-        """Yield the head of the page whenever it has changed."""
+        """Yield how far the run and the reading of its log are, whenever that has changed."""
         versions = -1, -1
         while not self.stops:
             playing = self._runs.playing
             try:
-                views = await run_in_threadpool(self._runs.views, name) if name else None
-                watched = views and views.watched
+                watched = await run_in_threadpool(self._runs.watched, name) if name else None
                 now = watched.version if watched else 0, playing.version if playing else 0
                 if now != versions:
                     versions = now
-                    head = await run_in_threadpool(watched.head) if watched else None
+                    news = watched.progress() if watched else None
                     play = await run_in_threadpool(playing.told) if playing else None
-                    yield b"data: " + _json({"head": head, "play": play}) + b"\n\n"
-            # it is gone, as the page is told when it asks again, or the server was interrupted
-            except (PrismError, KeyboardInterrupt):
+                    yield b"data: " + _json({"run": news, "play": play}) + b"\n\n"
+            except PrismError:  # it is gone, as the page is told when it asks again
                 return
 
             await sleep(_SECONDS_BETWEEN)
 
 
-def _agents(views: Views, asked: Mapping[str, str]) -> Any:
-    number, tick = _number_in(asked, "round"), _number_in(asked, "tick")
-    values = {column: asked[name] for name, column in _COLUMNS.items() if name in asked}
-    if "event" in values:
-        values["event"] = WORLD_EVENTS + values["event"]
-    charts = views.charts()
-    if values:
-        found = looking.agents_with(views.watched, number, values, charts)
-    else:
-        found = looking.agents_in(views.watched, number, asked["state"], charts, tick)
-    rows = [{"agent": agent, "times": times} for agent, times in found]
-
-    return {"agents": rows[: looking.MOST_AGENTS], "found": len(rows)}
-
-
 _ANSWERS: Mapping[str, Answer] = {
-    "/head": lambda views, _asked: views.watched.head(),
-    "/time": lambda views, _asked: views.over_time(),
-    "/round": lambda views, asked: views.of_round(_number_in(asked, "round")),
-    "/happened": lambda views, asked: views.happened(
-        _number_in(asked, "round"), asked.get("kind", "")
+    "/head": lambda runs, query: runs.watched(query["run"]).head(),
+    "/time": lambda runs, query: runs.over_time(query["run"]).view(),
+    "/round": lambda runs, query: Round(
+        runs.watched(query["run"]), _number_in(query, "round"), query.get("kind", "")
+    ).view(),
+    "/agents": lambda runs, query: agents_behind(
+        runs.watched(query["run"]), _number_in(query, "round"), query, _number_in(query, "tick")
     ),
-    "/agents": _agents,
-    "/table": lambda views, asked: views.agents.page(
-        asked.get("words", ""),
-        asked.get("sort", ""),
-        *(_number_in(asked, name) for name in ("first", "round")),
+    "/table": lambda runs, query: agent_table(
+        runs.watched(query["run"]),
+        query.get("words", ""),
+        query.get("sort", ""),
+        _number_in(query, "first") or 0,
     ),
-    "/agent": lambda views, asked: views.of_agent(asked["agent"], _number_in(asked, "round")),
-    "/post": lambda views, asked: views.of_post(asked["post"]),
+    "/agent": lambda runs, query: AgentPage(
+        runs.watched(query["run"]), query["agent"], _number_in(query, "round")
+    ).view(),
+    "/post": lambda runs, query: thread_page(runs.watched(query["run"]), query["post"]),
 }
 """The answers about a run, as JSON."""
 
@@ -207,8 +181,8 @@ _PROBLEMS: dict[Any, Any] = {
 }
 
 
-def _number_in(asked: Mapping[str, str], name: str) -> int | None:
-    text = asked.get(name, "")
+def _number_in(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name, "")
     if text in ("", "null"):
         return None
     if not text.isdecimal() or len(text) > 18:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import BLOCK_BYTES, GZIP_MAGIC, TOO_LONG, Block, locate_log
+from prism.runlog._reader import BLOCK_BYTES, GZIP_MAGIC, locate_log
 
 _MARK_BYTES = 256
 
 
 class Changed(Exception):  # noqa: N818 - it is no error, but what happened to a file
-    """The log is not the one that was read until now, so that it is to be read anew."""
+    """The log is not the one that was read until now, so that it must be read again."""
 
 
 class Tail:
@@ -37,7 +36,6 @@ class Tail:
         self.path: Path = locate_log(run)
         self.position: int = 0
         self.size: int = 0
-        self._line = 1
         self._skipping = False
         self._mark = b""
         try:
@@ -48,8 +46,8 @@ class Tail:
             self._file.close()
             raise InputError("is compressed: unpack it to watch it", path=self.path)
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield what was added, in blocks of whole lines.
+    def blocks(self) -> Iterator[bytes]:
+        """Yield what was added, in blocks of whole lines; an empty one for a line that is too long.
 
         Raises:
             Changed: If the log was cut back, replaced or rewritten.
@@ -57,40 +55,35 @@ class Tail:
         """
         self._check()
         # what comes meanwhile waits for the next look: each block costs, however few its lines
-        while self.position < self.size and (block := self._next()) is not None:
-            yield block
-
-    def read(self, begin: int, end: int) -> bytes:
-        """Return some bytes of the log, fewer where it ends before."""
-        return os.pread(self._file.fileno(), max(end - begin, 0), begin)
-
-    def last_line(self, holding: bytes, most: int) -> bytes | None:
-        """Return the last whole line that holds a text, looking back from the end of the log.
-
-        Args:
-            holding: The text.
-            most: Most blocks to look at.
-        """
-        self.size = os.fstat(self._file.fileno()).st_size
-        for data in islice(blocks_back(self.read, self.size), most):
-            # the last line may have no end yet
+        while self.position < self.size:
+            data = self._read(self.position, self.position + BLOCK_BYTES)
             whole = data[: data.rfind(b"\n") + 1]
-            place = whole.rfind(holding)
-            if place >= 0:
-                return whole[whole.rfind(b"\n", 0, place) + 1 : whole.find(b"\n", place)]
+            if not whole and len(data) < BLOCK_BYTES:
+                return
 
-        return None
+            read, was_skipping = whole or data, self._skipping
+            self.position += len(read)
+            self._mark = (self._mark + read[-_MARK_BYTES:])[-_MARK_BYTES:]
+            self._skipping = not whole
+            if not whole and not was_skipping:
+                yield b""
+            lines = whole[whole.find(b"\n") + 1 :] if was_skipping else whole
+            if lines:
+                yield lines
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
+    def _read(self, begin: int, end: int) -> bytes:
+        return os.pread(self._file.fileno(), max(end - begin, 0), begin)
+
     def _check(self) -> None:
         try:
             is_same = os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
         except OSError as error:
-            said = f"is gone ({error.strerror}): it was moved, packed or deleted"
-            raise InputError(said, path=self.path) from None
+            problem = f"is gone ({error.strerror}): it was moved, packed or deleted"
+            raise InputError(problem, path=self.path) from None
         if not is_same:
             raise Changed("was replaced by another file")
 
@@ -100,44 +93,5 @@ class Tail:
 
         # a log that was cut back may have grown beyond the old place since the last look
         begin = self.position - len(self._mark)
-        if self.read(begin, self.position) != self._mark:
+        if self._read(begin, self.position) != self._mark:
             raise Changed("has different lines, as when a run is resumed")
-
-    def _next(self) -> Block | None:
-        data = self.read(self.position, self.position + BLOCK_BYTES)
-        whole = data[: data.rfind(b"\n") + 1]
-        if not whole and len(data) < BLOCK_BYTES:
-            return None
-
-        taken, first, was_skipping = whole or data, self._line, self._skipping
-        self.position += len(taken)
-        self._mark = (self._mark + taken[-_MARK_BYTES:])[-_MARK_BYTES:]
-        self._skipping = not whole
-        if not whole:
-            return Block(b"", first, 0) if was_skipping else Block(b"", first, 1, TOO_LONG)
-
-        lines = whole[whole.find(b"\n") + 1 :] if was_skipping else whole
-        first, count = first + was_skipping, lines.count(b"\n")
-        self._line = first + count
-
-        return Block(lines, first, count)
-
-
-def blocks_back(
-    read: Callable[[int, int], bytes], stop: int, size: int | None = None
-) -> Iterator[bytes]:
-    """Yield whole lines from a place back to the beginning, a block at a time.
-
-    Args:
-        read: Reads from one place to another.
-        stop: The place, behind a line or at the end.
-        size: Bytes of a block; by default, as many as are read at once.
-    """
-    while stop > 0:
-        begin = max(stop - (size or BLOCK_BYTES), 0)
-        data = read(begin, stop)
-        first = data.find(b"\n") + 1 if begin else 0
-        # what has no line feed is the end of a line that is longer than a block
-        stop = begin + first if first < len(data) else begin
-        if first < len(data):
-            yield data[first:]

@@ -1,26 +1,22 @@
-"""A run that is watched: its log is followed and counted by a thread of its own."""
+"""A run that is watched: a thread of its own puts the lines of its log into tables."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
-from prism.analysis._reading.runs import Run
+from prism.analysis._growing import GrowingLog
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
+from prism.runlog._reader import TOO_LONG
 from prism.runs import RunStatus, run_status
-from prism.telemetry.events import POST_PUBLISHED, TEXT_WRITTEN
 from prism.watch._tail import Changed, Tail
-from prism.watch._tally import Tally
-
-MOST_READ_WHOLE = 32 << 20
-"""Bytes of a log that is read as a report reads it; of a longer one the counts are shown."""
 
 SECONDS_BETWEEN = 0.2
 """Least time from one look at a log to the next."""
@@ -29,12 +25,20 @@ SECONDS_BETWEEN = 0.2
 # first; but a new round is to be on the page within a second.
 _REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
-_SECONDS_TO_BE_SHOWN = 3.0
 _MOST_NOTES = 20
-_SAID_ANYHOW = ("unfinished", "no_feed", "empty")
+_SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
 _OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
-_ROUND_ENDED = b'"round.ended"'
-_MOST_LOOKED_BACK = 512
+_HEAD = """
+select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
+       max(round) filter (event = 'round.ended') as ended,
+       bool_or(event like 'workflow.%') as has_turns,
+       bool_or(event like 'cognition.%') as has_cycles,
+       bool_or(event = 'post.published') as has_posts,
+       bool_or(event = 'text.written') as has_texts,
+       count(distinct agent_id) filter (event in ('agent.joined', 'statechart.transition'))
+       as agents, (select count(*) from wrong) as faults
+from events
+"""
 
 
 class Watched:
@@ -49,10 +53,9 @@ class Watched:
         path: The log.
         label: Its name.
         charts: The charts.
-        status: How far the run is.
+        status: How far the process of the run is.
         version: Goes up with every change.
-        counted: Bytes of the log whose lines are in the counts.
-        shown: Set when the last counts are on the page, so that a long log may be read.
+        read: Bytes of the log whose lines are in the tables.
     """
 
     def __init__(self, run: Path, label: str, charts: Sequence[Diagram] = ()) -> None:
@@ -63,108 +66,110 @@ class Watched:
         self.status: RunStatus = RunStatus(run, "not begun")
         self.version: int = 0
         self._stopped = Event()
-        self.shown: Event = Event()
         self._notes: deque[str] = deque(maxlen=_MOST_NOTES)
         self._problem: str | None = None
         self._status_due = 0.0
+        self._head: dict[str, Any] | None = None
         self._begin()
         self._thread = Thread(target=self._follow, name="prism-watch", daemon=True)
         self._thread.start()
 
-    @property
-    def unit(self) -> str:
-        """The word for a round in this run: an agent that runs alone has turns or cycles."""
-        with self._lock:
-            counts, agents = self.tally.events(), self.tally.joined()
-        if sum(agents.values()) > 1:
-            return "round"
-        if any(name.startswith("workflow.") for name in counts):
-            return "turn"
-        return "cycle" if any(name.startswith("cognition.") for name in counts) else "round"
-
     def close(self) -> None:
         """Stop following."""
         self._stopped.set()
-        self.shown.set()
         self._thread.join()
-        self.tail.close()
-        self.tally.index.close()
+        with self._lock:
+            self.tail.close()
+            self.log.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[GrowingLog]:
+        """Hold the tables as they are in the block: what is read there is of one instant."""
+        with self._lock:
+            yield self.log
+
+    def rows(self, query: str, **values: object) -> list[dict[str, Any]]:
+        """Return the rows of a query."""
+        with self._lock:
+            found = self.log.sql(query, **values)
+            return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
         with self._lock:
-            rounds, status, run = self.tally.rounds(), self.status, self.tally.known_run
-            about, counts = run or Run(self.label, self.path), self.tally.events()
+            if self._head is None:
+                self._head = self._counted()
             return {
-                "world": about.world,
-                "faults": int(self.tally.table("faults")["count"].sum()),
-                "templates": POST_PUBLISHED in counts and TEXT_WRITTEN not in counts,
-                "agents": about.agents or sum(self.tally.joined().values()) or None,
-                "planned": status.rounds or about.rounds,
-                "logged": about.logged_agents,
-                "seed": about.seed,
-                "label": self.label,
-                "unit": self.unit,
-                "version": self.version,
-                "state": status.state,
-                "rounds": max(rounds, default=None),
-                "first": min(rounds, default=None),
-                "ended": max(self.tally.ends, default=None),
-                "tick": self.tally.tick if status.tick is None else status.tick,
-                "ticks": status.ticks_per_round,
-                **{name: getattr(status, name) for name in _OF_STATUS},
-                "read": self.counted,
-                "size": self.tail.size,
+                **self._head,
+                "planned": self.status.rounds or self._head["planned"],
+                "ticks": self.status.ticks_per_round,
+                **self.progress(),
                 "notes": self.notes(),
             }
 
+    def progress(self) -> dict[str, Any]:
+        """Return how far the run and the reading of its log are; the tables may be behind."""
+        return {
+            "state": self.status.state,
+            "now": self.status.round,
+            "problem": self._problem,
+            "read": self.read,
+            "size": self.tail.size,
+            **{name: getattr(self.status, name) for name in _OF_STATUS},
+        }
+
+    @property
+    def unit(self) -> str:
+        """The word for a round in this run: an agent that runs alone has turns or cycles."""
+        return str(self.head()["unit"])
+
     def notes(self) -> list[str]:
         """Return what is wrong with the log, in words."""
-        about_log = (
-            str(note) for note in self.tally.survey.notes() if note.kind not in _SAID_ANYHOW
-        )
+        with self._lock:
+            of_log = [str(note) for note in self.log.notes if note.kind not in _SEEN_ANYHOW]
         wrong = self._problem, self.status.problem if self.status.state == "damaged" else None
-        found = [*self._notes, *about_log, *filter(None, wrong)]
+        found = [*self._notes, *of_log, *filter(None, wrong)]
         unfinished = self.tail.size - self.tail.position
         if self.status.state in ("stopped", "complete") and 0 < unfinished < 1 << 16:
             found.append(f"{self.path}: the last line is cut off and left out")
 
         return [shown_path(note) for note in found]
 
-    @contextmanager
-    def reading(self) -> Iterator[tuple[Tally, Tail]]:
-        """Hold the counts as they are in the block."""
-        with self._lock:
-            yield self.tally, self.tail
-
-    def read(self, begin: int, end: int) -> bytes:
-        """Return some bytes of the log, fewer where it ends before."""
-        with self._lock:
-            return self.tail.read(begin, end)
+    def _counted(self) -> dict[str, Any]:
+        (counts,) = self.rows(_HEAD)
+        run = next(iter(self.log.runs), None)
+        units = {"turn": counts["has_turns"], "cycle": counts["has_cycles"]}
+        is_alone = counts["agents"] <= 1
+        return {
+            **{name: counts[name] for name in ("first", "rounds", "ended", "tick", "faults")},
+            "label": self.label,
+            "unit": next((name for name in units if units[name] and is_alone), "round"),
+            "templates": bool(counts["has_posts"] and not counts["has_texts"]),
+            "world": run and run.world,
+            "agents": (run and run.agents) or counts["agents"] or None,
+            "logged": run and run.logged_agents,
+            "seed": run and run.seed,
+            "planned": run and run.rounds,
+        }
 
     def _begin(self) -> None:
         tail = Tail(self._run)
-        tally = Tally(tail.path, self.label)
-        tally.put_end(tail.last_line(_ROUND_ENDED, _MOST_LOOKED_BACK) or b"")
-        self.counted: int = 0
+        self.read: int = 0
         self.path: Path = tail.path
         self.tail: Tail = tail
-        self.tally: Tally = tally
+        self.log: GrowingLog = GrowingLog(tail.path, self.label)
+        self._head = None
 
     def _follow(self) -> None:
-        self._guarded(self._look)
-        if self.tail.size > MOST_READ_WHOLE:
-            self.shown.wait(_SECONDS_TO_BE_SHOWN)
-        with suppress(KeyboardInterrupt):  # polars raises it in every thread that it works for
-            while not self._stopped.is_set():
-                began = monotonic()
-                self._guarded(self._look)
-                self._guarded(self._read)
-                rest = min(_REST * (monotonic() - began), _MOST_SECONDS_BETWEEN)
-                self._stopped.wait(max(rest, SECONDS_BETWEEN))
+        while not self._stopped.is_set():
+            began = monotonic()
+            self._guarded(self._look)
+            self._guarded(self._read)
+            rest = min(_REST * (monotonic() - began), _MOST_SECONDS_BETWEEN)
+            self._stopped.wait(max(rest, SECONDS_BETWEEN))
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Do a piece of work; what is wrong with the files is told on the page."""
+        """Do a piece of work; what is wrong with the files is shown on the page."""
         try:
             work()
         except Changed as change:
@@ -179,7 +184,7 @@ class Watched:
 
     def _begin_again(self) -> None:
         with self._lock:
-            old = self.tail, self.tally.index
+            old = self.tail, self.log
             self._begin()
             for each in old:
                 each.close()
@@ -188,10 +193,13 @@ class Watched:
     def _read(self) -> None:
         for block in self.tail.blocks():
             with self._lock:
-                self.tally.take(block, self.counted)
-                self.counted = self.tail.position
+                if block:
+                    self.log.append(block)
+                else:
+                    self.log.skip(TOO_LONG)
+                self.read, self._head = self.tail.position, None
+                self.version += 1
             self._look()
-            self.version += 1
             if self._stopped.is_set():
                 return
         self._problem = None

@@ -5,16 +5,12 @@
   const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first", "chosen", "by", "event"];
+  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first"];
   const KEYS = ["run", "round", "kind", ...PANEL];
   const SECONDS_OF_LIST = 2;
-  const PAUSE_OF_MORE = 2000;
   const PAUSE_OF_ROUNDS = 500;
   const PAUSE_OF_TIME = 4000;
-  const PAUSE_OF_COUNTING = 8000;
-  const PAUSE_OUT_OF_SIGHT = 30000;
   const MOST_PAUSE = 8000;
-  const MOST_IN_NETWORK = 2000;
 
   // What is looked at stands in the fragment of the address, so that it can be kept and sent.
   const looked = () => new URLSearchParams(location.hash.slice(1));
@@ -68,7 +64,7 @@
         return;
       }
       clearTimeout(timer);
-      const isFree = isPlayed || (state.head?.state !== "running" && !isCounting());
+      const isFree = isPlayed || (state.run?.state !== "running" && !isReading());
       const pause = isFree ? took : Math.max(Math.min(rest * took, MOST_PAUSE), least);
       due = Math.min(due, ended + pause);
       const left = due - performance.now();
@@ -95,7 +91,8 @@
     return start;
   };
 
-  const state = { run: null, head: null, source: null, one: false, sees: {}, specs: new Map(), queue: Promise.resolve() };
+  // The name of the run, the head of the instant that the page shows, and the last news of the run, which may be ahead.
+  const state = { name: null, head: null, run: null, source: null, one: false, seesTime: false, specs: new Map(), queue: Promise.resolve() };
 
   // What the reader has opened, scrolled and chosen in a section outlives its next version.
   const replaceContents = (place, html) => {
@@ -186,7 +183,6 @@
       if (!get(id) || state.specs.get(id) === text) continue;
       state.specs.set(id, text);
       await drawFigure([id, spec]);
-      if (marksOf(get(id)).length) get(id).tabIndex = 0;
     }
     document.body.dataset.drawn = document.querySelectorAll(".figure svg").length;
   };
@@ -211,52 +207,53 @@
 
   const outOf = (part, whole) => (whole == null ? counted(part) : `${counted(part)} of ${counted(whole)}`);
 
-  const stateWords = (head) => {
+  const stateWords = (head, run) => {
     const words = [];
     if (head.rounds !== null) words.push(`the run is at ${unit()} ${outOf(head.rounds, head.planned)}`);
-    if (head.tick !== null && head.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
-    if (head.questions) words.push(`${counted(head.questions)} question${head.questions === 1 ? "" : "s"} open`);
-    if (head.seconds_left !== null && !isPlayed) words.push(`${timeText(head.seconds_left)} left`);
-    if (head.spent) {
-      const tokens = head.spent.tokens;
-      words.push(`${counted(head.spent.calls)} calls, ${counted(tokens)} tokens`);
-      for (const [name, each] of Object.entries(head.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
+    if (head.tick !== null && run.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
+    const behind = Math.max((run.now ?? 0) - (head.rounds ?? 0), 0);
+    if (behind) words.push(`this page is ${counted(behind)} ${unit()}${behind === 1 ? "" : "s"} behind`);
+    if (run.questions) words.push(`${counted(run.questions)} question${run.questions === 1 ? "" : "s"} open`);
+    if (run.seconds_left !== null && !isPlayed) words.push(`${timeText(run.seconds_left)} left`);
+    if (run.spent) {
+      words.push(`${counted(run.spent.calls)} calls, ${counted(run.spent.tokens)} tokens`);
+      for (const [name, each] of Object.entries(run.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
       if (head.templates) words.push("no model wrote the posts");
     }
     return words.map((each) => `${each} \u00b7 `).join("");
   };
 
-  const isCounting = () => state.head?.size - state.head?.read > 1 << 23;
-  const isOver = (head) => ["complete", "stopped", "damaged"].includes(head?.state);
-  const faultWords = ({ faults, ...head }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver(head) && head.read === head.size ? "" : " so far"}`;
+  const isReading = () => state.run && state.run.size - state.run.read > 1 << 23;
+  const isOver = () => ["complete", "stopped", "damaged"].includes(state.run?.state);
+  const faultWords = ({ faults, read, size }) => `${faults ? counted(faults) : "no"} fault${faults === 1 ? "" : "s"} in the run${isOver() && read === size ? "" : " so far"}`;
 
   const showHead = (head) => {
     state.head = head;
     get("title").textContent = head.label;
     document.title = `${head.label} - prism watch`;
-    const about = [];
-    if (head.world) about.push(head.world);
-    if (head.agents !== null) about.push(`${counted(head.agents)} agent${head.agents === 1 ? "" : "s"}`);
-    if (head.seed !== null) about.push(`seed ${head.seed}`);
-    get("about").textContent = about.join(", ");
-
-    const name = document.createElement("b");
-    name.textContent = head.state;
-    get("state").dataset.state = head.state;
-    const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
-    get("state").replaceChildren(name, ` ${stateWords(head)}`, faults);
-
-    get("reading").hidden = !isCounting();
-    get("read").value = head.size ? head.read / head.size : 0;
-    get("read-text").textContent = `${Math.round(head.read / 1e6)} of ${Math.round(head.size / 1e6)} MB`;
+    const agents = head.agents === null ? "" : `${counted(head.agents)} agent${head.agents === 1 ? "" : "s"}`;
+    get("about").textContent = [head.world, agents, head.seed === null ? "" : `seed ${head.seed}`].filter(Boolean).join(", ");
     get("notes").hidden = !head.notes.length;
-    get("notes").querySelector("ul").replaceChildren(...head.notes.map((note) => {
-      const item = document.createElement("li");
-      item.textContent = note;
-      return item;
-    }));
-    showAsking(head.asking);
+    get("notes").querySelector("ul").replaceChildren(...head.notes.map((note) => element("li", note)));
+    showRun();
     showWhere();
+  };
+
+  // What the process of the run is doing now, beside the instant that the page shows.
+  const showRun = () => {
+    const { head, run } = state;
+    if (!run) return;
+    get("reading").hidden = !isReading();
+    get("read").value = run.size ? run.read / run.size : 0;
+    get("read-text").textContent = `${Math.round(run.read / 1e6)} of ${Math.round(run.size / 1e6)} MB`;
+    get("state").dataset.state = run.state;
+    const name = element("b", run.state);
+    if (!head) get("state").replaceChildren(name);
+    else {
+      const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
+      get("state").replaceChildren(name, ` ${stateWords(head, run)}`, faults);
+    }
+    showAsking(run.asking);
   };
 
   // What models are asked now: slots and queue of their servers, and the prompts without a reply.
@@ -288,8 +285,8 @@
     const inPanel = { min: slider.min, max: slider.max, title: `${capital(unit())}, ${slider.min} to ${slider.max}` };
     Object.assign(get("panel-round"), number === null || document.activeElement === get("panel-round") ? inPanel : { ...inPanel, value: number });
     get("live").setAttribute("aria-pressed", String(isLive()));
-    get("live").textContent = isOver(head) ? `Last ${unit()}` : "Live";
-    const words = number === null ? `no ${unit()}s yet` : `${capital(unit())} ${counted(number)}${isLive() && !isOver(head) ? " (the last)" : ` of ${counted(last ?? number)}`}`;
+    get("live").textContent = isOver() ? `Last ${unit()}` : "Live";
+    const words = number === null ? `no ${unit()}s yet` : `${capital(unit())} ${counted(number)}${isLive() && !isOver() ? " (the last)" : ` of ${counted(last ?? number)}`}`;
     get("where").textContent = words;
     slider.setAttribute("aria-valuetext", words);
     slider.setAttribute("aria-label", capital(unit()));
@@ -307,124 +304,45 @@
   const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
   const plain = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 15 : 4 }) : value ?? "");
 
-  // What the end of a round says in numbers, by what they count.
-  const numbersIn = (ended) => {
-    const told = Object.entries(ended).filter(([name]) => name !== "round" && name !== "tick");
-    for (const kind of ["measures", "timeouts", "fallbacks", "texts"]) {
-      for (const [name, value] of Object.entries(ended[kind] ?? {})) told.push([kind === "measures" ? name : `${kind} ${name}`, value]);
-    }
-    return told.filter(([, value]) => typeof value === "number");
-  };
-
-  // Who liked each post of a thread, behind what says how many did.
-  const MOST_LIKERS = 20;
-  const addLikers = (likers) => {
-    for (const post of get("panel-body").querySelectorAll(".thread li")) {
-      const agents = likers[post.querySelector("[data-post]")?.dataset.post] ?? [];
-      agents.slice(0, MOST_LIKERS).forEach((agent, number) => post.append(number ? ", " : " by ", agentButton({ agent, times: 1 }).firstChild));
-    }
-  };
-
-  // What counts of a round the log has, and what it does not have where the reader would look for it.
-  const complete = ({ sections, numbers }, number) => {
-    const { agents, logged, world } = state.head;
-    const place = sections.findIndex(({ anchor }) => anchor === "chart");
-    if (place < 0 || !numbers) return;
-    const told = numbersIn(numbers);
-    const chart = sections[place];
-    if (isCounting()) chart.explanation = `The log is still being read, and arrows show what has been read so far. ${chart.explanation}`;
-    if (told.length) {
-      const list = element("dl", "", { className: "facts" });
-      for (const [name, value] of told) {
-        const cell = document.createElement("div");
-        cell.append(element("dt", name.replaceAll("_", " ")), element("dd", plain(value)));
-        list.append(cell);
-      }
-      sections.splice(place + 1, 0, { anchor: "numbers", heading: `Numbers of ${unit()} ${counted(number)}`, explanation: "", html: list.outerHTML });
-    }
-    if (logged !== null) {
-      const arrows = logged ? "arrows and the agents behind both are of these alone" : "what moved along arrows is not known, nor who is where";
-      chart.explanation = `The log has ${counted(logged)} of ${counted(agents)} agents: the numbers in states count everybody, and ${arrows}. ${chart.explanation}`;
-    }
-    if (world === null || agents <= MOST_IN_NETWORK || sections.some(({ anchor }) => anchor === "picture")) return;
-    const lacking = logged === 0 ? "a log of rounds alone has no pictures." : "a log has no picture of a network of more than 2,000 agents, nor of any world with more than 10,000.";
-    const why = `It is not drawn: ${lacking}`;
-    sections.unshift({ anchor: "picture", heading: "The world", explanation: why, html: "" });
-  };
-
-  // The fields of an agent, as it joined and as far as the world measured them in the round.
-  const fieldsSection = (fields, number) => {
-    const table = document.createElement("table");
-    const columns = ["field", "when it joined", ...(fields.some(([, , now]) => now !== null) ? [`${unit()} ${counted(number)}`] : [])];
-    const head = table.createTHead().insertRow();
-    head.append(...columns.map((name) => element("th", name, { scope: "col" })));
-    const body = table.createTBody();
-    for (const row of fields) body.insertRow().append(...columns.map((_, place) => element("td", plain(row[place]), { className: typeof row[place] === "number" ? "number" : "" })));
-    const explanation = "What has changed since then is in the log as far as the world measures it of each agent.";
-    return { anchor: "fields", heading: "Its fields", explanation, html: `<div class="scroll" tabindex="0">${table.outerHTML}</div>` };
-  };
-
   const loadRound = loader(async () => {
-    if (!state.head || !state.run) return;
-    const run = state.run;
-    const number = wantedRound();
-    const view = await ask("/round", { run, round: number ?? "" });
-    if (run !== state.run) return;
-    complain(null);
-    showDark("dark-round", view);
-    complete(view, number);
-    await showSections(get("at"), "at", view);
-    get("at").dataset.round = String(number);
-    if (number !== wantedRound()) loadRound();
-  });
-
-  // Nobody reads a list that changes with every round, and it costs more than all else of the round.
-  const pauseOfList = () => {
-    if (state.head?.state !== "running" || !isLive()) return 0;
-    return state.sees.happened ? PAUSE_OF_TIME : PAUSE_OUT_OF_SIGHT;
-  };
-
-  const loadHappened = loader(async () => {
-    if (!state.head || !state.run) return;
-    const run = state.run;
-    const number = wantedRound();
+    if (!state.name || isReading()) return;
+    const { name } = state;
     const kind = looked().get("kind") ?? "";
-    const isToCome = lastRound() !== null && number > lastRound();
-    const view = isToCome ? { sections: [], figures: {} } : await ask("/happened", { run, round: number ?? "", kind });
-    if (run !== state.run) return;
-    showKinds(view.kinds ?? []);
+    const wanted = looked().get("round") ?? "";
+    const view = await ask("/round", { run: name, round: wanted, kind });
+    if (name !== state.name) return;
+    complain(null);
+    showHead(view.head);
+    showDark("dark-round", view);
+    showKinds(view.kinds);
     const list = view.sections.find(({ anchor }) => anchor === "happened");
-    if (list && isCounting()) list.explanation = `The log is still being read, and what is not read yet is not listed. ${list.explanation}`;
-    if (list && kind === "faults") list.explanation = `${capital(faultWords(state.head))}. ${list.explanation}`;
-    await showSections(get("happened"), "at", view);
+    if (list && kind === "faults") list.explanation = `${capital(faultWords(view.head))}. ${list.explanation}`;
+    await showSections(get("at"), "at", view);
     const listed = get("at-happened");
     if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
-    get("happened").dataset.round = String(number);
-    if (number !== wantedRound() || kind !== (looked().get("kind") ?? "")) loadHappened(pauseOfList());
+    get("at").dataset.round = String(view.round);
+    if (wanted !== (looked().get("round") ?? "") || kind !== (looked().get("kind") ?? "")) loadRound();
   });
 
   const loadTime = loader(async () => {
-    if (!state.run) return;
-    const run = state.run;
-    const view = await ask("/time", { run });
-    if (run !== state.run) return;
+    if (!state.name || !state.head || !(state.seesTime || isOver() || !get("time").children.length)) return;
+    const { name } = state;
+    const view = await ask("/time", { run: name });
+    if (name !== state.name) return;
     showDark("dark", view);
-    const again = "what needs every line of it again, such as latencies and threads,";
-    get("time-note").textContent = view.counted ? `The log is long: ${again} is in the report.` : view.due > 5 ? `The log is growing: ${again} follows in ${timeText(view.due)}.` : "";
+    const until = view.round == null ? "" : `Up to ${unit()} ${counted(view.round)}. `;
+    get("time-note").textContent = view.due == null ? "" : `${until}The next ${unit()}s follow in ${timeText(view.due)}.`;
     await showSections(get("time"), "time", view);
-    get("time").dataset.version = String(state.head?.version);
     // a log that grows is read whole at times
     clearTimeout(state.unread);
-    if (view.due) state.unread = setTimeout(loadTime, 1000 * view.due);
-  }, 12);
+    if (view.due !== null) state.unread = setTimeout(loadTime, 1000 * view.due);
+  }, 1);
 
-  // What is scrolled out of sight may be old.
-  for (const [id, load] of [["happened", loadHappened], ["time", loadTime]]) {
-    new IntersectionObserver(([{ isIntersecting }]) => {
-      state.sees[id] = isIntersecting;
-      if (isIntersecting && state.head) load();
-    }, { rootMargin: "25%" }).observe(get(id));
-  }
+  // What is out of sight need not be up to date.
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    state.seesTime = isIntersecting;
+    if (isIntersecting) loadTime();
+  }, { rootMargin: "25%" }).observe(get("time"));
 
   const showKinds = (kinds) => {
     const holder = kindsOfEvents;
@@ -456,7 +374,7 @@
     return item;
   };
 
-  const showNames = ({ agents, found }, where) => {
+  const showNames = ({ agents, found }) => {
     const words = document.createElement("p");
     words.className = "soft";
     words.textContent = found > agents.length ? `The first ${counted(agents.length)} of ${counted(found)}` : `${counted(found)} agent${found === 1 ? "" : "s"}`;
@@ -464,12 +382,6 @@
     list.className = "names";
     list.append(...agents.map(agentButton));
     get("panel-body").replaceChildren(words, list);
-    if (where === null) return;
-    const more = document.createElement("button");
-    more.type = "button";
-    more.textContent = `All agents, by how often they entered ${where}`;
-    more.addEventListener("click", () => go({ ...nothing, words: "", sort: `-entered ${where}` }));
-    list.before(more);
   };
 
   const buttonOf = (text, act) => {
@@ -482,7 +394,7 @@
   };
 
   // All agents, or those whose ids and states hold the words: a page of a table that is sorted by any column.
-  const showTable = ({ columns, rows, found, read }, now) => {
+  const showTable = ({ columns, rows, found }, now) => {
     const sort = now.get("sort") ?? "";
     const first = Number(now.get("first") ?? 0);
     const table = document.createElement("table");
@@ -514,10 +426,7 @@
     words.className = "soft";
     words.setAttribute("role", "status");
     const last = Math.min(first + rows.length, found);
-    const most = first === 0 && sort.startsWith("-") ? rows[0]?.[sorting] : null;
-    const equal = typeof most === "number" ? rows.filter((row) => row[sorting] === most).length : 0;
-    const ties = equal > 1 ? ` ${equal < rows.length || equal === found ? "" : "At least "}${counted(equal)} share the first place, with ${plain(most)}.` : "";
-    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}.${ties} Choose a heading to sort by it, and an agent for all that it did. "entered" counts how often it entered a state in the whole run.${read < 1 ? ` So far, ${Math.floor(100 * read)} % of the log is counted.` : ""}`;
+    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}. Choose a heading to sort by it, and an agent for all that it did. States and counts are those of the whole run so far.`;
     const scroll = document.createElement("div");
     scroll.className = "scroll";
     scroll.tabIndex = 0;
@@ -531,18 +440,14 @@
     const focused = document.activeElement?.closest("#all-agents th")?.textContent;
     get("panel-body").replaceChildren(words, scroll, pages);
     if (focused !== undefined) [...head.cells].find((each) => each.textContent === focused)?.firstChild.focus();
-    if (read < 1) setTimeout(() => { shownPanel = ""; loadPanel(); }, SECONDS_OF_LIST * 100);
   };
 
   const panelTitle = (now, number) => {
     const when = number === null ? "" : `, ${unit()} ${counted(number)}`;
     if (now.has("agent")) return `${now.get("agent")}${when}`;
     if (now.has("post")) return `Post ${now.get("post")}`;
-    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}${when}` : `All agents${when}`;
+    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}` : "All agents";
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
-    if (now.has("chosen")) return `Agents that chose ${now.get("chosen")}${when}`;
-    if (now.has("by")) return `Agents answered by ${now.get("by")}${when}`;
-    if (now.has("event")) return `Agents with the event ${now.get("event")}${when}`;
     return `${now.get("source")} to ${now.get("target")}${when}`;
   };
 
@@ -550,7 +455,7 @@
   const loadPanel = loader(async () => {
     const now = looked();
     const panel = get("panel");
-    if (!state.run || !PANEL.some((name) => now.has(name))) {
+    if (!state.name || !PANEL.some((name) => now.has(name))) {
       shownPanel = "";
       if (panel.open) panel.close();
       return;
@@ -558,7 +463,7 @@
     const number = wantedRound();
     // an agent that is looked at stays as it is while a run goes on
     const isSteady = ((now.has("agent") || now.has("words")) && isLive()) || now.has("post");
-    const wanted = `${state.run} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
+    const wanted = `${state.name} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
     if (wanted === shownPanel && panel.open) return;
     const isOther = shownPanel !== "" || !panel.open;
     shownPanel = wanted;
@@ -572,19 +477,15 @@
     const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
     const path = ["agent", "post"].find((name) => now.has(name)) ?? (now.has("words") ? "table" : "agents");
     try {
-      const found = await ask(`/${path}`, { run: state.run, round: number ?? "", ...query });
+      const found = await ask(`/${path}`, { run: state.name, round: number ?? "", ...query });
       const id = now.get("words")?.toLowerCase();
       const named = path === "table" && found.rows.find(([agent]) => agent.toLowerCase() === id);
       if (named) slide({ ...nothing, agent: named[0] });
       else if (path === "table") showTable(found, now);
-      else if (path === "agents") showNames(found, now.get("state"));
+      else if (path === "agents") showNames(found);
       else {
-        if (found.fields?.length) found.sections.splice(1, 0, fieldsSection(found.fields, number));
-        const { read, size } = state.head;
-        if (path === "agent" && size - read > 1 << 20) found.sections.at(-1).explanation = `So far, ${Math.floor((100 * read) / size)} % of the log has been read.`;
         get("panel-body").replaceChildren();
         await showSections(get("panel-body"), path, found);
-        if (path === "post") addLikers(found.likers);
         get("panel").scrollTop = 0;
       }
     } catch (error) {
@@ -610,43 +511,11 @@
   };
 
   // From a mark of a figure to what is behind it: an agent, or the agents that a bar counts.
-  const openMark = ({ agent, round, tick, state: where, chosen, source, event }, figure) => {
+  const openMark = ({ agent, round, tick, state: where }) => {
     if (agent) go({ ...nothing, agent });
-    // the mean round is none of them
-    else if (round === undefined || figure.startsWith("figure-rhythm-")) return;
+    else if (round === undefined) return;
     else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null });
-    else if (chosen !== undefined) go({ ...nothing, round, chosen });
-    else if (source !== undefined) go({ ...nothing, round, by: source });
-    else if (event !== undefined) go({ ...nothing, round, event });
     else slide({ round });
-  };
-
-  // A figure is one stop of the keyboard; arrows go from there to the nearest mark on that side.
-  const marksOf = (figure) => [...figure.querySelectorAll(".mark-symbol path, .mark-rect path")].filter(({ __data__: item }) => item?.datum.agent || item?.datum.round !== undefined);
-  const middleOf = ({ __data__: item }) => [item.x + (item.width ?? 0) / 2, item.y + (item.height ?? 0) / 2];
-  const SIDES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  const walkMarks = (figure, key) => {
-    const marks = marksOf(figure);
-    const now = marks.find((each) => each.classList.contains("at"));
-    if (!now && !marks.length) return false;
-    if ((key === "Enter" || key === " ") && now) openMark(now.__data__.datum, figure.id);
-    if (!SIDES[key]) return key === "Enter" || key === " ";
-    const [left, top] = now ? middleOf(now) : figure.at ?? [0, 0];
-    const [across, along] = SIDES[key];
-    const further = marks.map((each) => {
-      const [x, y] = middleOf(each);
-      const ahead = (x - left) * across + (y - top) * along;
-      const aside = Math.abs((x - left) * along) + Math.abs((y - top) * across);
-      return [ahead + 2 * aside, each, ahead];
-    }).filter(([, each, ahead]) => each !== now && (!now || ahead > 0.5));
-    if (!further.length) return true;
-    const [, next] = further.reduce((one, other) => (other[0] < one[0] ? other : one));
-    now?.classList.remove("at");
-    next.classList.add("at");
-    figure.at = middleOf(next);
-    get("mark").textContent = next.getAttribute("aria-label") ?? Object.values(next.__data__.datum).join(", ");
-    next.scrollIntoView({ block: "nearest", inline: "nearest" });
-    return true;
   };
 
   // The page follows what is played, unless the reader looks at something else.
@@ -654,7 +523,7 @@
     worldPlayed.show(play);
     const before = state.played ?? null;
     state.played = play.run ?? before;
-    if (play.run && play.run !== before && (state.run === null || state.run === before)) {
+    if (play.run && play.run !== before && (state.name === null || state.name === before)) {
       history.replaceState(null, "", `#${new URLSearchParams({ run: play.run })}`);
       show();
     }
@@ -663,30 +532,22 @@
   const listen = () => {
     state.source?.close();
     state.source = null;
-    if (!(state.run || isPlayed) || document.hidden) return;
-    const source = new EventSource(`/events?${new URLSearchParams({ run: state.run ?? "" })}`);
+    if (!(state.name || isPlayed) || document.hidden) return;
+    const source = new EventSource(`/events?${new URLSearchParams({ run: state.name ?? "" })}`);
     state.source = source;
-    let ended = null;
     source.onmessage = (event) => {
-      const first = state.head === null;
-      const before = state.head;
       document.body.classList.remove("lost");
-      const { head, play } = JSON.parse(event.data);
+      const { run, play } = JSON.parse(event.data);
       if (play) showPlay(play);
-      if (!head) return;
-      // a round that is looked at may have been read meanwhile
-      const isDue = isLive() || isCounting();
-      showHead(head);
-      const isMore = !first && ended === state.head.ended && before.rounds === state.head.rounds;
-      ended = state.head.ended;
-      if (isMore && before.read === state.head.read && before.state === state.head.state) return;
-      const least = isCounting() ? PAUSE_OF_COUNTING : 0;
-      const round = first || isDue ? loadRound(Math.max(isMore ? PAUSE_OF_MORE : PAUSE_OF_ROUNDS, least)) : null;
-      // all else can wait for the first round
-      if (first) round.then(() => loadHappened()).then(() => loadTime());
-      else if (isDue) loadHappened(Math.max(pauseOfList(), least));
-      if (!first) loadTime(Math.max(head.state === "running" && !state.sees.time ? PAUSE_OUT_OF_SIGHT : PAUSE_OF_TIME, least));
-      if (first) loadPanel();
+      if (!run) return;
+      const first = state.head === null;
+      const before = state.run;
+      state.run = run;
+      showRun();
+      if (!first && before.read === run.read && before.state === run.state && before.problem === run.problem) return;
+      // a round that has ended stays as it is
+      if (first || isLive() || state.head.read !== run.read) loadRound(first ? 0 : PAUSE_OF_ROUNDS).then(first ? () => { loadTime(); loadPanel(); } : undefined);
+      if (!first) loadTime(PAUSE_OF_TIME);
     };
     source.onerror = () => {
       document.body.classList.add("lost");
@@ -702,7 +563,7 @@
       show();
       return;
     }
-    get("list").hidden = Boolean(state.run) || !runs.length;
+    get("list").hidden = Boolean(state.name) || !runs.length;
     get("list").querySelector("tbody").replaceChildren(...runs.map((each) => {
       const row = document.createElement("tr");
       const link = document.createElement("a");
@@ -724,15 +585,13 @@
     get("run").hidden = !run;
     get("list").hidden = Boolean(run);
     get("back").hidden = !run || state.one;
-    if (run !== state.run) {
-      state.run = run;
-      state.head = null;
+    if (run !== state.name) {
+      state.name = run;
+      state.head = state.run = null;
       state.specs.clear();
-      for (const id of ["at", "happened"]) get(id).replaceChildren();
-      get("time").replaceChildren();
+      for (const id of ["at", "time"]) get(id).replaceChildren();
       for (const id of ["notes", "reading"]) get(id).hidden = true;
-      get("state").textContent = "";
-      get("about").textContent = "";
+      for (const id of ["state", "about"]) get(id).textContent = "";
       complain(null);
       listen();
     }
@@ -744,7 +603,6 @@
     showWhere();
     if (state.head) {
       loadRound();
-      loadHappened();
       loadPanel();
     }
   };
@@ -779,7 +637,7 @@
     go(nothing);
   });
   document.addEventListener("click", chooseAt);
-  document.addEventListener("mark", (event) => openMark(event.detail, event.target.id));
+  document.addEventListener("mark", (event) => openMark(event.detail));
   document.addEventListener("keydown", (event) => {
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
@@ -789,7 +647,6 @@
       return;
     }
     if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);
-    else if (event.target.matches?.(".figure") && walkMarks(event.target, event.key)) event.preventDefault();
     else if (isField || event.target.closest?.(".scroll, .tall, .happened")) return;
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
@@ -802,12 +659,12 @@
   // The token was good once: it is of no use in the address any more.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
   setInterval(() => {
-    if (!state.run && !document.hidden) showList().catch(complain);
+    if (!state.name && !document.hidden) showList().catch(complain);
   }, SECONDS_OF_LIST * 1000);
   ask("/runs", {}).then(({ one }) => {
     state.one = one;
     show();
-    if (!state.run) showList();
+    if (!state.name) showList();
     if (!state.source) listen();
   }).catch(complain);
 }

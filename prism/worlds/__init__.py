@@ -23,7 +23,12 @@ from prism.worlds._fields import (
 )
 from prism.worlds._guests import Guest
 from prism.worlds._measures import Look, picture
-from prism.worlds._networks import (
+from prism.worlds._people import AgentTable
+from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run, replay, resume
+from prism.worlds._spaces import Layer, Plane, Space
+from prism.worlds._world import World, during, measure, treatment
+from prism.worlds.networks import (
     Network,
     from_edges,
     grid,
@@ -32,11 +37,6 @@ from prism.worlds._networks import (
     scale_free,
     small_world,
 )
-from prism.worlds._people import AgentTable
-from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run, replay, resume
-from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
     "Agent",

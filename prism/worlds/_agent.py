@@ -323,6 +323,10 @@ class Agent(Declares):
         )
         return Writing(self, call).value()
 
+    def answer(self, call: TextCall) -> Awaitable[Written]:
+        """Ask the run's writer to answer a call of your own, and say where its text is from."""
+        return Writing(self, call)
+
     def receive(self) -> Awaitable[Message | None]:
         """Wait, within the tick, for the next message.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass, field, fields
@@ -10,11 +11,10 @@ from typing import Any, ClassVar, Self
 
 from prism._faults import note_place, shortened
 from prism.errors import InputError
+from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
-from prism.runs._config import check_config, digest, naming, read_reasoner, require_writable
-from prism.runs._options import ReasonerOptions, ReplayOptions
+from prism.runs._options import Repeats, digest, naming, read_decider, require_writable
 from prism.runs._running import run_to_end
 from prism.runs._services import Services
 from prism.telemetry.events import (
@@ -34,11 +34,10 @@ NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
 
-class AloneLoop:
+class AloneLoop(ABC):
     """Runs a single agent, a turn or a cycle a round.
 
-    The agent's ``act`` takes the turn, and its ``last`` is what came of it. A subclass says when
-    the run is over and what its results are.
+    A subclass says what the agent does in a round, when the run is over, and what its results are.
 
     Args:
         agent: The agent.
@@ -87,19 +86,23 @@ class AloneLoop:
         """The loop itself, as there is no other world."""
         return self
 
+    @abstractmethod
+    async def act(self) -> Any:
+        """Let the agent take its turn or cycle, and return the result."""
+
+    @abstractmethod
     def is_over(self) -> bool:
         """Return whether the agent has nothing left to do."""
-        raise NotImplementedError
 
+    @abstractmethod
     def results(self) -> Any:
         """Return the results of the run."""
-        raise NotImplementedError
 
     def running(self) -> AbstractContextManager[object]:
         """Return a context manager that lasts for the run."""
         return nullcontext()
 
-    def kept_in(self, folder: Path) -> None:
+    def kept_in(self, folder: Path) -> None:  # noqa: B027 - most keep nothing
         """Set the folder in which the run is kept."""
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
@@ -153,7 +156,7 @@ class AloneLoop:
         self.clock.advance()
         self._transitions = 0
         try:
-            await self.agent.act(self)
+            result = await self.act()
         except Exception as error:
             note_place(error, None, number, 1)
             raise
@@ -164,7 +167,7 @@ class AloneLoop:
             agent_ticks=1,
             transitions=self._transitions,
         )
-        return self.agent.last
+        return result
 
     def _seconds(self) -> float:
         # a chart asks for the time exactly once for each transition
@@ -197,14 +200,14 @@ class AloneRun(Run[Any]):
     Attributes:
         names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
             file.
-        kinds: The types of each key.
+        keys: The keys of ``run.json`` that belong to a field.
         paths: The fields that are files or folders.
         brought: Names of what an application may provide.
         file: The file that the agent is read from.
         rounds: Number of rounds.
         agent_id: Name of the agent.
         seed: Seed of the model's sampling.
-        reasoner: The model that writes, or the earlier run whose texts are reused.
+        reasoner: The model that writes.
         application: What the application provides. No run keeps it.
 
     Raises:
@@ -213,7 +216,7 @@ class AloneRun(Run[Any]):
     """
 
     names: ClassVar[Mapping[str, str]]
-    kinds: ClassVar[Mapping[str, Any]]
+    keys: ClassVar[Sequence[str]]
     paths: ClassVar[Sequence[str]] = ("file",)
     brought: ClassVar[Sequence[str]] = ()
 
@@ -227,7 +230,7 @@ class AloneRun(Run[Any]):
     rounds: int | None = None  # type: ignore[assignment] # a file may say it
     agent_id: str = DEFAULT_AGENT_ID
     seed: int = 0
-    reasoner: ReasonerOptions = None
+    reasoner: Model | None = None
     application: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
@@ -272,15 +275,6 @@ class AloneRun(Run[Any]):
         assert self.rounds is not None
         return self.rounds
 
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again, because it repeats an earlier one."""
-        return isinstance(self.reasoner, ReplayOptions)
-
-    def replaying(self, recorded: Path) -> Self:
-        """Return the same run with the texts, and everything else, that an earlier one kept."""
-        return self.replace(model=None, reasoner=ReplayOptions(recorded, is_whole=True))
-
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.
 
@@ -291,7 +285,8 @@ class AloneRun(Run[Any]):
         kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
         reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
 
-        return {**kept, **reasoner, "inputs": self.digests()}
+        repeats = {} if self.repeats is None else {"repeats": self.repeats.to_config()}
+        return {**kept, **reasoner, **repeats, "inputs": self.digests()}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
@@ -308,33 +303,25 @@ class AloneRun(Run[Any]):
         if kind not in config:
             raise InputError(f"is not a run of {kind}", path=path)
 
-        check_config(config, path, cls.kinds)
-        kept = {name: config[key] for key, name in cls._fields()}
         with naming(path):
-            return cls(kept.pop("file"), reasoner=read_reasoner(config), **kept)
+            kept = {name: config[key] for key, name in cls._fields()}
+            run = cls(kept.pop("file"), reasoner=read_decider(config), **kept)
+            run.repeats = Repeats.from_config(config)
+            return run
 
     @classmethod
     def _fields(cls) -> Iterator[tuple[str, str]]:
         """Yield each key of ``run.json`` that belongs to a field, and the field."""
-        for key in cls.kinds:
-            if key not in ("reasoner", "inputs"):
-                yield key, cls.names.get(key, key)
+        for key in cls.keys:
+            yield key, cls.names.get(key, key)
 
     def _inputs(self) -> Iterator[Path]:
-        """Yield the files that the run only reads, except those of an earlier run."""
+        """Yield the files that the run only reads."""
         yield self.file
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is only read, by its name."""
-        files = list(self._inputs())
-        if isinstance(self.reasoner, ReplayOptions):
-            files.append(self.reasoner.run)
-
-        return {str(file): self._digest(str(file)) for file in files}
-
-    def _digest(self, name: str) -> str:
-        is_run = isinstance(self.reasoner, ReplayOptions) and name == str(self.reasoner.run)
-        return digest(locate_log(Path(name)) if is_run else Path(name))
+        return {str(file): digest(Path(file)) for file in self._inputs()}
 
     @staticmethod
     def _require_count(name: str, number: int | None) -> None:

@@ -12,7 +12,7 @@ from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
 from prism.runs._services import Services
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._agent import Agent, Writing
+from prism.worlds._agent import Agent
 
 ObjectT = TypeVar("ObjectT")
 
@@ -176,7 +176,7 @@ class TurnWriter(BaseWriter):
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
             )
-        return [await Writing(self._guest, call) for call in calls]
+        return [await self._guest.answer(call) for call in calls]
 
     @property
     def sends_schemas(self) -> bool:

@@ -39,7 +39,7 @@ from prism.telemetry.events import (
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, round_ahead
-from prism.worlds._answers import Answers
+from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
@@ -383,7 +383,9 @@ class Loop:
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
         covers_none = self._sampled is not None and not self._sampled.logged
-        if active_logger(self.turns.logger) is None or covers_none:
+        # each tells what has changed since the one before
+        is_silent = getattr(self.turns.logger, "is_silent", False)
+        if covers_none or (active_logger(self.turns.logger) is None and not is_silent):
             return {}
         return self._pictures.take()
 

@@ -27,28 +27,22 @@ from prism.errors import DefinitionError, FieldValueError, InputError, PrismErro
 from prism.llm import Model
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import LOG_NAMES
-from prism.runs import Observer, Outcome, ReplayOptions, WriterOptions
-from prism.runs._config import (
-    DECIDER_KINDS,
-    check_config,
+from prism.runs import Observer, Outcome, WriterOptions
+from prism.runs._folder import RunFolder, read_summary
+from prism.runs._options import (
+    ALL_OTHERS,
+    DeciderOptions,
+    Later,
+    PolicyOptions,
+    Repeats,
     digest,
+    models_of,
     naming,
     read_decider,
     read_writer,
     require_model_of,
     require_writable,
 )
-from prism.runs._folder import RunFolder, read_summary
-from prism.runs._options import (
-    DeciderOptions,
-    Later,
-    PolicyOptions,
-    asks_a_model,
-    deadline_of,
-    files_of,
-    replayed_writer,
-)
-from prism.runs._runnable import RunResults
 from prism.runs._running import carry_out, go_on, repeat
 from prism.statechart import BaseWriter, Decider
 from prism.telemetry.loggers import EventLogger, LateLogger
@@ -60,24 +54,12 @@ from prism.worlds._treatments import later_models
 from prism.worlds._world import DEFAULT_AGENTS, World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
-ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
-ResultsT = TypeVar("ResultsT", bound=RunResults)
+ResultsT_co = TypeVar("ResultsT_co", covariant=True)
+ResultsT = TypeVar("ResultsT")
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
 
 POLICY = "policy"
-
-_KINDS: Mapping[str, Any] = {
-    "world": str,
-    "agents": int | str,
-    "rounds": int,
-    "ticks_per_round": int,
-    "seed": int,
-    "parameters": dict,
-    "treatments": list,
-    "reasoner": (POLICY, *DECIDER_KINDS),
-    "inputs": dict,
-}
 
 
 class Arguments(TypedDict, total=False):
@@ -87,7 +69,7 @@ class Arguments(TypedDict, total=False):
     ticks: int | None
     seed: int
     model: Any
-    reasoner: Decider | DeciderOptions | ReplayOptions | None
+    reasoner: Decider | DeciderOptions
     writer: Any
     treatments: Sequence[str]
     parameters: Any
@@ -132,9 +114,8 @@ class Run(Generic[WorldT_co]):
         seed: Seed of every random number.
         model: The model that decides: a `prism.llm.Model`, the text of one, or a client of another
             library.
-        reasoner: What decides instead of a model: an earlier run (`prism.runs.ReplayOptions`), a
-            policy file (`prism.runs.PolicyOptions`), or your own reasoner. By default, decisions
-            are drawn by their weights.
+        reasoner: What decides instead of a model: a policy file (`prism.runs.PolicyOptions`), or
+            your own reasoner. By default, decisions are drawn by their weights.
         writer: What writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or
             your own writer. By default, their templates are used.
         treatments: What changes when a round begins: a treatment of the world's class
@@ -149,20 +130,12 @@ class Run(Generic[WorldT_co]):
             if there are more than 100,000. Counts and measures cover all agents.
         agent_id: For a single agent: its name.
         application: For a single agent: what the application provides, which no run keeps. For an
-            agent in YAML that is any of ``variables``, ``on_action`` and ``action_seconds``, as
-            `prism.programs.yaml.WorkflowAgent` takes them; for a thinking agent ``count``, a
-            counter of tokens.
+            agent in YAML that is ``variables`` and ``on_action``, as
+            `prism.programs.yaml.WorkflowAgent` takes them.
         context: For an agent in YAML: a YAML or JSON file of initial variables. ``parameters``
             override them.
-        components: For an agent in YAML: the folder of its components, if it is another one.
-        action: For an agent in YAML: a command that carries out each action. It reads the action
-            and writes the result, both as JSON.
-        echo_actions: For an agent in YAML: whether each action is its own result.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
-        goal: For a thinking agent: its goal. Defaults to that of the configuration.
-        count: For a thinking agent: how tokens are counted, ``estimate``, ``bytes``, or
-            ``package.module:function``.
 
     Attributes:
         seed: Seed of every random number.
@@ -172,11 +145,14 @@ class Run(Generic[WorldT_co]):
         log_agents: How many agents the log covers, as given.
         reasoner: What decides, as given, or the model.
         writer: What writes, as given.
+        repeats: The earlier run whose answers it takes, if any.
 
     Raises:
         InputError: If the world does not exist, or the arguments do not fit together.
         FieldValueError: If a number is out of range.
     """
+
+    repeats: Repeats | None = None
 
     # type checkers would infer the type of a run from what __new__ returns
     if not TYPE_CHECKING:
@@ -322,7 +298,9 @@ class Run(Generic[WorldT_co]):
         for name, other in (("model", "reasoner"), ("reasoner", "model")):
             if name in changes and other not in changes:
                 arguments[other] = None
-        return type(self)(**arguments)
+        made = type(self)(**arguments)
+        made.repeats = self.repeats
+        return made
 
     def __repr__(self) -> str:
         """Show the world, the rounds and the seed."""
@@ -332,23 +310,31 @@ class Run(Generic[WorldT_co]):
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the run would write the same log again."""
-        return not asks_a_model(self.reasoner, self.writer, self._later())
+        """Whether the run asks no model, so that it would write the same log again."""
+        is_replay = self.repeats is not None and not self.repeats.asks
+        return is_replay or not any(True for _ in models_of(self))
 
     @property
     def deadline(self) -> float | None:
         """Seconds for which the run may ask a model; None without a limit."""
-        return deadline_of(self.reasoner, self.writer)
+        return next((each.deadline for each in models_of(self)), None)
 
     @property
     def made_up(self) -> int | None:
         """The number of agents for the world to make; None if they are given, or in a file."""
         return self._agents if isinstance(self._agents, int) else None
 
-    def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its decisions and texts taken from an earlier one."""
-        replayed = ReplayOptions(recorded, is_whole=True)
-        return self.replace(model=None, reasoner=replayed, writer=replayed_writer(self.writer))
+    def repeating(self, run: Path, *, asks: bool = False, until: int | None = None) -> Self:
+        """Return the same run with the answers of an earlier one.
+
+        Args:
+            run: The folder of the earlier run.
+            asks: Whether somebody is asked where its journal has no answer to a question.
+            until: The round from which on no more of its answers are taken.
+        """
+        again = self.replace()
+        again.repeats = Repeats(run, asks, until)
+        return again
 
     def prepare(self, logger: EventLogger | None) -> Any:
         """Make everything that the run needs, before anything is written.
@@ -387,6 +373,7 @@ class Run(Generic[WorldT_co]):
             **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
+            **({} if self.repeats is None else {"repeats": self.repeats.to_config()}),
             "inputs": self.digests(),
         }
 
@@ -414,10 +401,8 @@ class Run(Generic[WorldT_co]):
         Raises:
             InputError: If it is not such data.
         """
-        optional = {"writer": dict, "log_agents": int}
-        check_config(config, path, _KINDS, optional)
         with naming(path):
-            return cls(
+            run = cls(
                 config["world"],
                 config["agents"],
                 rounds=config["rounds"],
@@ -426,9 +411,11 @@ class Run(Generic[WorldT_co]):
                 parameters=config["parameters"],
                 treatments=config["treatments"],
                 reasoner=read_decider(config),
-                writer=read_writer(config, path),
+                writer=read_writer(config),
                 log_agents=config.get("log_agents"),
             )
+            run.repeats = Repeats.from_config(config)
+            return run
 
     @property
     def world_class(self) -> type[World[Any]]:
@@ -472,8 +459,8 @@ class Run(Generic[WorldT_co]):
         files = {self.place: Path(file_of(self._class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
-        if self.reasoner is not None:
-            files |= files_of(self.reasoner)
+        if isinstance(self.reasoner, PolicyOptions):
+            files[str(self.reasoner.policy)] = Path(self.reasoner.policy)
 
         for name in self._class.input_files:
             if (value := self._values.get(name)) is not None:
@@ -526,7 +513,7 @@ class Run(Generic[WorldT_co]):
 
     def _askers(self, world: World[Any]) -> tuple[Any, BaseWriter | None]:
         """Return the reasoner and the writer, if any were given."""
-        reasoner, writer, later = self.reasoner, self.writer, self._later()
+        reasoner, writer, later = self.reasoner, self.writer, self.later_models()
         own_reasoner = reasoner if _is_own(reasoner) else None
         own_writer = writer if isinstance(writer, BaseWriter) else None
         if own_reasoner is not None and later:
@@ -538,12 +525,18 @@ class Run(Generic[WorldT_co]):
             return own_reasoner, own_writer
 
         # the code that asks a model is loaded only by runs that have one
+        from prism.reasoner._router import Router
         from prism.runs._makers import make_askers
 
         decides, writes = make_askers(options, written, self.seed, world.fallback, later=later)
+        is_after_a_model = self.repeats is not None and self.repeats.has_answers
+        if is_after_a_model and isinstance(options, PolicyOptions):
+            assert decides is not None
+            # it decides after a model, whose answers come from a journal
+            decides = Router({ALL_OTHERS: decides})
         return own_reasoner or decides, own_writer or writes
 
-    def _later(self) -> Later:
+    def later_models(self) -> Later:
         """Return the models to which the run switches later."""
         return later_models(self._class, self.treatments) if self.treatments else {}
 
@@ -551,8 +544,8 @@ class Run(Generic[WorldT_co]):
         """Refuse a reasoner or a writer that cannot do its work."""
         if _is_own(self.reasoner) and not callable(getattr(self.reasoner, "decide_many", None)):
             raise InputError(
-                "must be a reasoner, a policy file or an earlier run, and a model is passed as "
-                f"model=...; got {brief(self.reasoner)}",
+                "must be a reasoner or a policy file, and a model is passed as model=...; "
+                f"got {brief(self.reasoner)}",
                 field="reasoner",
             )
         named = (each for each in (self.reasoner, self.writer) if each is not None)
@@ -724,7 +717,7 @@ def decider(model: Any, reasoner: Any) -> Any:
     """
     if model is None:
         return reasoner
-    if isinstance(reasoner, (ReplayOptions, PolicyOptions)):
+    if isinstance(reasoner, PolicyOptions):
         raise InputError("has no effect beside a reasoner: leave one out", field="model")
     if _is_own(reasoner):
         raise FieldValueError("a model and a reasoner cannot both decide: leave one out")

@@ -35,8 +35,7 @@ from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import Agent, Asked, Message, Receiving, Waits, Writing
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._ahead import UNDER_WAY
-from prism.worlds._answers import Answers
-from prism.worlds._decisions import apply, discard, is_stale, question_of, settle
+from prism.worlds._decisions import Answers, apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest
 from prism.worlds._kinds import Kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from inspect import isfunction
 from typing import (
     TYPE_CHECKING,
@@ -13,7 +14,6 @@ from typing import (
     Generic,
     Literal,
     TypeVar,
-    cast,
     get_args,
     get_origin,
     overload,
@@ -30,8 +30,8 @@ from prism.worlds._fields import (
     read_parameters,
     refuse_shared,
 )
-from prism.worlds._networks import Network
 from prism.worlds._results import WorldResults
+from prism.worlds.networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -409,22 +409,38 @@ def during(
     return mark
 
 
-def measure(of: MeasuredT) -> MeasuredT:
+@overload
+def measure(of: MeasuredT, /) -> MeasuredT: ...
+@overload
+def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT]: ...
+def measure(of: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     """Mark a method or a field to be measured at the end of every round.
 
     A method of a world, without arguments, returns a number, or None if there is nothing to
     measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
     measure(state(1.0))``. For up to 500 agents of a kind, each value is kept. For more, quantiles
     in steps of 5 % and the values of 20 agents are kept.
+
+    Args:
+        of: The method or the field.
+        label: The measure in words, for figures and papers.
+        unit: Its unit.
     """
+    if of is None:
+        return partial(_labelled_measure, label=label, unit=unit)
     if isfunction(of):
         setattr(of, MEASURE, True)
         return of
     if not isinstance(of, Field):
         refuse_shared(of, "state(list)")
-        of = cast(MeasuredT, Field(of))
+        of = Field(of)
 
-    return cast(MeasuredT, replace(cast(Any, of), is_measured=True))
+    return replace(of, is_measured=True)
+
+
+def _labelled_measure(method: Any, *, label: str, unit: str) -> Any:
+    method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
+    return measure(method)
 
 
 @overload

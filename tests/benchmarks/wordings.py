@@ -98,7 +98,7 @@ def run(effort: Effort) -> list[Table]:
     """Measure every wording; a quick run measures prism's own alone."""
     path = os.environ.get("PRISM_MODEL")
     wordings = {OURS: _ours, **(WORDINGS if effort == FULL else {})}
-    with served(None if path is None else Path(path), threads=2) as server:
+    with served(None if path is None else Path(path)) as server:
         model = Model(NAME, [server.openai], server="openai", concurrency=1)
         results = asyncio.run(_measured(model, wordings))
 

@@ -56,7 +56,7 @@ def half(person: Person) -> float:
                 "prism: town_divides.py:37, in half: ZeroDivisionError: division by zero",
                 "  return 1 / 0",
                 "  in the step of <Person person_1 in good>, round 2, tick 1",
-                "  correct it and try again; --traceback shows the full traceback",
+                "  correct it and try again; prism --traceback COMMAND shows the full traceback",
             ],
         ),
         (
@@ -77,7 +77,7 @@ def half(person: Person) -> float:
                 "file or directory: 'nothing.txt'",
                 '  open("nothing.txt")',
                 "  in the step of <Person person_1 in good>, round 1, tick 1",
-                "  correct it and try again; --traceback shows the full traceback",
+                "  correct it and try again; prism --traceback COMMAND shows the full traceback",
             ],
         ),
     ],
@@ -95,16 +95,14 @@ def test_a_fault_is_told_by_line_place_and_remedy(
 
 
 def test_all_that_was_called_is_shown_where_it_is_asked_for(prism: Prism) -> None:
-    """``--traceback`` may stand anywhere, and shows what was called behind the fault."""
-    for place in (0, -1):
-        file = f"town_traced_{place % 2}.py"
-        (prism.folder / file).write_text(WORLDS)
-        command = ["run", f"{file}:Divides", "--agents=5", "--rounds", "3"]
-        command.insert(place, "--traceback")
-        lines = prism(*command).err.splitlines()
-        assert lines[0].startswith(f"prism: {file}:37, in half: ")
-        assert "Traceback (most recent call last):" in lines
-        assert any(str(Path("worlds", "_turns.py")) in line for line in lines)
+    """``--traceback`` before a command shows what was called behind the fault."""
+    (prism.folder / "town_traced.py").write_text(WORLDS)
+    line = ("run", "town_traced.py:Divides", "--agents=5", "--rounds", "3")
+    lines = prism("--traceback", *line).err.splitlines()
+    assert lines[0].startswith("prism: town_traced.py:37, in half: ")
+    assert "Traceback (most recent call last):" in lines
+    assert any(str(Path("worlds", "_turns.py")) in line for line in lines)
+    assert "Traceback (most recent call last):" not in prism(*line).err
 
 
 def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:

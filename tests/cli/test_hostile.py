@@ -4,16 +4,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.table import Table
-from rich.text import Text
 
-from prism.cli import _screen
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Argument, Prism
 
@@ -26,20 +20,20 @@ TABLES = [
     *("states", "transitions", "dwell", "decisions", "participation", "cascades"),
     *("agents", "faults"),
 ]
-FORMATS = ["table", "csv", "json"]
-FOR_PROGRAMS = {"csv", "export"}
+FORMATS: list[tuple[str, ...]] = [(), ("-o", "-"), ("--json",)]
+FOR_PROGRAMS = {"-", "export", "--json"}
 """What is written as it is to a pipe."""
 
 LOG = Path("LOG")
 ON_LOG: list[tuple[Argument, ...]] = [
-    *(("log", table, LOG, "--format", each) for table in TABLES for each in FORMATS),
-    *(("log", "agent", f"agent_0001{EVIL}", LOG, "--format", each) for each in FORMATS),
+    *(("log", table, LOG, *each) for table in TABLES for each in FORMATS),
+    *(("log", "agent", f"agent_0001{EVIL}", LOG, *each) for each in FORMATS),
     ("log", "agent", f"nobody{EVIL}", LOG),
     ("log", "decision", LOG),
     ("log", "decision", LOG, "--json"),
     ("log", "decision", LOG, "--agent", f"agent_0001{EVIL}"),
-    ("log", "decision", LOG, f"agent_0001{EVIL}:1"),
-    ("log", "decision", LOG, EVIL),
+    ("log", "decision", f"agent_0001{EVIL}:1", LOG),
+    ("log", "decision", EVIL, LOG),
     ("status", LOG),
     ("status", f"nothing{EVIL}"),
     ("status", "."),
@@ -59,8 +53,8 @@ ON_LOG: list[tuple[Argument, ...]] = [
     ("simulate", "--agents", f"{EVIL}.jsonl"),
     ("resume", EVIL),
     ("replay", LOG),
-    ("simulate", "--reasoner", EVIL),
-    ("doctor", "--model", EVIL, "--host", f"http://{EVIL}"),
+    ("simulate", "--model", EVIL),
+    ("doctor", "--model", f"ollama:{EVIL}@http://{EVIL}"),
 ]
 
 
@@ -108,11 +102,11 @@ def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
     assert raw == {}
 
 
-@pytest.mark.parametrize("as_format", ["table", "csv", "json"])
+@pytest.mark.parametrize("as_format", FORMATS)
 @pytest.mark.sampled(3)
-def test_a_terminal_gets_no_raw_table(as_format: str, hostile: Prism) -> None:
+def test_a_terminal_gets_no_raw_table(as_format: tuple[str, ...], hostile: Prism) -> None:
     """On a terminal even the formats for programs are made to be only looked at."""
-    said = hostile.on_terminal("log", "transitions", f"{NAME}.log", "--format", as_format).out
+    said = hostile.on_terminal("log", "transitions", f"{NAME}.log", *as_format).out
     assert said
     assert only_shown(said)
 
@@ -121,8 +115,8 @@ def test_a_terminal_gets_no_raw_table(as_format: str, hostile: Prism) -> None:
 def test_no_server_speaks_to_the_terminal(command: str, prism: Prism, server: FakeOllama) -> None:
     """What a server says of a fault is printed without what a terminal would obey."""
     server.fail_always(Fault.status(400, EVIL))
-    model = ("--model", "tiny", "--host", server.host)
-    run = ("--reasoner", "ollama", "--agents", 5, "--rounds", 1)
+    model = ("--model", f"ollama:tiny@{server.url}")
+    run = ("--agents", 5, "--rounds", 1)
     ran = prism(command, *(run if command == "simulate" else ()), *model)
     assert only_shown(ran.out + ran.err)
 
@@ -131,19 +125,5 @@ def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:
     """A run whose name is not UTF-8 is named by its status as by all else."""
     name = "r\udce9n"
     assert prism("simulate", "--agents", 3, "--rounds", 1, "--out", name).status == 0
-    assert prism("status", name).out == "r\\xe9n: complete, 1 round\n"
+    assert "r\\xe9n" in prism("status", name).out
     shutil.rmtree(os.fsencode(prism.folder))
-
-
-@given(st.text(st.sampled_from([*EVIL, "\n", "\t", "a", "\udce9"])))
-def test_a_screen_shows_only_texts(text: str) -> None:
-    """Titles, captions and cells reach a terminal without anything that it obeys."""
-    written = StringIO()
-    table = Table(title=Text(text), caption=Text(text))
-    table.add_column(Text(text))
-    table.add_row(Text(text))
-
-    screen = _screen.Screen(file=written, width=60)
-    screen.print(table)
-    screen.print(Text(text), soft_wrap=True)
-    assert all(line.isprintable() for line in written.getvalue().split("\n"))

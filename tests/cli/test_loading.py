@@ -12,8 +12,8 @@ import prism as package
 
 COMMANDS = (
     *("run", "simulate", "resume", "replay", "status", "report", "calibrate", "doctor", "batch"),
-    *("rerun", "compare", "sensitivity", "chart", "chart explain", "log", "log states"),
-    *("memory show", "think", "workflow", "world check"),
+    *("rerun", "compare", "sensitivity", "chart", "chart explain", "log", "log table"),
+    *("memory show", "think init", "workflow check", "world check"),
 )
 
 PROGRAM = """

@@ -3,11 +3,15 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from prism import __version__
+from prism.cli._main import app
 from tests.kit import processes
 from tests.kit.commands import Prism
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
@@ -36,9 +40,6 @@ WRONG = {
     "ticks in words": (["--ticks", "many"], ["--ticks", "valid integer"]),
     "unknown option": (["--bogus"], ["--bogus"]),
     "stray argument": (["extra"], ["extra"]),
-    "unknown reasoner": (["--reasoner", "oracle"], ["--reasoner", "oracle", "policy", "ollama"]),
-    "model for the policy": (["--model", "llama3.2"], ["--model ollama:llama3.2"]),
-    "ollama without model": (["--reasoner", "ollama"], ["--model"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
     "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
     "empty file": (["--agents", "empty.json"], ["empty.json", "is empty"]),
@@ -61,7 +62,7 @@ WRONG = {
     ),
     "no UTF-8": (["--agents", "latin.json"], ["latin.json", "UTF-8"]),
     "no posts": (
-        ["--agents", "good.jsonl", "--posts", "no_posts.jsonl"],
+        ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],
     ),
     "file as output": (["--out", "agents.txt"], ["agents.txt", "not a folder"]),
@@ -118,13 +119,24 @@ def test_version_is_shown(prism: Prism) -> None:
     assert (ran.status, ran.out, ran.err) == (0, f"prism {__version__}\n", "")
 
 
-def test_help_shows_what_most_readers_look_for(prism: Prism) -> None:
-    """``--help`` is short enough to read, and says how to see the other options."""
-    short, whole = prism("simulate", "--help"), prism("simulate", "--help-all")
-    assert len(short.out.splitlines()) < 130 < 220 < len(whole.out.splitlines())
-    first = ("agents", "rounds", "seed", "set", "treat", "model", "out", "preset", "help-all")
-    assert [option for option in first if f"--{option} " not in short.out] == []
-    assert "--price-in " not in short.out.partition("Options")[2]
+def test_there_are_at_most_32_commands_and_25_options() -> None:
+    """Who reads the help finds what matters."""
+    commands = dict(_commands(typer.main.get_command(app), "prism"))
+    assert len(commands) <= 32
+    options = {
+        name: len([each for each in command.params if each.opts[0][0] == "-"])
+        for name, command in commands.items()
+    }
+    assert max(options, key=options.__getitem__) == "prism run"
+    assert options["prism run"] <= 25
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if not hasattr(group, "commands"):
+        yield path, group
+        return
+    for name in group.commands:
+        yield from _commands(group.get_command(None, name), f"{path} {name}")
 
 
 def test_command_alone_shows_the_help(prism: Prism) -> None:
@@ -176,7 +188,7 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
         person.format("é1") + person.format("é2"), encoding="utf-8"
     )
     first = "import sys; sys.stdout.reconfigure(encoding='ascii', errors='strict')"
-    run = ("simulate", "--preset", "classic", "--agents", "people.jsonl")
+    run = ("simulate", "--set", "preset=classic", "--agents", "people.jsonl")
     ran = prism.run(*run, first=first)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()

@@ -33,7 +33,7 @@ def test_show(prism: Prism, memory: Path) -> None:
     ended = prism("memory", "show", memory)
     assert (ended.status, ended.err) == (0, "")
     for text in (
-        *("executing", "alice", "adventurous", "friends", '["bob","carol"]', "note"),
+        *("executing", "alice", "adventurous", "friends", '["bob","carol"]'),
         *("thinking_log_001", "Where does the letter lead?", "plot_2", "Bob follows the map"),
     ):
         assert text in ended.out
@@ -43,14 +43,10 @@ def test_show_as_json(prism: Prism, memory: Path) -> None:
     """The same as data."""
     listing: Any = prism("memory", "show", memory, "--json", "--stored", 1).rows
     assert (listing["state"], listing["cycle"], listing["stored"]) == ("executing", 4, 2)
-    assert [(each["tag"], each["used"]) for each in listing["working_memory"]] == [
-        ("alice", 3),
-        ("friends", None),
-    ]
+    assert [each["tag"] for each in listing["working"]] == ["alice", "friends"]
     assert [each["tag"] for each in listing["storage"]] == ["plot_1"]
-    assert all(each["tokens"] > 0 for each in listing["working_memory"])
+    assert all(each["tokens"] > 0 for each in listing["working"])
     assert listing["thoughts"][0]["value"] == "Where does the letter lead?"
-    assert listing["unknown"] == ["note"]
 
 
 def test_show_says_what_it_leaves_out(prism: Prism, memory: Path) -> None:
@@ -63,7 +59,7 @@ def test_search(prism: Prism, memory: Path) -> None:
     ended = prism("memory", "search", memory, "the", "letter", "--json")
     assert ended.status == 0
     assert [(each["where"], each["tag"]) for each in ended.rows] == [
-        ("thoughts", "thinking_log_001"),
+        ("thought", "thinking_log_001"),
         ("storage", "plot_1"),
         ("storage", "plot_2"),
     ]

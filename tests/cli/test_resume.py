@@ -190,7 +190,7 @@ def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> N
     ("given", "message"),
     [
         (["resume", "file"], "file: is a file: name the folder of a run"),
-        (["resume", ""], "RUN must name a folder of its own, got '.'"),
+        (["resume", ""], "FOLDER must name a folder of its own, got '.'"),
         (["resume", "nowhere"], "nowhere: there is no such folder"),
     ],
 )
@@ -209,7 +209,15 @@ def test_changed_inputs_are_reported_and_what_differs_is_named(prism: Prism, run
     (prism.folder / "people.jsonl").write_text("".join(persons))
     posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
     (prism.folder / "posts.jsonl").write_bytes(posts)
-    given = ("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", 3)
+    given = (
+        "simulate",
+        "--agents",
+        "people.jsonl",
+        "--set",
+        "first_posts=posts.jsonl",
+        "--rounds",
+        3,
+    )
     assert prism(*given, "--out", "recorded").status == 0
     recorded = (prism.folder / "recorded" / "events.jsonl").read_bytes()
     limited = LIMITED.format(len(recorded) * 3 // 4)
@@ -240,16 +248,7 @@ def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
         return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
     with FakeOllama(choose=choose) as server:
-        model = (
-            "--reasoner",
-            "ollama",
-            "--model",
-            "llama3.2",
-            "--host",
-            server.host,
-            "--max-calls",
-            300,
-        )
+        model = ("--model", f"ollama:llama3.2@{server.url}", "--max-calls", 300)
         with prism.start(*RUN, *model, *KEEPING) as process:
             process.wait()
         kept = (run / "answers.jsonl").read_bytes()

@@ -1,20 +1,14 @@
 """What ``prism watch`` is given: a run, or a world to play with."""
 
-import os
-import re
 import signal
-import sys
 from pathlib import Path
-from subprocess import PIPE
 
 import httpx
 import pytest
 
-from prism.cli._watch import names_a_world, opening_beside
+from prism.cli._watch import names_a_world
 from prism.errors import InputError
-from tests.kit.commands import MAIN
-from tests.kit.processes import start
-from tests.kit.waiting import MOST_SECONDS, wait_until
+from tests.kit.commands import Prism
 
 
 @pytest.fixture(autouse=True)
@@ -60,36 +54,23 @@ def test_a_misspelt_world_is_told_by_its_name() -> None:
     assert not names_a_world("runs/nowhere")
 
 
-def test_a_run_that_is_watched_has_a_folder() -> None:
-    """Without one there is nothing to look at."""
-    with pytest.raises(InputError, match="needs --out"), opening_beside(None):
-        pass
-
-
 @pytest.mark.slow
-def test_a_run_opens_beside_its_page_until_it_is_interrupted(here: Path) -> None:
-    """The page shows the run while it goes on and afterwards; an interruption ends both."""
-    words = ("run", "rumour", "--agents", "20", "--out", "runs/first", "--watch")
-    told, environment = here / "told", {**os.environ, "BROWSER": "true"}
-    with told.open("wb") as err:
-        process = start(
-            [sys.executable, "-c", MAIN, *words],
-            stdout=PIPE,
-            stderr=err,
-            env=environment,
-            start_new_session=True,
-        )
-    wait_until(
-        lambda: b"Ctrl-C to close it" in told.read_bytes() and b"token=" in told.read_bytes()
-    )
-    address = re.search(r"http://\S+", told.read_text())
-    assert address is not None
-    with httpx.Client() as client:
-        assert "prism watch" in client.get(address[0]).text
-        runs = client.get(address[0].partition("?")[0] + "runs").json()["runs"]
-    assert [each["state"] for each in runs] == ["complete"]
+def test_a_page_shows_a_run_until_it_is_interrupted(here: Path) -> None:
+    """The address is printed; an interruption ends the page with status 0."""
+    assert Prism(here)("run", "rumour", "--agents", 20, "--out", "runs/first").status == 0
+    with Prism(here).start("watch", "runs", "--no-browser") as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with httpx.Client() as client:
+            assert "prism watch" in client.get(address).text
+            runs = client.get(address.partition("?")[0] + "runs").json()["runs"]
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert ([each["state"] for each in runs], process.returncode) == (["complete"], 0)
 
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(MOST_SECONDS) == 0
-    assert process.stdout is not None
-    process.stdout.close()
+
+def test_options_of_a_world_are_not_for_a_run(here: Path) -> None:
+    """Each is refused in one line."""
+    prism = Prism(here)
+    assert "--seed is only for a world" in prism("watch", "runs/first", "--seed", 1).err
+    assert "--chart is for runs" in prism("watch", "rumour", "--chart", "social_feed").err

@@ -142,7 +142,7 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
     with pytest.raises(
         AgentError,
-        match=r"has no fields .+; if it is frozen, keep it in a field of an agent",
+        match=r"has no fields .+: declare them in the class",
     ):
         social_media_chart().adopt(agent)
     assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING

@@ -220,7 +220,7 @@ def test_adopting_needs_declared_fields() -> None:
     )
     with pytest.raises(
         AgentError,
-        match=rf"Closed has no fields {missing}: declare them .*, or do without adopt if .*; if",
+        match=rf"Closed has no fields {missing}: declare them in the class",
     ):
         social_media_chart().adopt(Closed())
     assert social_media_chart().adopt(Declared()) == Declared()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.modules import forgotten_modules
+
 MODULE = """
 from prism.statechart import Statechart, Transition, state_enum
 
@@ -74,8 +76,6 @@ def charts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    before = set(sys.modules)
     importlib.invalidate_caches()
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    with forgotten_modules(tmp_path):
+        yield tmp_path

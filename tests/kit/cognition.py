@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from prism import Run, resume
 from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, Paging
+from prism.programs.thinking import action as own_action
 from prism.programs.thinking._prompts import Form, Seen
 from prism.programs.thinking._replies import read_reply
 from prism.statechart import BaseWriter, Cost, TextCall, Written
@@ -83,6 +84,15 @@ def working(number: int, letters_each: int = 100) -> dict[str, Any]:
     }
 
 
+class Waver(CognitiveAgent):
+    """An agent with an action of its own."""
+
+    @own_action
+    def wave(self, times: int) -> str:
+        """Wave."""
+        return f"{self.agent_id} waves {times} times"
+
+
 class Windowed(ScriptedWriter):
     """A writer of prepared texts whose model sees little."""
 
@@ -123,14 +133,11 @@ async def all_that_happens(logger: Any) -> None:
     seeing = Windowed([thought("on")])
     await thinker(seeing, {}, count=letters, logger=logger).cycle()
 
-    def wave(agent: CognitiveAgent, times: int) -> str:
-        """Wave."""
-        return f"{agent.agent_id} waves {times} times"
-
     waves = "<agent><action><type>wave</type><times>3</times></action></agent>"
     for reply in (waves, action("storage_search", "older")):
         data = {"state": "executing", "storage": {"m0": "older"}}
-        await thinker([reply], data, actions=[wave], logger=logger).cycle()
+        memory = Memory.in_memory(data)
+        await Waver(Config(), memory, writer_of([reply]), logger=logger).cycle()
 
 
 def interrupted_run(folder: Path) -> Path:

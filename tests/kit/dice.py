@@ -39,8 +39,8 @@ class DiceOptions:
     rounds: int = ROUNDS
     seed: int = 1
     recorded: Path | None = None
-    is_repeatable = True
-    deadline = None
+    deadline = reasoner = repeats = None
+    is_repeatable = False
 
     def replace(self, **changes: Any) -> Self:
         """Return the same with other numbers."""
@@ -79,9 +79,13 @@ class DiceOptions:
 
         return cls(config["rounds"], config["seed"], place)
 
-    def replaying(self, recorded: Path) -> Self:
+    def repeating(self, recorded: Path) -> Self:
         """Return the same with the throws of an earlier run, whatever the seed."""
         return replace(self, seed=0, recorded=recorded)
+
+    def later_models(self) -> Mapping[str, str]:
+        """Return no models."""
+        return {}
 
 
 class Dice:

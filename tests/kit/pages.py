@@ -240,7 +240,8 @@ def all_commands() -> Any:
 
 def _check_options(arguments: list[str]) -> None:
     command = all_commands()
-    rest = list(arguments)
+    # it passes its options on to the command that it is short for
+    rest = ["run", *arguments[1:]] if arguments[:1] == ["simulate"] else list(arguments)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.get_command(None, rest.pop(0))
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}

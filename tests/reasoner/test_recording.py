@@ -96,9 +96,10 @@ async def test_a_fallback_is_recorded_with_what_was_said(kept: Kept) -> None:
     """A reply that names no option stands in the record beside the reason."""
     await Reasoner(clients.Model("Neither!"), record=kept).decide_many([ask()])
     (record,) = kept
-    assert (record["source"], record["reply"]) == ("fallback", "Neither!")
+    replies = [attempt["reply"] for attempt in record["attempts"]]
+    assert (record["source"], replies) == ("fallback", ["Neither!", "Neither!"])
     assert record["attempts"][0]["reply"] == "Neither!"
-    assert record["reason"].startswith("ReasonerError")
+    assert record["reason"].startswith("UselessReplyError")
 
 
 async def test_a_client_that_raises_is_recorded(kept: Kept) -> None:

@@ -71,9 +71,7 @@ def test_what_looks_like_a_thought_or_a_template_in_a_text_stays() -> None:
         ("twenty characters ok!", "twenty characters…"),
         ("nineteen characters", "nineteen characters"),
         ("x" * 21, "x" * 19 + "…"),
-        ("y" * 18 + FAMILY, "y" * 18 + "…"),
         ("z" * 18 + "e\u0301e\u0301", "z" * 18 + "…"),
-        ("w" * 18 + "🇩🇪🇫🇷", "w" * 18 + "…"),
         ("one, two, three, four, five", "one, two, three…"),
     ],
 )

@@ -171,8 +171,9 @@ def test_the_command_ends_with_status_one(
     """The command says why it ended and how to go on, which then works; its status is 1."""
     monkeypatch.setattr("prism.reasoner._router.WINDOW", 10)
     server.fail_always(Fault.status(400, "no"))
-    run = ("simulate", "--agents", 8, "--rounds", 2, "--reasoner", "ollama", "--model", "llama3.2")
-    ran = prism(*run, "--host", server.host, "--stop-at-fallbacks", 0.5, "--out", "run")
+    (prism.folder / "model.toml").write_text("stop_at_fallbacks = 0.5")
+    asking = ("--model", f"ollama:llama3.2@{server.url}", "--model-file", "model.toml")
+    ran = prism("simulate", "--agents", 8, "--rounds", 2, *asking, "--out", "run")
     *_, last = ran.err.splitlines()
     assert ran.status == 1
     assert last.startswith("prism: stopped, as ")
@@ -182,21 +183,6 @@ def test_the_command_ends_with_status_one(
     ran = prism("resume", "run")
     assert ran.status == 0
     assert "results" in json.loads((prism.folder / "run" / "run.json").read_bytes())
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        (("--reasoner", "ollama", "--model", "m"), "--stop-at-fallbacks must be above 0"),
-        ((), "--stop-at-fallbacks needs --reasoner ollama"),
-    ],
-)
-def test_a_share_that_makes_no_sense_is_refused(
-    given: tuple[str, ...], problem: str, prism: Prism
-) -> None:
-    """A share out of its range, or without a model, is one line with status 2."""
-    ran = prism("simulate", "--stop-at-fallbacks", 0, *given)
-    assert (ran.status, ran.err.startswith(f"prism: {problem}")) == (2, True)
 
 
 def totals_beside_a_restart(kind: Any, folder: Path) -> Any:

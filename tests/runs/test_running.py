@@ -17,7 +17,6 @@ from prism import Run
 from prism.errors import InputError
 from prism.examples.rumour import Rumour
 from prism.runs import Observer
-from prism.runs._runnable import Runnable
 from prism.runs._running import run_to_end
 from tests.kit import kept as runs
 from tests.kit.dice import (
@@ -46,7 +45,7 @@ class Heard(Observer):
     def warn(self, message: str) -> None:
         self.said.append(("warning", message))
 
-    def started(self, run: Runnable[Any]) -> None:
+    def started(self, run: Any) -> None:
         self.said.append(("started", len(run.finished), run.rounds))
 
 

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("polars")
-
 from prism.errors import InputError
 from prism.science import (
     BatchObserver,
@@ -75,7 +73,7 @@ class Heard(BatchObserver):
 
 @pytest.mark.slow
 def test_threads_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
-    """Any executor of this process may carry the runs out, each in a process of its own."""
+    """Threads of this process may carry the runs out."""
     with ThreadPoolExecutor(2) as threads:
         found = batch(Plan(SMALL), tmp_path / "out", executor=threads)
     assert tree(found.folder) == tree(whole)
@@ -121,46 +119,11 @@ def test_an_executor_that_breaks_stops_the_batch(whole: Path, tmp_path: Path) ->
     assert tree(found.folder) == tree(whole)
 
 
-@pytest.mark.parametrize(
-    ("changed", "problem"),
-    [
-        ({"prism": "0.0"}, "has prism .*, not 0.0: install the same version"),
-        ({"folder": "nowhere"}, "cannot see the batch's folder"),
-        ({"session": "of another batch"}, "held by nobody"),
-    ],
-)
-@pytest.mark.sampled(3)
-def test_a_machine_that_cannot_carry_the_batch_out_says_why(
-    tmp_path: Path, changed: dict[str, str], problem: str
-) -> None:
-    """Another version, a folder that is not seen, a lock that does not reach it."""
-
-    class Elsewhere(ThreadPoolExecutor):
-        def submit(self, task: Any, /, how: Any, run: Any) -> Any:
-            return super().submit(task, {**how, **changed}, run)
-
-    with Elsewhere(1) as machine, pytest.raises(InputError, match=problem):
-        batch(Plan(SMALL), tmp_path / "out", executor=machine)
-
-
 def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
     """A number of workers beside it is refused before anything is written."""
     with ThreadPoolExecutor(1) as threads, pytest.raises(InputError, match="leave it out"):
         batch(Plan(SMALL), tmp_path / "out", executor=threads, workers=2)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_process_without_work_ends_and_is_replaced(tmp_path: Path) -> None:
-    """A worker does not keep a process for ever; a run that finds it ended gets another one."""
-
-    class Impatient(ThreadPoolExecutor):
-        def submit(self, task: Any, /, how: Any, run: Any) -> Any:
-            return super().submit(task, {**how, "seconds_idle": 0.0}, run)
-
-    with Impatient(1) as threads:
-        found = batch(Plan({**SMALL, "seeds": 2}), tmp_path / "out", executor=threads)
-    assert found.is_complete
 
 
 @pytest.mark.slow

@@ -12,14 +12,12 @@ from prism.errors import FieldTypeError, FieldValueError
 from prism.social import PRESETS, Feed
 
 GENERATED = {"follow_network": "random", "mean_follows": 4.0}
-MIXED = {"feed": "mixed", "feed_length": 4}
 CHANCES = {"compose_chance": 0.1, "like_chance": 0.3}
 IDEAS = {"posts_per_tick": 0.1}
 CLASSES = {**IDEAS, "activity": "classes", "top_agents": 0.1, "top_share": 0.5, "next_share": 0.2}
 HOURS = {"hours": "diurnal", "ticks_per_hour": 1}
 BUSY = {"compose_chance": 0.5, "like_chance": 0.3, "most_chance": 0.9, "engagement": 0.0}
 LIKES = {**CHANCES, "engagement": 0.0, "feed_length": 4}
-ALIKE = {**LIKES, "like_chance": 0.5, "beyond_follows": 1.0, "feed": "collaborative"}
 
 CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "preset": ({}, "twitter"),
@@ -62,14 +60,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "feed_length": ({}, 3),
     "candidates": ({"feed": "chronological"}, 1),
     "beyond_follows": ({}, 1.0),
-    "mix_chronological": (MIXED, 0.0),
-    "mix_interests": (MIXED, 5.0),
-    "mix_popular": (MIXED, 0.0),
-    "mix_random": (MIXED, 5.0),
-    "mix_collaborative": (MIXED | LIKES, 5.0),
     "hot_half_life": (LIKES | {"feed": "popular"}, 0.1),
-    "similar_agents": (ALIKE, 1),
-    "likes_compared": (ALIKE, 1),
     "follow_network": (GENERATED, "small_world"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
@@ -82,7 +73,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
 }
 """Of each parameter: with which others a run goes by it, and another value."""
 
-OF_MODELS_AND_FILES = {"model_acts", "shows_activity", "first_posts"}
+OF_MODELS_AND_FILES = {"model_acts", "first_posts"}
 
 
 class Kept:

@@ -267,7 +267,7 @@ def prompts_of(rounds: int = 3, **options: Any) -> list[str]:
         choose=lambda asked: asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
     ) as server:
         model = Model("llama3.2", (server.host,), mode="chat", **options)
-        parameters = {"preset": "classic", "shows_activity": True, "shows_scores": True}
+        parameters = {"preset": "classic", "shows_scores": True}
         Run(Feed, 25, rounds=rounds, seed=3, model=model, parameters=parameters).run()
         return [chat["messages"][-1]["content"] for chat in chats_of(server)]
 
@@ -281,7 +281,6 @@ def test_a_model_is_told_of_the_post_its_votes_and_the_reader() -> None:
         assert re.search(r"^agent_\d+ wrote this (post|reply|reshare) about .*:$", prompt, re.M)
         assert re.search(r'^    ".*"$', prompt, re.M)
         assert re.search(r"^It has \d+ likes and 0 dislikes\.$", prompt, re.M)
-        assert re.search(r"^You write .* times as often as people do on average\.$", prompt, re.M)
         assert re.search(r"^You are agent_\d+, a social media user\.$", prompt, re.M)
         assert "What you remember" not in prompt
 

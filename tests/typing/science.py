@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import assert_type
 
-import polars as pl
+from duckdb import DuckDBPyRelation
 
 from prism.science import (
     Batch,
@@ -35,7 +35,7 @@ plan = Plan.from_file("plan.toml").with_seeds([1, 2]).with_budget(max_calls=100)
 assert_type(plan.configurations(), tuple[Configuration, ...])
 done = batch(plan, Path("out"), workers=2, observer=Counting())
 assert_type(done, Batch)
-assert_type(done.results(), pl.DataFrame)
+assert_type(done.results(), DuckDBPyRelation)
 assert_type(resume_batch("out").failed, tuple[BatchRun, ...])
 assert_type(read_batch("out").outcomes(), list[str])
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from prism.report import make_report
 from prism.watch import Watching, watch
 from prism.worlds import Run
 from tests.kit.waiting import wait_until
-from tests.watch.test_server import ask, counted_table
+from tests.watch.test_server import ask
 
 Show = Callable[[Path], Watching]
 Visit = Callable[[Watching], httpx.Client]
@@ -63,18 +62,6 @@ def test_states_in_states_are_boxes_that_lead_to_the_agents_inside(day: httpx.Cl
     for source, target, count in arrows:
         found = ask(day, "/agents", round=2, source=source, target=target)
         assert sum(each["times"] for each in found["agents"]) == int(count), (source, target)
-
-
-def test_the_table_of_agents_counts_how_often_each_entered_a_box(
-    day: httpx.Client, folder: Path
-) -> None:
-    """An agent that moves inside a box does not enter it."""
-    lines = (folder / "events.jsonl").read_bytes().splitlines()
-    moves = [each for each in map(json.loads, lines) if "transition" in each["event"]]
-    woken = Counter(each["agent_id"] for each in moves if each["from_state"] == "asleep")
-    found = counted_table(day, sort="-entered awake")
-    place = found["columns"].index("entered awake")
-    assert {row[0]: row[place] for row in found["rows"]} == woken
 
 
 def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client) -> None:

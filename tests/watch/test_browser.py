@@ -74,8 +74,7 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     os.kill(second.pid, SIGCONT)
     assert second.wait() == 0
     browser.wait("document.getElementById('state').dataset.state === 'complete'")
-    for part in ("at", "happened"):
-        browser.wait(f"document.getElementById('{part}').dataset.round === '8'")
+    browser.wait("document.getElementById('at').dataset.round === '8'")
     page = browser.run(PAGES)
     assert "round 8 of 8" in page["state"]
     assert "as when a run is resumed" in page["notes"]
@@ -107,7 +106,7 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
     browser.wait("document.getElementById('at').dataset.round === '2'")
     press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
     browser.run(press % "ArrowRight")
-    browser.wait("document.getElementById('happened').dataset.round === '3'")
+    browser.wait("document.getElementById('at').dataset.round === '3'")
     assert "round=3" in browser.run("return location.hash")
     kinds = "return document.querySelectorAll('#at-happened > #kinds > button').length"
     assert browser.run("return document.querySelectorAll('.happened').length") == 1
@@ -129,12 +128,6 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
     """
     browser.run(chosen)
     browser.wait("document.querySelector('#panel .names button')")
-    browser.run("document.querySelector('#panel-body > button').click()")
-    browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
-    assert "sort=-entered" in browser.run("return location.hash")
-    browser.run("history.back()")
-    browser.wait("/round/.test(document.getElementById('panel-title').textContent)")
-    browser.wait("document.querySelector('#panel .names button')")
     browser.run("document.querySelector('#panel .names button').click()")
     browser.wait("document.getElementById('agent-story')")
     browser.run("history.back()")
@@ -150,7 +143,7 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
     see(browser, shown(folder), "#run=real&round=2")
     browser.run("document.querySelector('#search button').click()")
     heading = """[...document.querySelectorAll('#all-agents th button')]
-        .find((one) => one.textContent === 'entered composing')"""
+        .find((one) => one.textContent === 'posts')"""
     browser.wait(heading)
     browser.run(f"{heading}.click()")
     browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
@@ -170,10 +163,8 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
     assert browser.console() == []
 
 
-def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(
-    browser: Any, shown: Show, folder: Path
-) -> None:
-    """A bar leads to the agents it counts; a figure is one stop of the keyboard."""
+def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: Path) -> None:
+    """A bar leads to the agents that it counts."""
     see(browser, shown(folder))
     browser.wait("document.querySelector('#figure-states-1 .mark-rect path')")
     browser.run("document.getElementById('figure-states-1').scrollIntoView()")
@@ -190,18 +181,6 @@ def test_from_a_bar_over_time_to_its_agents_by_pointer_and_by_key(
     assert "tick" in title
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
-
-    press = """
-        const figure = document.getElementById('figure-choices-1');
-        figure.focus();
-        for (const key of ['ArrowRight', 'ArrowRight', 'ArrowUp', 'Enter'])
-            figure.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
-    """
-    browser.run(press)
-    browser.wait("document.querySelector('#panel .names button')")
-    said = browser.run("return document.getElementById('mark').textContent")
-    assert "round" in said
-    assert "chosen=" in browser.run("return location.hash")
 
 
 def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> None:
@@ -227,12 +206,12 @@ def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
         browser.run("location.hash = '#run=real&round=3'")
         browser.wait("document.getElementById('at').dataset.round === '3'")
         assert browser.run(f"return {start}.left") == left
-        browser.run("location.hash = '#run=real&round=2&words=&sort=-entered+composing'")
+        browser.run("location.hash = '#run=real&round=2&words=&sort=-posts'")
         column = "document.querySelector('#all-agents [aria-sort=descending]')"
         browser.wait(column)
         assert browser.run(f"return [{column}.cellIndex, {column}.textContent]") == [
             1,
-            "entered composing",
+            "posts",
         ]
         assert browser.run(f"return {column}.getBoundingClientRect().right") < 390
         browser.run("location.hash = '#run=real&round=2&words=AGENT_0007'")
@@ -301,13 +280,6 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
     assert len(MORE_HOSTILE) >= 40
     see(browser, shown(hostile_run(tmp_path / "hostile", make)))
     browser.wait("document.querySelectorAll('#at-picture .figure path').length > 40")
-    figure = "document.querySelector('#at-picture .figure')"
-    browser.run(f"""
-        {figure}.focus();
-        for (const key of ['ArrowRight', 'ArrowDown', 'Enter'])
-            {figure}.dispatchEvent(new KeyboardEvent('keydown', {{key, bubbles: true}}));
-    """)
-    browser.wait("document.getElementById('agent-story')")
     assert browser.run("return document.querySelector('#dark-round').sheet.cssRules.length") > 0
     browser.run("location.hash = '#run=hostile'")
     browser.wait("!document.getElementById('panel').open")

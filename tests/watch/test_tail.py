@@ -35,7 +35,7 @@ def follow() -> Iterator[Callable[[Path], Tail]]:
 
 
 def read(tail: Tail) -> bytes:
-    return b"".join(block.data for block in tail.blocks())
+    return b"".join(tail.blocks())
 
 
 def append(path: Path, data: bytes) -> None:
@@ -49,8 +49,7 @@ def test_only_what_was_added_is_read(follow: Follow, log: Path) -> None:
     assert read(tail) == b"one\ntwo\n"
     assert read(tail) == b""
     append(log, b"three\n")
-    (block,) = tail.blocks()
-    assert (block.data, block.first_line, block.lines) == (b"three\n", 3, 1)
+    assert [*tail.blocks()] == [b"three\n"]
 
 
 def test_what_comes_while_it_is_read_waits_for_the_next_look(follow: Follow, log: Path) -> None:
@@ -58,7 +57,7 @@ def test_what_comes_while_it_is_read_waits_for_the_next_look(follow: Follow, log
     tail = follow(log)
     found = []
     for block in tail.blocks():
-        found.append(block.data)
+        found.append(block)
         append(log, b"more\n")
     assert found == [b"one\ntwo\n"]
     assert read(tail) == b"more\n"
@@ -75,20 +74,13 @@ def test_a_line_without_an_end_is_read_once_it_has_one(follow: Follow, log: Path
     assert tail.size == tail.position
 
 
-def test_lines_are_numbered_over_blocks_and_long_ones_are_left_out(
+def test_a_line_that_is_too_long_is_an_empty_block(
     follow: Follow, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lines are numbered over blocks and long ones are left out."""
+    """A line that is too long is an empty block."""
     monkeypatch.setattr(_tail, "BLOCK_BYTES", 8)
     log.write_bytes(b"one\ntwo\n" + b"x" * 30 + b"\nfour\nfive\n")
-    blocks = [block for block in follow(log).blocks() if block.lines]
-    assert [(block.first_line, block.data) for block in blocks if not block.fault] == [
-        (1, b"one\ntwo\n"),
-        (4, b"four\n"),
-        (5, b"five\n"),
-    ]
-    (long,) = (block for block in blocks if block.fault)
-    assert long.first_line == 3
+    assert [*follow(log).blocks()] == [b"one\ntwo\n", b"", b"four\n", b"five\n"]
 
 
 @pytest.mark.parametrize("data", [b"one\n", b"", b"one\ntwo, another\nthree\n", b"1\n2\n3\n4\n5\n"])
@@ -130,19 +122,6 @@ def test_a_compressed_log_is_refused(follow: Follow, log: Path) -> None:
     packed.write_bytes(gzip.compress(log.read_bytes()))
     with pytest.raises(InputError, match="is compressed: unpack it to watch it"):
         follow(packed)
-
-
-@pytest.mark.parametrize("size", [8, 9, 16, 64, 1 << 20])
-def test_the_last_line_of_a_kind_is_found_from_the_end(
-    follow: Follow, log: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    """The last line of a kind is found from the end."""
-    monkeypatch.setattr(_tail, "BLOCK_BYTES", size)
-    log.write_bytes(b"a 1\n" * 5 + b"b 1\n" + b"a 2\n" * 40 + b"b 2 cut")
-    assert follow(log).last_line(b"b ", 1 << 20) == b"b 1"
-    assert follow(log).last_line(b"c ", 1 << 20) is None
-    if size < 16:
-        assert follow(log).last_line(b"b ", 2) is None
 
 
 def test_nothing_is_written_and_no_lock_is_taken(follow: Follow, log: Path) -> None:

@@ -30,7 +30,7 @@ def follow() -> Iterator[Follow]:
         def followed(run: Path) -> Watched:
             watched = Watched(run, "real")
             stack.callback(watched.close)
-            wait_until(lambda: watched.counted > 0)
+            wait_until(lambda: watched.read > 0)
             return watched
 
         yield followed
@@ -75,5 +75,5 @@ def test_an_agent_that_runs_alone_has_turns_or_cycles(
     """What a round is called follows from what the log tells of whom."""
     joined = [make.joined(agent, "x") for agent in agents]
     watched = follow(write_log([make.started(), *joined, make.event(event, agent_id="a")]))
-    wait_until(lambda: watched.counted == watched.tail.size)
+    wait_until(lambda: watched.read == watched.tail.size)
     assert watched.unit == unit

@@ -378,15 +378,16 @@ def test_a_run_with_a_model_is_killed_resumed_and_replayed(
 
     log = (tmp_path / "first" / "events.jsonl").read_bytes()
     texts = texts_of(log)
-    assert {each["source"] for each in texts} == {"model"}
+    # equal texts are written once
+    assert {"model"} <= {each["source"] for each in texts} <= {"model", "cache"}
     # a member of the council thinks and acts in one round
     assert len(texts) == (30 if world is Council else 15)
     spent = json.loads((tmp_path / "first" / "run.json").read_text())["spent"]
-    assert sum(each["attempts"] for each in texts) == spent["calls"] == asked
+    assert sum(each.get("attempts") or 0 for each in texts) == spent["calls"] == asked
 
     replay(tmp_path / "first", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
-    run_in(tmp_path / "stopped", options.replaying(tmp_path / "first"), stops=(1, 4))
+    run_in(tmp_path / "stopped", options.repeating(tmp_path / "first"), stops=(1, 4))
     assert (tmp_path / "stopped" / "events.jsonl").read_bytes() == log
 
 

@@ -148,7 +148,7 @@ def test_a_world_in_a_function_is_refused() -> None:
         Run(Local).to_config()
 
 
-@pytest.mark.parametrize("missing", ["world", "agents", "parameters", "inputs"])
+@pytest.mark.parametrize("missing", ["world", "agents", "parameters"])
 def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> None:
     """A configuration without one of its keys is refused by that key."""
     config = Run(Rumour).to_config()

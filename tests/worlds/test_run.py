@@ -127,7 +127,7 @@ def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
     log = (tmp_path / "model" / "events.jsonl").read_bytes()
     assert log.count(b'"source":"model"') == len(asked)
 
-    replayed = options.replaying(tmp_path / "model")
+    replayed = options.repeating(tmp_path / "model")
     run_in(tmp_path / "whole", replayed)
     run_in(tmp_path / "stopped", replayed, stops=[1, 3])
     for name in ("whole", "stopped"):

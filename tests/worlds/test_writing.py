@@ -176,13 +176,14 @@ def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int,
     attempts = sum(orjson.loads(line).get("attempts", 0) for line in log.splitlines())
     assert attempts == first.summary["spent"]["calls"] == asked
 
-    again = options.replaying(tmp_path / "first")
+    again = options.repeating(tmp_path / "first")
     run_in(tmp_path / "again", again, stops)
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
     assert json.loads((tmp_path / "again" / "run.json").read_text())["config"]["writer"] == {
         "model": None,
         "max_length": 280,
         "language": "Latin",
+        "prompt": None,
     }
 
 

@@ -14,17 +14,14 @@ if TYPE_CHECKING:
     from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
     from prism.programs.thinking._config import (
         Config,
-        ConfigFileError,
         Iterate,
         Limit,
         Paging,
-        StorageLimits,
         ThinkingLog,
     )
     from prism.programs.thinking._cycle import CognitiveResults, Cycle
-    from prism.programs.thinking._memory import Memory
+    from prism.programs.thinking._memory import Match, Memory
     from prism.programs.thinking._paging import Paged
-    from prism.programs.thinking._search import Match
     from prism.reasoner._tokens import TokenCounter, count_tokens
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -36,7 +33,6 @@ __all__ = [
     "CognitiveResults",
     "CognitiveState",
     "Config",
-    "ConfigFileError",
     "Cycle",
     "Iterate",
     "Limit",
@@ -44,7 +40,6 @@ __all__ = [
     "Memory",
     "Paged",
     "Paging",
-    "StorageLimits",
     "ThinkingLog",
     "TokenCounter",
     "action",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar, get_type_hints, overload
@@ -264,30 +264,31 @@ def action(function: Any = None, *, outside: bool = False) -> Any:
     """
 
     def mark(method: FunctionT) -> FunctionT:
-        setattr(method, _ACTION, own_action(method, is_outside=outside))
+        setattr(method, _ACTION, _own_action(method, is_outside=outside))
         return method
 
     return mark if function is None else mark(function)
 
 
-def own_action(function: Callable[..., Any], *, is_outside: bool = False) -> OwnAction:
-    """Read an action from a function, whose parameters after the agent are fields.
-
-    Raises:
-        DefinitionError: If no reply could ask for it.
-    """
-    name = getattr(function, "__name__", "")
+def _own_action(function: Callable[..., Any], *, is_outside: bool) -> OwnAction:
+    """Read an action from a method, whose parameters after the agent are fields."""
+    name = function.__name__
     parameters = dict([*inspect.signature(function).parameters.items()][1:])
     takes_world = parameters.pop("world", None) is not None
     problem = _problem_of(function, name, parameters.values())
+    # the types of other parameters, such as the world's, may be imported for type checkers only
+    annotations = {n: t for n, t in function.__annotations__.items() if n in parameters}
+    alone = type("Fields", (), {"__annotations__": annotations})
     model: type[BaseModel] = _Fields
     try:
-        hints = _hints(function, parameters)
+        hints = get_type_hints(
+            alone, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True
+        )
         fields: Any = {
             key: (hints.get(key, str), ... if each.default is each.empty else each.default)
             for key, each in parameters.items()
         }
-        model = create_model(name or "action", __base__=_Fields, **fields)
+        model = create_model(name, __base__=_Fields, **fields)
         model.model_json_schema()
     except (NameError, AttributeError, SyntaxError, PydanticUserError) as error:
         problem = problem or f"has a field that no reply could give: {str(error).splitlines()[0]}"
@@ -295,14 +296,6 @@ def own_action(function: Callable[..., Any], *, is_outside: bool = False) -> Own
         raise DefinitionError(f"the action {name!r} {problem}")
     description = (inspect.getdoc(function) or name).strip().splitlines()[0]
     return OwnAction(name, description, model, function, takes_world, is_outside)
-
-
-def _hints(function: Any, parameters: Iterable[str]) -> dict[str, Any]:
-    # the types of other parameters, such as the world's, may be imported for type checkers only
-    annotations = {n: t for n, t in function.__annotations__.items() if n in set(parameters)}
-    alone = type("Fields", (), {"__annotations__": annotations})
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    return get_type_hints(alone, globalns=names, include_extras=True)
 
 
 def _problem_of(
@@ -319,21 +312,11 @@ def _problem_of(
     return None
 
 
-def actions_of(cls: type, functions: Iterable[Callable[..., Any]] = ()) -> dict[str, OwnAction]:
-    """Return the actions of a class, and those of functions that take the agent first, by name.
-
-    Raises:
-        DefinitionError: If two have one name, or no reply could ask for one.
-    """
+def actions_of(cls: type) -> dict[str, OwnAction]:
+    """Return the actions of a class, by name."""
     names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
     marks = {name: getattr(getattr(cls, name, None), _ACTION, None) for name in names}
-    actions: dict[str, OwnAction] = {name: own for name, own in marks.items() if own is not None}
-    for function in functions:
-        own = getattr(function, _ACTION, None) or own_action(function)
-        if own.name in actions:
-            raise DefinitionError(f"there are two actions {own.name!r}: rename one")
-        actions[own.name] = own
-    return actions
+    return {name: own for name, own in marks.items() if own is not None}
 
 
 def _kind_of(schema: Mapping[str, Any]) -> str:

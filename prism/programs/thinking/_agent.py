@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import cache
-from time import time
 from typing import Any, ClassVar
 
-from prism.errors import AgentError, FieldValueError, InputError
+from prism.errors import FieldValueError, InputError
 from prism.llm import Model
-from prism.programs._layer import ProgramAgent, Step
+from prism.programs._layer import ProgramAgent, Step, always
 from prism.programs.thinking._actions import (
     ActionRefusedError,
     ActionResult,
@@ -26,7 +25,7 @@ from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import Cycle, reason_to_stop
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._paging import Paged, Pager, PagingReason, Prompt
-from prism.programs.thinking._prompts import Form, is_echo
+from prism.programs.thinking._prompts import Form
 from prism.programs.thinking._replies import (
     AgentReply,
     AskedAction,
@@ -44,7 +43,10 @@ from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
 
 CHART_NAME = "cognition"
+MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
+_MOST_REASON = 300
+_MOST_TAGS = 10
 _TOO_LONG = "PromptTooLongError"
 _REPEATS_THOUGHT = "it repeats an earlier thought"
 
@@ -73,9 +75,9 @@ def cognitive_chart() -> Statechart[CognitiveState]:
 class CognitiveAgent(ProgramAgent):
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
-    Run it by `run`, by ``async for cycle in agent``, or a `cycle` at a time. A subclass can add
-    actions with the decorator `action`. ``Run`` and ``prism run file.py:Class`` run a subclass
-    like the file of a configuration, with the `Config` in its attribute ``config``.
+    Run it by `run`, or a `cycle` at a time. A subclass can add actions with the decorator `action`.
+    ``Run`` and ``prism run file.py:Class`` run a subclass like the file of a configuration, with
+    the `Config` in its attribute ``config``.
 
     Args:
         config: Its instructions and limits.
@@ -83,24 +85,20 @@ class CognitiveAgent(ProgramAgent):
         client: Answers its prompts: a writer, or any client that a `Writer` takes. None for an
             agent of a world, which has the run's.
         agent_id: Its name, in logs.
-        goal: Its goal; by default the configuration's.
         count: Counts the tokens of a prompt, for the limits.
-        actions: Further actions: functions whose first argument is the agent.
-        on_cycle: Called with every cycle as it ends.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
-        clock: Returns the current time in seconds since the epoch. None means real time.
 
     Attributes:
         config: Its goal, instructions and limits.
         memory: Its knowledge.
         actions: Its actions besides those of the memory, by name.
+        last: The result of its last cycle; None before the first.
         stopped: Why the last run ended early; None if it did not.
         world: The world in which it is acting; None outside of one.
 
     Raises:
         InputError: If the fixed parts of every prompt already exceed a limit.
-        DefinitionError: If no reply could ask for one of the actions.
     """
 
     config: Config = Config()
@@ -113,36 +111,24 @@ class CognitiveAgent(ProgramAgent):
         client: Any = None,
         *,
         agent_id: str = "agent",
-        goal: str | None = None,
         count: TokenCounter = count_tokens,
-        actions: Iterable[Callable[..., Any]] = (),
-        on_cycle: Callable[[Cycle], object] | None = None,
         logger: EventLogger | None = None,
-        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.config = config if goal is None else replace(config, goal=goal)
-        self.actions: Mapping[str, OwnAction] = actions_of(type(self), actions)
+        self.config = config
+        self.memory: Memory = memory
+        self.actions: Mapping[str, OwnAction] = actions_of(type(self))
+        self.last: Cycle | None = None
         self.stopped: str | None = None
         self.world: Any = None
-        self._on_cycle = on_cycle
         self._count = count
         self._cycle: Cycle | None = None
         self._prompt: Prompt | None = None
         self._reply = AgentReply()
-        self._window_is_known = False
         self._file_revision, self._file_cycle, self._met_file = "", 0, False
-        self.memory: Memory = memory
-        writer = writer_of(with_window(client, self.config))
-        services = Services(writer, logger, clock or time)
-        steps = _steps(asks_to_page=self.config.paging.policy == "model")
+        services = Services(writer_of(with_window(client, config)), logger)
+        steps = _steps(asks_to_page=config.paging.policy == "model")
         super().__init__(cognitive_chart(), steps, services, agent_id=agent_id)
-        self.take_memory(memory)
-
-    def take_memory(self, memory: Memory) -> None:
-        """Continue with another open memory, which nothing else may use."""
-        self.memory = memory
-        self.state = _state_of(memory) or CognitiveState.THINKING
-        memory.version_limit = self.config.storage.versions
+        self.state = _state_of(self.memory) or CognitiveState.THINKING
 
     def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
@@ -150,16 +136,14 @@ class CognitiveAgent(ProgramAgent):
         self._pager = Pager(Form(self.config, self.actions), self._count)
         self._window_is_known = False
         before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
-        if before is not None:
-            self.rewind(document_of(before))
+        # a run is joined by an agent that may have been made in it
+        if before is not None and not self._file_revision:
+            self._rewind(document_of(before))
 
-    def rewind(self, data: Mapping[str, Any]) -> None:
+    def _rewind(self, data: Mapping[str, Any]) -> None:
         """Go back to an earlier memory, from which a run is carried out again.
 
         The file keeps what it has until the run has come to that.
-
-        Args:
-            data: What the memory was, as `Memory.to_dict` returns it.
         """
         self._met_file = False
         self._file_revision, self._file_cycle = self.memory.revision, self.memory.cycle
@@ -170,7 +154,7 @@ class CognitiveAgent(ProgramAgent):
     def _look_at_file(self) -> None:
         self._met_file |= self.memory.revision == self._file_revision
 
-    def save_memory(self) -> None:
+    def _save(self) -> None:
         """Write the memory to its file, unless a run only repeats what an earlier process did.
 
         Raises:
@@ -194,8 +178,8 @@ class CognitiveAgent(ProgramAgent):
     async def run(self, cycles: int | None = None) -> list[Cycle]:
         """Run a number of cycles, and return the result of each.
 
-        It ends early after ``iterate.max_useless`` useless cycles in a row, or once the budget is
-        spent; ``stopped`` says why.
+        It ends early after five useless cycles in a row, or once the budget is spent; ``stopped``
+        says why.
 
         Args:
             cycles: Number of cycles; the default and the maximum is ``iterate.max_iterations``.
@@ -203,28 +187,17 @@ class CognitiveAgent(ProgramAgent):
         Raises:
             FieldValueError: If neither is given.
         """
-        return [cycle async for cycle in self._cycles(number_of_cycles(self.config, cycles))]
-
-    def __aiter__(self) -> AsyncIterator[Cycle]:
-        """Run cycles as `run` does, and give each as it ends.
-
-        Raises:
-            FieldValueError: If the configuration has no ``iterate.max_iterations``.
-        """
-        return self._cycles(number_of_cycles(self.config, None))
-
-    async def _cycles(self, number: int) -> AsyncIterator[Cycle]:
-        done: list[Cycle] = []
+        number, done = number_of_cycles(self.config, cycles), list[Cycle]()
         self.stopped = None
         while len(done) < number and self.stopped is None:
             done.append(await self.cycle())
-            self.stopped = reason_to_stop(done, self.config.iterate.max_useless)
-            yield done[-1]
+            self.stopped = reason_to_stop(done)
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
+        return done
 
     async def cycle(self) -> Cycle:
-        """Run one cycle, and commit the memory, even if an error is raised.
+        """Run one cycle, which is a turn, and commit the memory, even if an error is raised.
 
         The memory changes after the reply has arrived. If the model fails, that is not an error but
         a failed cycle.
@@ -232,54 +205,25 @@ class CognitiveAgent(ProgramAgent):
         Raises:
             AgentError: If a cycle of this agent is under way.
         """
-        if self._is_at_turn:
-            raise AgentError(
-                f"agent {self.agent_id!r} is in its cycle {self.memory.cycle + 1}: await one cycle "
-                "before the next, or give each task an agent of its own"
-            )
-        await self._take_window()
-        self._take_state()
-        self._cycle = Cycle(self.memory.cycle + 1, self.state.value, self.state.value)
+        await self.turn()
+        assert self.last is not None
+        return self.last
+
+    async def begin_turn(self) -> None:
+        """Take the state from the memory, where somebody may have changed it; begin a cycle."""
+        state, number = _state_of(self.memory), self.memory.cycle + 1
+        self.state: StrEnum = state or CognitiveState.THINKING
+        self._cycle = Cycle(number, self.state.value, self.state.value)
         self._prompt, self._reply = None, AgentReply()
-        try:
-            await self.turn()
-        except Exception as error:
-            self._note(outcome="failed", reason=describe(error))
-            raise
-        finally:
-            cycle = self._end_cycle()
-        if self._on_cycle is not None:
-            self._on_cycle(cycle)
-        return cycle
-
-    def _end_cycle(self) -> Cycle:
-        """Count the cycle, tell the next prompt of it, log it and put it on disk."""
-        memory, cycle = self.memory, self._under_way
-        memory.state = self.state.value
-        self._note_result()
-        memory.end_cycle()
-        cycle = replace(
-            self._under_way,
-            next_state=memory.state,
-            memories=len(memory.working),
-            thoughts=len(memory.thoughts),
-        )
-        self._cycle = None
-        if (cycle.reason or "").startswith(_TOO_LONG):
-            self._window_is_known = False
-        self._announce_cycle(cycle)
-        self.save_memory()
-        return cycle
-
-    @property
-    def _under_way(self) -> Cycle:
-        assert self._cycle is not None
-        return self._cycle
+        if state is None:
+            self.ticks_in_state = 0
+            states = {"from_state": self.memory.state, "to_state": self.state.value}
+            self._say(events.COGNITION_RESET, is_warning=True, **states)
+        if not self._window_is_known:
+            await self._take_window()
 
     async def _take_window(self) -> None:
-        """Lower the limits to the window that the server has, once."""
-        if self._window_is_known:
-            return
+        """Lower the limits to the window that the server has."""
         self._window_is_known = True
         writer, before = self.services.writer, self._pager
         window = await writer.window()
@@ -289,28 +233,38 @@ class CognitiveAgent(ProgramAgent):
             limits = {"soft_limit": pager.soft, "hard_limit": pager.hard}
             self.say(events.COGNITION_WINDOW, is_warning=True, window=window, **limits)
 
-    def _take_state(self) -> None:
-        """Take the state from the memory, where somebody may have changed it."""
-        state = _state_of(self.memory)
-        self.state: StrEnum = state or CognitiveState.THINKING
-        if state is None:
-            self.ticks_in_state = 0
-            states = {"from_state": self.memory.state, "to_state": self.state.value}
-            number = self.memory.cycle + 1
-            self._say(events.COGNITION_RESET, is_warning=True, cycle=number, **states)
+    def end_turn(self, fault: Exception | None) -> None:
+        """Count the cycle, tell the next prompt of it, log it and put it on disk."""
+        memory = self.memory
+        if fault is not None:
+            self._note(outcome="failed", reason=describe(fault))
+        memory.state = self.state.value
+        self._note_result()
+        memory.end_cycle()
+        self.last = cycle = replace(self._under_way, next_state=memory.state)
+        self._cycle = None
+        if (cycle.reason or "").startswith(_TOO_LONG):
+            self._window_is_known = False
+        self._announce_cycle(cycle)
+        self._save()
+
+    @property
+    def _under_way(self) -> Cycle:
+        assert self._cycle is not None
+        return self._cycle
 
     # In a world
 
     async def act(self, world: Any) -> None:
         """Take a turn in a world: perceive the news, and think until an action is carried out.
 
-        This takes at least two cycles, and at most ``iterate.max_per_round``. News that the agent
-        has not acted on is shown again in its next turn.
+        This takes at least two cycles, and at most four. News that the agent has not acted on is
+        shown again in its next turn.
         """
         self.tell(*self.perceive(world))
         self.world = world
         try:
-            for _ in range(self.config.iterate.max_per_round):
+            for _ in range(MOST_CYCLES_OF_ROUND):
                 if (await self.cycle()).has_acted:
                     self.tell(instead=True)
                     return
@@ -331,8 +285,8 @@ class CognitiveAgent(ProgramAgent):
             news: The news; the last 50 items are kept.
             instead: Whether to replace the earlier news.
         """
-        before = () if instead else self.memory.news
-        self.memory.tell([*before, *news][-_MOST_NEWS:])
+        own = self.memory.own
+        own.news = [*([] if instead else own.news), *news][-_MOST_NEWS:]
 
     # Steps
 
@@ -344,7 +298,7 @@ class CognitiveAgent(ProgramAgent):
             self,
             f"{number}:{state}",
             prompt.text,
-            self._pager.form.schema(state, memory.last_action),
+            self._pager.form.schema(state),
             _reader(state),
             variation=number,
             reply_tokens=self._pager.reply,
@@ -354,9 +308,7 @@ class CognitiveAgent(ProgramAgent):
         """Take the reply to a question; return why there is none."""
         if self._prompt is None or written is None:
             return None
-        cost = written.cost
-        lost = 0 if cost is None else max(0, cost.attempts - (not written.has_failed))
-        self._note(prompt_tokens=self._prompt.tokens, cost=cost, lost_calls=lost)
+        self._note(prompt_tokens=self._prompt.tokens, cost=written.cost)
         # what did not fit into the prompt goes first: the model wrote without having seen it
         self._note_paged(self._pager.make_room(self.memory, self._prompt))
         if not written.has_failed:
@@ -388,7 +340,7 @@ class CognitiveAgent(ProgramAgent):
         # what an agent thinks of counts as used: by use, it is the last to go
         words = {word.casefold() for word in thought.replace("_", " ").split()}
         memory.touch(tag for tag in memory.working if words.issuperset(tag.casefold().split("_")))
-        if is_echo(thought, memory.thoughts.values()):
+        if thought in memory.thoughts.values():
             self._note(repeats=_REPEATS_THOUGHT)
             return
         self._note(thought=thought)
@@ -471,14 +423,6 @@ class CognitiveAgent(ProgramAgent):
         """Go on in the state paging, since the prompt is above the soft limit."""
         return "paging"
 
-    def transition_context(self, step: Step) -> Mapping[str, Any]:
-        """Return what the record of a transition says of the cycle that made it."""
-        about: dict[str, Any] = {"cycle": self._under_way.number}
-        action = self._under_way.action
-        if step.name == "execute" and action is not None and action.outcome != "refused":
-            about |= {"action": action.type, "tags": action.tags}
-        return about
-
     @property
     def passes_soft_limit(self) -> bool:
         """Whether its thinking prompt is above the soft limit, and anything can move."""
@@ -506,27 +450,25 @@ class CognitiveAgent(ProgramAgent):
 
     def _note_result(self) -> None:
         """Note for the next prompt what was done, and the result."""
-        cycle, memory = self._under_way, self.memory
-        moved = {
-            key: [tag for paged in cycle.paged for tag in getattr(paged, key)]
-            for key in ("moved_out", "moved_in")
-        }
-        moved = {key: tags for key, tags in moved.items() if tags}
-        about = {"cycle": cycle.number, "state": cycle.state}
-        last = dict(memory.last_action or {})
-        result = cycle.action
+        cycle, own, result = self._under_way, self.memory.own, self._under_way.action
+        place, own.fault = f"In cycle {cycle.number} ({cycle.state}): ", ""
         if result is not None and result.type:
-            last = about | result.to_dict()
             # else the model takes all of them for done
-            if (surplus := self._reply.surplus) is not None:
-                last["surplus"] = f"The reply has {surplus}"
-        elif cycle.brought_nothing or any(paged.reason for paged in cycle.paged):
-            reason = cycle.brought_nothing or next(p.reason for p in cycle.paged if p.reason)
-            last["fault"] = {**about, "outcome": cycle.outcome, "reason": reason}
-        if result is not None or cycle.brought_nothing or cycle.paged:
-            for key in ("moved_out", "moved_in"):
-                last.pop(key, None)
-            memory.note_action(last | moved)
+            surplus = self._reply.surplus and f"The reply has {self._reply.surplus}"
+            reasons = filter(None, (result.reason, result.answer, surplus))
+            what = f"{result.type} {result.tags}".strip()
+            parts = (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
+            own.last_action, own.found = ". ".join(parts), list(result.found)
+        else:
+            paging = (paged.reason for paged in cycle.paged if paged.reason)
+            if (reason := cycle.brought_nothing or next(paging, None)) is not None:
+                own.fault = f"{place}no action: {cycle.outcome}. {_shortened(reason)}"
+        moved = {"Moved to storage": "moved_out", "Brought back": "moved_in"}
+        for words, key in moved.items():
+            if tags := [tag for paged in cycle.paged for tag in getattr(paged, key)]:
+                more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+                line = _shortened(f"{words}: {', '.join(tags[:_MOST_TAGS])}") + more
+                own.fault = f"{own.fault}\n{line}".strip()
 
     def _announce_cycle(self, cycle: Cycle) -> None:
         cost = cycle.cost or Cost()
@@ -540,9 +482,9 @@ class CognitiveAgent(ProgramAgent):
             soft_limit=self._pager.soft,
             hard_limit=self._pager.hard,
             memory_tokens=self._pager.tokens_of_memory(self.memory),
-            memories=cycle.memories,
-            thoughts=cycle.thoughts,
-            stored=self.memory.stored_count,
+            memories=len(self.memory.working),
+            thoughts=len(self.memory.thoughts),
+            stored=len(self.memory.storage),
             defects=[cycle.repeats] if cycle.repeats else [],
         )
 
@@ -555,48 +497,26 @@ class CognitiveAgent(ProgramAgent):
 def _steps(*, asks_to_page: bool) -> list[Step]:
     """Return the steps of a cycle, which carries out one of the three states."""
 
-    def does(name: str) -> Callable[[CognitiveAgent, Written | None], Awaitable[str]]:
-        return lambda agent, written: getattr(agent, name)(written)
+    def step(name: str, state: str, is_due: Callable[[Any], bool] = always) -> Step:
+        async def do(agent: CognitiveAgent, written: Written | None) -> str:
+            return str(await getattr(agent, name)(written))
 
-    def asks(state: str) -> Callable[[CognitiveAgent], TextCall]:
-        return lambda agent: agent.question(state)
+        def ask(agent: CognitiveAgent) -> TextCall:
+            return agent.question(state)
+
+        states = frozenset((state,))
+        return Step(name, do, kind=state, states=states, is_due=is_due, ask=ask, trigger=name)
 
     def begins_the_cycle(agent: CognitiveAgent) -> bool:
         return not agent._under_way.paged and agent._under_way.state == "thinking"
 
-    def states(*names: str) -> dict[str, Any]:
-        return {"states": frozenset(names), "kind": names[0]}
-
+    overflow = step("overflow", "thinking", lambda agent: agent.passes_soft_limit)
+    page = step("page", "paging")
     return [
-        Step(
-            "overflow",
-            does("overflow"),
-            **states("thinking"),
-            is_due=lambda agent: agent.passes_soft_limit,
-            trigger="overflow",
-        ),
-        Step(
-            "page",
-            does("page"),
-            **states("paging"),
-            ask=asks("paging") if asks_to_page else None,
-            trigger="page",
-        ),
-        Step(
-            "execute",
-            does("execute"),
-            **states("executing"),
-            ask=asks("executing"),
-            trigger="execute",
-        ),
-        Step(
-            "think",
-            does("think"),
-            **states("thinking"),
-            ask=asks("thinking"),
-            is_due=begins_the_cycle,
-            trigger="think",
-        ),
+        replace(overflow, ask=None),
+        page if asks_to_page else replace(page, ask=None),
+        step("execute", "executing"),
+        step("think", "thinking", begins_the_cycle),
     ]
 
 
@@ -660,3 +580,7 @@ def with_window(client: Any, config: Config) -> Any:
     hard = config.hard_limit.max_tokens
     # an estimate may be too low
     return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field, fields
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, TypeAdapter, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
-from prism.errors import InputError
-from prism.files import reading
-from prism.files._source import DocumentError, Problem, Problems, Source, Where, key_of
-from prism.files.declarations import WholeNumber, part_schema_of, shape_problems
+from prism.files._source import Problem, Problems, Source
+from prism.files.declarations import Declaration, Optionally, WholeNumber, schema_of
+from prism.programs._documents import read_known
 
 SCHEMA_NAME = "cognition.schema.json"
-MAX_CHARACTERS = 1_000_000
-PAGING_LIMIT = 4096
-HARD_LIMIT = 8192
 
 ROLE = (
     "An AI state machine that utilizes a finite working memory to output both next_state and "
@@ -33,7 +35,18 @@ INSTRUCTIONS = (
     "'next_state' and 'thinking_log'. In executing state, provide 'action' with 'type', 'tags', "
     "and optionally 'value'."
 )
-STATE_DESCRIPTION: Mapping[str, str] = MappingProxyType(
+StateName = Literal["thinking", "executing", "paging"]
+ActionName = Literal[
+    "working_memory_add",
+    "working_memory_remove",
+    "storage_load",
+    "storage_save",
+    "storage_search",
+    "page_out",
+    "page_in",
+]
+
+STATE_DESCRIPTION: Mapping[StateName, str] = MappingProxyType(
     {
         "thinking": "Build reasoning chains and accumulate thinking_log entries. Analyze "
         "information and decide next actions.",
@@ -43,7 +56,7 @@ STATE_DESCRIPTION: Mapping[str, str] = MappingProxyType(
         "storage, or bring back what is needed.",
     }
 )
-MEMORY_ACTIONS: Mapping[str, str] = MappingProxyType(
+MEMORY_ACTIONS: Mapping[ActionName, str] = MappingProxyType(
     {
         "working_memory_add": "Add new information to working memory with tags and value",
         "working_memory_remove": "Remove information from working memory using tags",
@@ -53,19 +66,18 @@ MEMORY_ACTIONS: Mapping[str, str] = MappingProxyType(
         "storage_search": "Find information in persistent storage by a few words, given as tags",
     }
 )
-PAGING_ACTIONS: Mapping[str, str] = MappingProxyType(
+PAGING_ACTIONS: Mapping[ActionName, str] = MappingProxyType(
     {
         "page_out": "Move information from working memory to persistent storage using tags",
         "page_in": "Bring information from persistent storage back to working memory using tags",
     }
 )
-AVAILABLE_ACTIONS: Mapping[str, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
+AVAILABLE_ACTIONS: Mapping[ActionName, str] = MappingProxyType({**MEMORY_ACTIONS, **PAGING_ACTIONS})
 WITH_VALUE = ("working_memory_add", "storage_save")
 """The actions that take a value."""
 
 _STRICT = ConfigDict(extra="forbid")
 _Number = Annotated[WholeNumber, Field(strict=True, ge=1, le=1_000_000_000)]
-_NumberOrNone = Annotated[WholeNumber, Field(strict=True, ge=0, le=1_000_000_000)]
 _Truth = Annotated[bool, Field(strict=True)]
 _Text = Annotated[str, Field(strict=True, min_length=1)]
 
@@ -87,7 +99,7 @@ class ThinkingLog:
 
 @dataclass(frozen=True, config=_STRICT)
 class Limit:
-    """A limit for the size of prompts; in a file, a bare number stands for the limit itself.
+    """A limit for the size of prompts.
 
     Args:
         enable: Whether it applies.
@@ -95,25 +107,20 @@ class Limit:
     """
 
     enable: _Truth = True
-    max_tokens: _Number = PAGING_LIMIT
+    max_tokens: _Number = 4096
 
 
 @dataclass(frozen=True, config=_STRICT)
 class Iterate:
-    """Limits for the cycles of a run.
+    """A limit for the cycles of a run.
 
     Args:
-        enable: Whether ``max_iterations`` applies.
+        enable: Whether it applies.
         max_iterations: Maximum number of cycles, including failed ones.
-        max_useless: Number of useless cycles in a row after which a run always stops.
-        max_per_round: Maximum number of cycles in a round of a world, which ends with the first
-            action.
     """
 
     enable: _Truth = True
     max_iterations: _Number = 1000
-    max_useless: _Number = 5
-    max_per_round: _Number = 4
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -127,27 +134,6 @@ class Paging:
     policy: Literal["lru", "model"] = "lru"
 
 
-@dataclass(frozen=True, config=_STRICT)
-class StorageLimits:
-    """How much of the storage is kept and shown.
-
-    Args:
-        versions: Number of old values to keep of each memory; 0 for none.
-        named: Maximum number of memories that a prompt names because they match the last thought.
-    """
-
-    versions: _NumberOrNone = 10
-    named: _NumberOrNone = 8
-
-
-class ConfigFileError(DocumentError):
-    """A configuration cannot be loaded.
-
-    Args:
-        problems: Everything that is wrong, in the order of the file.
-    """
-
-
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Config:
     """The configuration of a thinking agent; by default the specification's own texts.
@@ -157,50 +143,39 @@ class Config:
         instructions: How to reply.
         goal: The agent's goal, if any.
         state_description: What each state is for; states that are left out have their defaults.
-        available_actions: What each action does. If any of the memory's actions is named, only the
-            named ones are available; the same holds for those of paging.
+        available_actions: What each action of the memory does that is available; those of paging
+            always are.
         thinking_log: The log of thoughts.
         paging_limit: The size of a prompt above which the agent pages.
         hard_limit: The size that no prompt exceeds.
-        iterate: Limits for the cycles of a run.
+        iterate: A limit for the cycles of a run.
         paging: How to decide what leaves the working memory.
-        storage: How much of the storage is kept and shown.
     """
 
     role: _Text = ROLE
     instructions: _Text = INSTRUCTIONS
     goal: _Text | None = None
-    state_description: Mapping[str, _Text] = field(default_factory=lambda: {**STATE_DESCRIPTION})
-    available_actions: Mapping[str, _Text] = field(default_factory=lambda: {**AVAILABLE_ACTIONS})
+    state_description: Mapping[StateName, _Text] = field(
+        default_factory=lambda: dict(STATE_DESCRIPTION)
+    )
+    available_actions: Mapping[ActionName, _Text] = field(
+        default_factory=lambda: dict(AVAILABLE_ACTIONS)
+    )
     thinking_log: ThinkingLog = ThinkingLog()
     paging_limit: Limit = Limit()
-    hard_limit: Limit = Limit(max_tokens=HARD_LIMIT)
+    hard_limit: Limit = Limit(max_tokens=8192)
     iterate: Iterate = Iterate()
     paging: Paging = Paging()
-    storage: StorageLimits = StorageLimits()
-
-    @field_validator("paging_limit", "hard_limit", mode="before")
-    @classmethod
-    def _bare_number(cls, value: Any) -> Any:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return {"max_tokens": value} if is_number else value
 
     @field_validator("state_description")
     @classmethod
-    def _all_states(cls, texts: Mapping[str, str]) -> Mapping[str, str]:
-        _require_names(texts, STATE_DESCRIPTION)
+    def _all_states(cls, texts: Mapping[StateName, str]) -> Mapping[StateName, str]:
         return {**STATE_DESCRIPTION, **texts}
 
     @field_validator("available_actions")
     @classmethod
-    def _named_actions(cls, texts: Mapping[str, str]) -> Mapping[str, str]:
-        _require_names(texts, AVAILABLE_ACTIONS)
-        return {
-            name: texts.get(name, text)
-            for kind in (MEMORY_ACTIONS, PAGING_ACTIONS)
-            for name, text in kind.items()
-            if name in texts or not kind.keys() & texts.keys()
-        }
+    def _all_of_paging(cls, texts: Mapping[ActionName, str]) -> Mapping[ActionName, str]:
+        return {**PAGING_ACTIONS, **texts}
 
     @model_validator(mode="after")
     def _limits_agree(self) -> Self:
@@ -218,10 +193,9 @@ class Config:
             path: The file, JSON.
 
         Raises:
-            InputError: If it cannot be read, or is not JSON.
-            ConfigFileError: (an InputError) listing everything that is wrong.
+            InputError: If it cannot be read, is not JSON, or is wrong; the message lists what is.
         """
-        return cls.from_text(_text_of(Path(path)), name=str(path))
+        return cls._of(Source.read(path, "json"))
 
     @classmethod
     def from_text(cls, text: str, *, name: str = "config") -> Self:
@@ -234,7 +208,12 @@ class Config:
         Raises:
             InputError: If it is not JSON, or holds an error.
         """
-        problems, config = _read(cls, text, name)
+        return cls._of(Source.parse(text, "json", path=name))
+
+    @classmethod
+    def _of(cls, source: Source) -> Self:
+        problems, config = Problems(source), None
+        config = _read(cls, problems)
         problems.raise_if_any()
         assert isinstance(config, cls)
         return config
@@ -249,19 +228,18 @@ class Config:
         Raises:
             InputError: If it cannot be read, or is not JSON.
         """
-        problems, _ = _read(cls, _text_of(Path(path)), str(path))
+        problems = Problems(Source.read(path, "json"))
+        _read(cls, problems)
         return sorted(problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration in the shape of a file."""
-        values = asdict(self)
+        values = {name: value for name, value in asdict(self).items() if value is not None}
         prompts = {
             "base": {name: values.pop(name) for name in ("role", "instructions")},
             "thinking": {"state_description": values.pop("state_description")},
             "executing": {"available_actions": values.pop("available_actions")},
         }
-        if self.goal is None:
-            del values["goal"]
         states = {state: {"prompt": prompt} for state, prompt in prompts.items()}
         return {"agent": {**values, "state": states}}
 
@@ -270,130 +248,75 @@ class Config:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _require_names(texts: Mapping[str, str], known: Mapping[str, str]) -> None:
-    if unknown := [name for name in texts if name not in known]:
-        raise ValueError(f"has no {unknown[0]!r}: it has {', '.join(known)}")
+# The shape of a file
 
 
-# Files
-
-_Setting = tuple[str | None, Where, Any]
-
-_FIELDS: Mapping[str, Any] = {each.name: each.default for each in fields(Config)}
-_STATE_KEYS = ("role", "instructions", "state_description", "available_actions")
-_TEXTS: Mapping[str, Any] = {
-    "state_description": STATE_DESCRIPTION,
-    "available_actions": AVAILABLE_ACTIONS,
-}
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+def _keyed(names: Iterable[str], kind: Any) -> Any:
+    """Return the class of a mapping with some keys, all of which may be left out."""
+    left_out: Any = Optionally
+    fields: Any = dict.fromkeys(names, (left_out[kind], None))
+    return create_model("Keyed", __base__=Declaration, **fields)
 
 
-class _ConfigProblems(Problems):
-    error_class = ConfigFileError
+_States: Any = _keyed(STATE_DESCRIPTION, _Text)
+_Actions: Any = _keyed(AVAILABLE_ACTIONS, _Text)
 
 
-def _text_of(file: Path) -> str:
-    with reading(file), file.open(encoding="utf-8") as opened:
-        return opened.read(MAX_CHARACTERS + 1)
+class _Prompt(Declaration):
+    role: Optionally[_Text] = None
+    instructions: Optionally[_Text] = None
+    state_description: Optionally[_States] = None
+    available_actions: Optionally[_Actions] = None
 
 
-def _read(cls: type[Config], text: str, name: str) -> tuple[_ConfigProblems, Any]:
-    """Return the problems of a configuration's text, and the configuration, if there are none."""
-    if len(text) > MAX_CHARACTERS:
-        raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=name)
-    problems = _ConfigProblems(Source.parse(text, "json", path=name))
-    values: dict[str, Any] = {}
-    origins: dict[str, Where] = {}
-    ignored: list[Where] = []
-    for setting, where, value in _settings(problems.source.value):
-        if setting is None:
-            ignored.append(where)
-        elif isinstance(value, dict) and isinstance(values.get(setting), dict):
-            values[setting] = {**values[setting], **value}
+class _State(Declaration):
+    prompt: Optionally[_Prompt | _Text] = None
+
+
+_Prompts: Any = _keyed(("base", *STATE_DESCRIPTION), _State)
+
+
+class _Agent(Declaration):
+    goal: Optionally[_Text] = None
+    state: Optionally[_Prompts] = None
+    thinking_log: Optionally[ThinkingLog] = None
+    paging_limit: Optionally[Limit] = None
+    hard_limit: Optionally[Limit] = None
+    iterate: Optionally[Iterate] = None
+    paging: Optionally[Paging] = None
+
+
+class _File(Declaration):
+    schema_of_file: Optionally[str] = Field(None, alias="$schema")
+    agent: _Agent
+
+
+def _read(cls: type[Config], problems: Problems) -> Config | None:
+    """Return the configuration of a document; None if something is wrong."""
+    document = problems.source.value
+    is_inside = isinstance(document, dict) and "agent" in document
+    file = read_known(_File if is_inside else _Agent, document, problems)
+    if file is None:
+        return None
+    agent = file.agent if is_inside else file
+    settings = {name: value for name, value in dict(agent).items() if value is not None}
+    for state, part in settings.pop("state", {}):
+        prompt = part and part.prompt
+        text: dict[str, Any]
+        if isinstance(prompt, str):  # the role, or the description of one state
+            text = {"role": prompt} if state == "base" else {"state_description": {state: prompt}}
         else:
-            values[setting], origins[setting] = value, where
-    if ignored:
-        keys = ", ".join(key_of(where) + _meant(str(where[-1])) for where in ignored[:20])
-        problems.add(ignored[0], f"prism ignores {keys}", "left_out", severity="note")
-
-    adapter = _ADAPTERS.setdefault(cls, TypeAdapter(cls))
+            text = prompt.model_dump(exclude_none=True) if prompt else {}
+        for name, value in text.items():
+            is_text = isinstance(value, str)
+            settings[name] = value if is_text else {**settings.get(name, {}), **value}
     try:
-        return problems, adapter.validate_python(values)
-    except ValueError as error:
-        for where, message, kind in shape_problems(cls, values, error):  # type: ignore[arg-type]
-            first, *rest = where or ("agent",)
-            problems.add((*origins.get(str(first), (first,)), *rest), message, kind)
-    return problems, None
-
-
-def _meant(key: str) -> str:
-    close = get_close_matches(key, _FIELDS, n=1, cutoff=0.8)
-    return f" (did you mean {close[0]}?)" if close else ""
-
-
-def _settings(document: Any) -> Iterator[_Setting]:
-    """Yield each setting of a document with its position and value; None for what is ignored.
-
-    Settings stand at the top or under ``agent``; the texts of prompts also under ``state``.
-    """
-    if not isinstance(document, dict):
-        raise InputError("must be a mapping of keys", field="config")
-    levels: dict[Where, Any] = {(): document, ("agent",): document.get("agent", {})}
-    for top, level in levels.items():
-        if not isinstance(level, dict):
-            raise InputError("must be a mapping of keys", field="agent")
-        for key, value in level.items():
-            where = (*top, key)
-            if key in _FIELDS:
-                yield from _setting(key, where, value)
-            elif key == "state" and isinstance(value, dict):
-                for state, part in value.items():
-                    prompt = part.get("prompt") if isinstance(part, dict) else None
-                    yield from _prompt_settings(state, (*where, state, "prompt"), prompt)
-            elif where not in levels and key != "$schema":
-                yield None, where, value
-
-
-def _setting(name: str, where: Where, value: Any) -> Iterator[_Setting]:
-    """Yield a setting without the keys that it does not have, and these."""
-    known = _TEXTS.get(name) or getattr(_FIELDS[name], "__dataclass_fields__", None)
-    if not isinstance(value, dict) or known is None:
-        yield name, where, value
-        return
-    yield name, where, {key: each for key, each in value.items() if key in known}
-    for key in value.keys() - known.keys():
-        yield None, (*where, key), value[key]
-
-
-def _prompt_settings(state: str, where: Where, prompt: Any) -> Iterator[_Setting]:
-    if isinstance(prompt, str):  # the role, or the description of one state
-        text: Any = prompt if state == "base" else {state: prompt}
-        is_known = state == "base" or state in STATE_DESCRIPTION
-        name = "role" if state == "base" else "state_description"
-        yield (name if is_known else None), where, text
-        return
-    for key, value in prompt.items() if isinstance(prompt, dict) else ():
-        is_used = key in _STATE_KEYS and (state == "base" or key not in _STATE_KEYS[:2])
-        if is_used:
-            yield from _setting(key, (*where, key), value)
-        else:
-            yield None, (*where, key), value
+        return cls(**settings)
+    except ValidationError as error:
+        problems.add(("agent",), error.errors()[0]["msg"].removeprefix("Value error, "))
+        return None
 
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of configurations."""
-    schema = part_schema_of(Config)
-    settings = dict(schema["properties"])
-    for name in ("paging_limit", "hard_limit"):
-        settings[name] = {"anyOf": [settings[name], {"type": "integer", "minimum": 1}]}
-    prompt = {"properties": {name: settings.pop(name) for name in _STATE_KEYS}}
-    state = {"properties": {"prompt": {"anyOf": [prompt, {"type": "string"}]}}}
-    states = dict.fromkeys(("base", *STATE_DESCRIPTION), state)
-    settings["state"] = {"type": "object", "properties": states}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The configuration of a thinking agent of prism",
-        "type": "object",
-        "properties": {**settings, "agent": {"type": "object", "properties": settings}},
-        "$defs": schema["$defs"],
-    }
+    return schema_of(_File, title="A thinking agent of prism")

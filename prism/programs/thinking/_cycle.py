@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+from prism.programs._layer import counted
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._paging import Paged
 from prism.reasoner._spending import Cost
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
+
+MOST_USELESS = 5
+"""How many useless cycles in a row end a run."""
 
 _SPENT = "BudgetSpentError"
 
@@ -31,11 +34,8 @@ class Cycle:
         action: The result of the requested action.
         paged: The memories that moved between working memory and storage.
         prompt_tokens: Tokens of the prompt by the agent's own count; None if no model was asked.
-        memories: Entries of working memory afterwards.
-        thoughts: Entries of the log afterwards.
         repeats: What the cycle only repeats, in words; None if it brought something new.
         cost: What the model took, if one was asked.
-        lost_calls: Calls to the model without a usable reply.
     """
 
     number: int
@@ -47,11 +47,8 @@ class Cycle:
     action: ActionResult | None = None
     paged: tuple[Paged, ...] = ()
     prompt_tokens: int | None = None
-    memories: int = 0
-    thoughts: int = 0
     repeats: str | None = None
     cost: Cost | None = None
-    lost_calls: int = 0
 
     @property
     def transitions(self) -> int:
@@ -78,7 +75,7 @@ class Cycle:
         return self.repeats
 
 
-def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
+def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
     """Return why a run ends early; None if it continues.
 
     A cycle is useless if it was not ``done``, or if its thought or action repeats one or has no
@@ -86,20 +83,19 @@ def reason_to_stop(cycles: Sequence[Cycle], limit: int) -> str | None:
 
     Args:
         cycles: The cycles so far.
-        limit: How many useless cycles in a row end the run.
     """
     last = cycles[-1] if cycles else None
     if last is not None and (last.reason or "").startswith(_SPENT):
         return last.reason
 
     useless = list(_last_useless(cycles))
-    if len(useless) < limit:
+    if len(useless) < MOST_USELESS:
         return None
     reason = useless[0].brought_nothing
     return f"{len(useless)} cycles in a row had no effect; the last one: {reason}"
 
 
-def _last_useless(cycles: Sequence[Cycle]) -> Iterable[Cycle]:
+def _last_useless(cycles: Sequence[Cycle]) -> Iterator[Cycle]:
     for cycle in reversed(cycles):
         if cycle.brought_nothing:
             yield cycle
@@ -121,7 +117,6 @@ class CognitiveResults:
         actions: How often actions were ``done``, ``missing`` or ``refused``.
         pagings: How often memories moved, to keep within a limit or because a reply asked for it.
         tokens: Tokens that the model read and wrote, if known.
-        lost_calls: Calls to the model without a usable reply.
         memories: Entries of working memory at the end.
         thoughts: Entries of the log at the end.
         stored: Entries of storage at the end.
@@ -137,7 +132,6 @@ class CognitiveResults:
     actions: Mapping[str, int] = field(default_factory=dict)
     pagings: int = 0
     tokens: int = 0
-    lost_calls: int = 0
     memories: int = 0
     thoughts: int = 0
     stored: int = 0
@@ -166,17 +160,12 @@ class CognitiveResults:
             cycle=agent.memory.cycle,
             state=agent.state.value,
             transitions=sum(cycle.transitions for cycle in cycles),
-            outcomes=_counted(cycle.outcome for cycle in cycles),
-            actions=_counted(c.action.outcome for c in cycles if c.action is not None),
+            outcomes=counted(cycle.outcome for cycle in cycles),
+            actions=counted(c.action.outcome for c in cycles if c.action is not None),
             pagings=sum(len(cycle.paged) for cycle in cycles),
             tokens=sum(cycle.cost.tokens for cycle in cycles if cycle.cost is not None),
-            lost_calls=sum(cycle.lost_calls for cycle in cycles),
             memories=len(agent.memory.working),
             thoughts=len(agent.memory.thoughts),
-            stored=agent.memory.stored_count,
+            stored=len(agent.memory.storage),
             stopped=stopped,
         )
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -16,11 +19,11 @@ from typing import IO, Annotated, Any, Self
 import orjson
 from pydantic import ConfigDict, Field
 
+from prism.agents.words import words_of
 from prism.errors import FieldTypeError, FieldValueError, InputError
 from prism.files._durable import lock, write_durably
 from prism.files._source import Source
 from prism.files.declarations import Declaration, read_document
-from prism.programs.thinking._search import Match, WordIndex
 from prism.runs._documents import may_change
 
 _MISSING: Any = object()
@@ -28,6 +31,9 @@ _MISSING: Any = object()
 
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _DIGITS = r"\d{3,15}"
+MOST_VERSIONS = 10
+"""How many old values of each memory are kept."""
+
 MOST_RECENT = 12
 """How many of the last actions are kept, to notice that an agent goes in circles."""
 
@@ -49,7 +55,7 @@ def to_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def plain_value(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a copy of a value, as JSON has it.
 
     Raises:
@@ -62,6 +68,83 @@ def plain_value(value: Any) -> Any:
         raise FieldTypeError(f"a memory's value must be JSON data: {error}") from None
 
 
+# Searching
+
+_TABLE = "CREATE VIRTUAL TABLE words USING fts5(tag, value, tokenize='porter unicode61')"
+# the inner query takes the newest of the memories that have a very common word
+_FIND = """
+SELECT number, -score FROM (
+    SELECT rowid AS number, bm25(words, 3.0, 1.0) AS score FROM words
+    WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
+) ORDER BY score, number LIMIT ?
+"""
+_MOST_RANKED = 100
+"""How many memories a search ranks, those with its rarest words: 0.5 ms of 10,000 memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory in storage that a search found.
+
+    Args:
+        tag: Its tag.
+        value: Its value, plain JSON data.
+        score: How well it matches, above 0; comparable only within one search.
+    """
+
+    tag: str
+    value: Any
+    score: float
+
+
+class _WordIndex:
+    """Which memories hold which words.
+
+    A memory keeps its number when its value changes: equal matches are in the order of numbers, and
+    must be in the same order in a process that has just read the memory from its file.
+    """
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._database.execute(_TABLE)
+        self._database.execute("BEGIN")  # never ended: nothing is merged before it is needed
+        self._numbers: dict[str, int] = {}
+        self._tags: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    def put(self, tag: str, text: str) -> None:
+        """Add a memory, or replace its text."""
+        if (number := self._numbers.get(tag)) is None:
+            number = self._numbers[tag] = len(self._tags)
+            self._tags.append(tag)
+        else:
+            self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
+        in_tag, in_text = words_of(tag.replace("_", " ")), words_of(text)
+        row = (number, " ".join(in_tag), " ".join(in_text))
+        self._database.execute("INSERT INTO words (rowid, tag, value) VALUES (?, ?, ?)", row)
+        self._counts.update({*in_tag, *in_text})
+
+    def search(self, text: str, limit: int) -> list[tuple[str, float]]:
+        """Return the tags that match a text best, best first, with their scores."""
+        query = " OR ".join(f'"{word}"' for word in self._rarest(words_of(text)))
+        if not query or limit < 1:
+            return []
+        rows = self._database.execute(_FIND, (query, _MOST_RANKED, limit))
+        return [(self._tags[number], score) for number, score in rows]
+
+    def _rarest(self, words: Iterable[str]) -> Iterator[str]:
+        """Yield the rarest words, as many as can be ranked; at least one."""
+        total = 0
+        for word in sorted(dict.fromkeys(words), key=lambda word: self._counts[word]):
+            if total and total + self._counts[word] > _MOST_RANKED:
+                return
+            total += self._counts[word]
+            yield word
+
+
+# The memory
+
+
 class _Own(Declaration):
     """The part of a memory's file that prism keeps for itself; what is empty is left out."""
 
@@ -70,7 +153,9 @@ class _Own(Declaration):
     cycle: Annotated[int, Field(ge=0)] = 0
     next_thought: Annotated[int, Field(ge=1)] = 1
     used: dict[str, int] = Field(default={})
-    last_action: dict[str, Any] = Field(default={})
+    last_action: str = ""
+    fault: str = ""
+    found: list[str] = Field(default=[])
     recent: list[str] = Field(default=[])
     news: list[str] = Field(default=[])
     versions: dict[str, list[Any]] = Field(default={})
@@ -96,19 +181,20 @@ class Memory:
 
     Attributes:
         path: The file; None for a memory without one.
-        faults: What was damaged, and what was read instead.
-        working: Working memory, in order of addition; a view that cannot be written to.
-        thoughts: The last thoughts, oldest first; a view that cannot be written to.
         state: The agent's state.
-        version_limit: How many old values of each memory are kept.
+        working: Working memory, in order of addition; a view that cannot be written to.
+        storage: Storage; a view that cannot be written to.
+        thoughts: The last thoughts, oldest first; a view that cannot be written to.
+        unknown: Other keys at the top level of the file, which prism preserves.
+        own: What else is remembered: the number of cycles over the memory's life, failed ones too;
+            the last action in words, what has failed since, and the tags that it found; the last
+            deeds; the news since the last action; old values.
     """
 
     def __init__(
         self, source: Source, path: Path | None = None, lock_file: IO[bytes] | None = None
     ) -> None:
         self.path: Path | None = path
-        self.faults: tuple[str, ...] = ()
-        self.version_limit: int = 10
         self._lock_file = lock_file
         self._take(source)
         self._committed = self.revision
@@ -146,7 +232,7 @@ class Memory:
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file."""
-        return cls(Source.of(plain_value(dict(data or {}))))
+        return cls(Source.of(_plain(dict(data or {}))))
 
     @classmethod
     def _read(cls, path: Path, lock_file: IO[bytes] | None) -> Self:
@@ -154,18 +240,16 @@ class Memory:
         if not path.exists() and not backup.exists():
             return cls(Source.of({}), path, lock_file)
         try:
-            source = _parsed(path)
+            return cls(_parsed(path), path, lock_file)
         except (InputError, OSError) as error:
             if not backup.exists():
                 raise
             memory = cls(_parsed(backup), path, lock_file)
-            memory.faults = (f"{error}: read from {backup}",)
-            warnings.warn(memory.faults[0], RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{error}: read from {backup}", RuntimeWarning, stacklevel=3)
             if lock_file is not None and path.exists():
                 path.replace(path.with_name(f"{path.name}.damaged"))
             memory._committed = ""
             return memory
-        return cls(source, path, lock_file)
 
     # Contents
 
@@ -184,20 +268,22 @@ class Memory:
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
         self.state: str = document.state
-        self._own, self._others, self._thoughts = own, others, thoughts
-        self._index: WordIndex | None = None
+        self.own, self._thoughts = own, thoughts
+        self._index: _WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)
-        self.thoughts: Mapping[str, str] = MappingProxyType(self._thoughts)
+        self.storage: Mapping[str, Any] = MappingProxyType(self._stored)
+        self.thoughts: Mapping[str, str] = MappingProxyType(thoughts)
+        self.unknown: Mapping[str, Any] = MappingProxyType(others)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain data, in the shape of its file."""
         return {
-            **self._others,
+            **self.unknown,
             "working_memory": {**self._working},
             "storage": {**self._stored},
             "state": self.state,
             **self._thoughts,
-            "prism": self._own.model_dump(exclude_defaults=True),
+            "prism": self.own.model_dump(exclude_defaults=True),
         }
 
     @property
@@ -208,27 +294,7 @@ class Memory:
     @property
     def cycle(self) -> int:
         """Cycles over the memory's life, failed ones too."""
-        return self._own.cycle
-
-    @property
-    def unknown(self) -> Mapping[str, Any]:
-        """Other keys at the top level of the file, which prism preserves."""
-        return MappingProxyType(self._others)
-
-    @property
-    def last_action(self) -> Mapping[str, Any] | None:
-        """The last action and its result; None before the first."""
-        return self._own.last_action or None
-
-    @property
-    def news(self) -> Sequence[str]:
-        """The news since the agent's last action, oldest first."""
-        return tuple(self._own.news)
-
-    @property
-    def stored_count(self) -> int:
-        """How many memories are in storage."""
-        return len(self._stored)
+        return self.own.cycle
 
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
@@ -236,18 +302,20 @@ class Memory:
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return list(self._own.versions.get(as_tag(tag), []))
+        return list(self.own.versions.get(as_tag(tag), []))
 
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that match a text best, best first."""
         if self._index is None:
-            self._index = WordIndex((tag, to_text(value)) for tag, value in self._stored.items())
+            self._index = _WordIndex()
+            for tag, value in self._stored.items():
+                self._index.put(tag, to_text(value))
         matches = self._index.search(text, limit)
         return [Match(tag, self._stored[tag], score) for tag, score in matches]
 
     def least_recently_used(self) -> list[str]:
         """Return the tags of working memory, the least recently used first."""
-        return sorted(self._working, key=lambda tag: self._own.used.get(tag, -1))
+        return sorted(self._working, key=lambda tag: self.own.used.get(tag, -1))
 
     # Changes
 
@@ -257,11 +325,11 @@ class Memory:
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
         """
-        self._show(_required(tag), plain_value(value))
+        self._show(_required(tag), _plain(value))
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory; return False if there is none."""
-        self._own.used.pop(as_tag(tag), None)
+        self.own.used.pop(as_tag(tag), None)
         return self._working.pop(as_tag(tag), _MISSING) is not _MISSING
 
     def load(self, tag: str) -> bool:
@@ -272,8 +340,7 @@ class Memory:
         tag = as_tag(tag)
         if tag not in self._stored:
             return False
-        if tag not in self._working:
-            self._working[tag] = self._stored[tag]
+        self._working.setdefault(tag, self._stored[tag])
         self.touch([tag])
         return True
 
@@ -285,21 +352,11 @@ class Memory:
         tag = as_tag(tag) if value is None else _required(tag)
         if value is None and tag not in self._working:
             return False
-        value = self._working[tag] if value is None else plain_value(value)
+        value = self._working[tag] if value is None else _plain(value)
         self._store(tag, value)
         if tag in self._working and self._working[tag] != value:
             self._show(tag, value)
         return True
-
-    def forget(self, tag: str) -> bool:
-        """Remove a memory with its old values from all places; return False if there is none."""
-        tag = as_tag(tag)
-        was_working = self.remove(tag)
-        was_stored = self._stored.pop(tag, _MISSING) is not _MISSING
-        if self._index is not None:
-            self._index.remove(tag)
-        had_versions = self._own.versions.pop(tag, None) is not None
-        return was_working or was_stored or had_versions
 
     def page_out(self, tag: str) -> None:
         """Move a value of working memory, or a thought, to storage."""
@@ -310,11 +367,11 @@ class Memory:
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit; return its key."""
-        own = self._own
+        own = self.own
         if key_prefix not in own.thought_prefixes:
             own.thought_prefixes = [*own.thought_prefixes, key_prefix]
         # the file may have something else under that key
-        while (key := f"{key_prefix}{own.next_thought:03}") in self._others:
+        while (key := f"{key_prefix}{own.next_thought:03}") in self.unknown:
             own.next_thought += 1
         own.next_thought += 1
         self._thoughts[key] = entry
@@ -325,25 +382,17 @@ class Memory:
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
         used = {tag: self.cycle for tag in map(as_tag, tags) if tag in self._working}
-        self._own.used = {**self._own.used, **used}
-
-    def note_action(self, last: Mapping[str, Any]) -> None:
-        """Record the last action and its result."""
-        self._own.last_action = plain_value(last)
+        self.own.used = {**self.own.used, **used}
 
     def is_recent(self, deed: str) -> bool:
         """Return whether a deed is one of the last, and note it as the very last."""
-        was_recent = deed in self._own.recent
-        self._own.recent = [*self._own.recent, deed][-MOST_RECENT:]
+        was_recent = deed in self.own.recent
+        self.own.recent = [*self.own.recent, deed][-MOST_RECENT:]
         return was_recent
-
-    def tell(self, news: Sequence[str]) -> None:
-        """Replace the news."""
-        self._own.news = list(news)
 
     def end_cycle(self) -> None:
         """Count a cycle."""
-        self._own.cycle += 1
+        self.own.cycle += 1
 
     def replace(self, data: Mapping[str, Any]) -> None:
         """Replace all contents with data that `to_dict` returned.
@@ -351,26 +400,25 @@ class Memory:
         Raises:
             InputError: If they are not those of a memory.
         """
-        self._take(Source.of(plain_value(dict(data))))
+        self._take(Source.of(_plain(dict(data))))
 
     def _show(self, tag: str, value: Any) -> None:
         old = self._working.get(tag, _MISSING)
-        if old is not _MISSING and self._stored.get(tag, _MISSING) != old:
+        if self._stored.get(tag, _MISSING) != old:
             self._keep_version(tag, old, value)
         self._working[tag] = value
         self.touch([tag])
 
     def _store(self, tag: str, value: Any) -> None:
-        if (old := self._stored.get(tag, _MISSING)) is not _MISSING:
-            self._keep_version(tag, old, value)
+        self._keep_version(tag, self._stored.get(tag, _MISSING), value)
         self._stored[tag] = value
         if self._index is not None:
             self._index.put(tag, to_text(value))
 
     def _keep_version(self, tag: str, old: Any, new: Any) -> None:
-        if to_json(old) != to_json(new) and self.version_limit:
-            kept = [*self.versions(tag), old][-self.version_limit :]
-            self._own.versions = {**self._own.versions, tag: kept}
+        if old is not _MISSING and to_json(old) != to_json(new):
+            kept = [*self.versions(tag), old][-MOST_VERSIONS:]
+            self.own.versions = {**self.own.versions, tag: kept}
 
     # The file
 

@@ -20,10 +20,7 @@ _LEAST = Seen(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
-_UP_TO = 7 / 8
-"""Share of the room up to which memories come back, so that they do not go again at once."""
-
-_MOST_MATCHES = 10
+_MOST_NAMED = 8
 _MOST_OF_FOUND = 600
 _TOKENS_PER_ESTIMATE = 1.5
 """How many tokens an estimated token may be: languages other than English and code take more."""
@@ -141,8 +138,8 @@ class Pager:
 
     def has_room_for(self, tag: str, value: Any) -> bool:
         """Return whether a prompt with this memory alone is within the hard limit."""
-        last = {"cycle": 10**6, "state": "executing", "type": "working_memory_remove", "tags": tag}
-        alone = replace(_LEAST, working={tag: value}, last_action={**last, "outcome": "done"})
+        last = f"In cycle 1000000 (executing): working_memory_remove {tag}: done"
+        alone = replace(_LEAST, working={tag: value}, last_action=last)
         largest = max(self._made(state, alone).tokens for state in STATE_DESCRIPTION)
         return largest <= (self.hard or inf)
 
@@ -160,7 +157,7 @@ class Pager:
 
         moving = order[: _fewest(order, fits)]
         left = seen.without(moving)
-        for shorter in ({}, {"last_action": None}, {"news": left.news[-1:]}, {"news": ()}):
+        for shorter in ({}, {"last_action": ""}, {"news": left.news[-1:]}, {"news": ()}):
             left = replace(left, **shorter)
             prompt = self._made(state, left)
             if prompt.tokens <= hard:
@@ -197,13 +194,7 @@ class Pager:
         if asked is None or self.has_passed_soft_limit(memory):
             out += self._page_by_use(memory)
         wanted = _named(asked) if asked is not None and asked.type == "page_in" else []
-        if asked is None:
-            wanted = [
-                tag for tag in self._matching(memory, _MOST_MATCHES + len(out)) if tag not in out
-            ]
         limit = min(self.soft or inf, self.hard or inf)
-        if asked is None and self.soft is not None:
-            limit = min(limit, self._share(_UP_TO, memory))
         for tag in wanted:
             is_new = tag not in memory.working
             if is_new and self._fits_with(memory, tag, limit) and memory.load(tag):
@@ -219,15 +210,14 @@ class Pager:
         if asked.type not in PAGING_ACTIONS or asked.type not in self.form.config.available_actions:
             return f"{asked.type!r} is not page_out or page_in"
         is_out = asked.type == "page_out"
-        if not any(
-            tag in memory.working if is_out else memory.stored(tag) is not None
-            for tag in _named(asked)
-        ):
+        if not any(tag in (memory.working if is_out else memory.storage) for tag in _named(asked)):
             return f"there is no memory {asked.tags!r} to move"
         return None
 
     def _page_by_use(self, memory: Memory) -> list[str]:
-        seen, limit = self._seen(memory), self._share(_DOWN_TO, memory)
+        seen = self._seen(memory)
+        fixed = self._made("thinking", replace(seen, working={}, thoughts={})).tokens
+        limit = fixed + max(0, (self.soft or fixed) - fixed) * _DOWN_TO
         order = [*memory.least_recently_used(), *[*memory.thoughts][:-1]]
 
         def fits(gone: list[str]) -> bool:
@@ -238,20 +228,17 @@ class Pager:
             memory.page_out(tag)
         return moved
 
-    def _share(self, share: float, memory: Memory) -> float:
-        """Return a size between that of a prompt without memories and the soft limit."""
-        bare = replace(self._seen(memory), working={}, thoughts={})
-        fixed = self._made("thinking", bare).tokens
-        return fixed + max(0, (self.soft or fixed) - fixed) * share
-
     def _fits_with(self, memory: Memory, tag: str, limit: float) -> bool:
         seen = self._seen(memory)
         more = replace(seen, working={**seen.working, tag: memory.stored(tag)})
         return self._made("thinking", more).tokens <= limit
 
     def _seen(self, memory: Memory) -> Seen:
-        seen = Seen.of(memory)
-        return seen if self.form.config.thinking_log.enable else replace(seen, thoughts={})
+        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
+        thoughts = memory.thoughts if self.form.config.thinking_log.enable else {}
+        last = "\n".join(filter(None, (memory.own.last_action, memory.own.fault)))
+        stored = len(memory.storage)
+        return Seen(memory.working, thoughts, stored, last_action=last, news=memory.own.news)
 
     def _thinking(self, memory: Memory) -> int:
         return self._made("thinking", self._seen(memory)).tokens
@@ -261,18 +248,13 @@ class Pager:
         # of a tag in working memory, storage may have an older value
         found = {
             tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
-            for tag in (memory.last_action or {}).get("found", ())
-            if memory.stored(tag) is not None and tag not in memory.working
+            for tag in memory.own.found
+            if tag in memory.storage and tag not in memory.working
         }
-        config = self.form.config
-        named = self._matching(memory, config.storage.named, config.goal or "")
-        return replace(seen, found=found, named=named)
-
-    def _matching(self, memory: Memory, limit: int, instead: str = "") -> list[str]:
-        """Return tags of what storage has for the last thought, or for another text, best first."""
-        text = [instead, *memory.thoughts.values()][-1]
-        matches = memory.search(text, limit + len(memory.working))
-        return [match.tag for match in matches if match.tag not in memory.working][:limit]
+        text = [self.form.config.goal or "", *memory.thoughts.values()][-1]
+        matches = memory.search(text, _MOST_NAMED + len(memory.working))
+        named = [match.tag for match in matches if match.tag not in memory.working]
+        return replace(seen, found=found, named=named[:_MOST_NAMED])
 
 
 def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:

@@ -25,25 +25,15 @@ from prism.programs.thinking._config import (
     WITH_VALUE,
     Config,
 )
-from prism.programs.thinking._memory import Memory, to_text
+from prism.programs.thinking._memory import to_text
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
-_MOST_REASON = 300
-_MOST_TAGS = 10
-_REASONS = ("reason", "answer", "surplus")
 
 _JSON_INSTRUCTIONS = (
     "Always respond with one JSON object. In thinking state, provide 'next_state' and "
     "'thinking_log'. In executing state, provide 'action' with 'type', 'tags', and optionally "
     "'value'."
 )
-_XML_THOUGHT = """\
-Reply with one agent element of this form and nothing else, and fill in its parts:
-<agent><next_state>executing</next_state><thinking_log></thinking_log></agent>"""
-_JSON_THOUGHT = """\
-Reply with one JSON object of this form, and fill in its parts:
-{"agent": {"next_state": "executing", "thinking_log": ""}}"""
 _THOUGHT_PARTS = """\
 next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
 to make room in working memory. thinking_log is what you have found out, in your own words."""
@@ -61,7 +51,7 @@ class Seen:
         stored: How many memories are in storage.
         named: Tags of memories in storage that may be wanted.
         found: Memories that the last action found, by tag.
-        last_action: The last action and its result.
+        last_action: The last action and its result, and what has failed since.
         news: What the agent has been told, oldest first.
     """
 
@@ -70,19 +60,8 @@ class Seen:
     stored: int = 0
     named: Sequence[str] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
-    last_action: Mapping[str, Any] | None = None
+    last_action: str = ""
     news: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, memory: Memory) -> Self:
-        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
-        return cls(
-            memory.working,
-            memory.thoughts,
-            memory.stored_count,
-            last_action=memory.last_action,
-            news=memory.news,
-        )
 
     def without(self, gone: Iterable[str]) -> Self:
         """Return what is seen without some memories and thoughts."""
@@ -121,105 +100,82 @@ class Form:
             _section("goal", [_escaped(config.goal)]) if config.goal else "",
             *_memory_sections(seen),
             f"You are in the state {state}.",
-            *(self._thinking() if state == "thinking" else self._acting(state, seen.last_action)),
+            *(self._thinking() if state == "thinking" else self._acting(state)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def schema(self, state: str, last_action: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def schema(self, state: str) -> dict[str, Any]:
         """Return the JSON Schema of what a model replies, for servers that take one."""
         text = {"type": "string"}
         if state == "thinking":
             next_state = {**text, "enum": list(STATE_DESCRIPTION)}
             return _object(agent=_object(next_state=next_state, thinking_log=text))
 
+        own, texts = self._offered(state)
         parts: dict[str, list[Any]] = {"tags": [text]}
-        models: dict[str, Any] = {}
-        own = self._own_actions(state, last_action)
         if state == "executing":
             parts["value"] = [text]
+        models: dict[str, Any] = {}
         for each in own.values():
             models |= each.models
             for name, schema in each.schema.items():
-                parts.setdefault(name, []).append(schema)
-        kinds = {**text, "enum": [*own, *self._offered(state)]}
-        named = {name: _any_of(schemas) for name, schemas in parts.items()}
-        action = {**_object(type=kinds, **named), "required": ["type"] if own else ["type", "tags"]}
+                # several actions may have a field of one name, each with its own type
+                if schema not in parts.setdefault(name, []):
+                    parts[name].append(schema)
+        named = {name: {"anyOf": each} if each[1:] else each[0] for name, each in parts.items()}
+        action = _object(type={**text, "enum": [*own, *texts]}, **named)
+        action["required"] = ["type"] if own else ["type", "tags"]
         whole = _object(agent=_object(action=action))
         return {**whole, "$defs": models} if models else whole
 
-    def _offered(self, state: str) -> list[str]:
-        available = self.config.available_actions
-        return [name for name in available if (name in PAGING_ACTIONS) == (state == "paging")]
-
-    def _own_actions(
-        self, state: str, last_action: Mapping[str, Any] | None
-    ) -> Mapping[str, OwnAction]:
-        """Return the application's actions, with one that was just refused as the last.
-
-        Small models take what is offered first: what the application is there for, and not again
-        what was no use.
-        """
-        if state != "executing":
-            return {}
-        last = last_action or {}
-        refused = last.get("type") if last.get("outcome") == "refused" else None
-        return {name: self.own[name] for name in sorted(self.own, key=lambda name: name == refused)}
+    def _offered(self, state: str) -> tuple[Mapping[str, OwnAction], Mapping[Any, str]]:
+        """Return the actions of a state: the application's, which small models should see first."""
+        texts: Mapping[Any, str] = {
+            name: text
+            for name, text in self.config.available_actions.items()
+            if (name in PAGING_ACTIONS) == (state == "paging")
+        }
+        return self.own if state == "executing" else {}, texts
 
     def _thinking(self) -> Iterator[str]:
         # an agent that knows what it can do decides better whether to do it
         if self.own:
             yield _section("own_actions", _listed({n: each.text for n, each in self.own.items()}))
-        yield _JSON_THOUGHT if self.is_json else _XML_THOUGHT
+        yield self._shown({"next_state": "executing", "thinking_log": ""})
         yield _THOUGHT_PARTS
 
-    def _acting(self, state: str, last_action: Mapping[str, Any] | None) -> Iterator[str]:
-        own = self._own_actions(state, last_action)
-        texts = {name: self.config.available_actions[name] for name in self._offered(state)}
-        described = {**{name: each.text for name, each in own.items()}, **texts}
-        yield _section("available_actions", _listed(described))
+    def _acting(self, state: str) -> Iterator[str]:
+        own, texts = self._offered(state)
+        yield _section(
+            "available_actions", _listed({**{n: e.text for n, e in own.items()}, **texts})
+        )
         with_value = [name for name in WITH_VALUE if name in texts]
         first = next(iter((*own, *with_value, *texts)), "")
-        parts = (
-            [*own[first].fields] if first in own else ["tags", *(["value"] if with_value else [])]
-        )
-        form = {"type": first, **dict.fromkeys(parts, "")}
+        parts = own[first].fields if first in own else ["tags", *(["value"] if with_value else [])]
+        yield self._shown({"action": {"type": first, **dict.fromkeys(parts, "")}})
+
+        note = "type is one of the available actions."
+        if texts:
+            several = " or several with commas between them" if state == "paging" else ""
+            note += f" tags is one identifier without spaces{several}."
+        if with_value:
+            note += f" Only {' and '.join(with_value)} take a value."
+        if own:
+            note += f" {', '.join(own)} have fields of their own in place of tags and value."
+        yield note
+
+    def _shown(self, agent: Mapping[str, Any]) -> str:
+        """Return the form of a reply, with nothing in it that could be taken for content."""
         if self.is_json:
-            yield f"{_JSON_FORM}\n{json.dumps({'agent': {'action': form}})}"
-        else:
-            inner = "".join(f"<{name}>{text}</{name}>" for name, text in form.items())
-            yield f"{_XML_FORM}\n<agent><action>{inner}</action></agent>"
-        yield _note(state, own, texts, with_value)
+            return f"{_JSON_FORM}\n{json.dumps({'agent': agent})}"
+        return f"{_XML_FORM}\n<agent>{_as_xml(agent)}</agent>"
 
 
-def _note(state: str, own: Iterable[str], texts: Iterable[str], with_value: Sequence[str]) -> str:
-    """Return what there is to know of the parts of an action."""
-    note = "type is one of the available actions."
-    if texts:
-        several = " or several with commas between them" if state == "paging" else ""
-        note += f" tags is one identifier without spaces{several}."
-    if with_value:
-        note += f" Only {' and '.join(with_value)} take a value."
-    if own := [*own]:
-        note += f" {', '.join(own)} have fields of their own in place of tags and value."
-    return note
-
-
-def is_echo(thought: str, thoughts: Iterable[str]) -> bool:
-    """Return whether a thought only repeats lines of others."""
-    shown = {line for each in thoughts for line in _thought_lines(each)}
-    return shown.issuperset(_thought_lines(thought))
-
-
-def _thought_lines(thought: str) -> Iterator[str]:
-    """Yield the lines of a thought, without the tags that stand around it in a prompt."""
-    lines = map(str.strip, _AROUND_THOUGHT.sub("\n", thought).splitlines())
-    return filter(None, lines)
-
-
-def _any_of(schemas: Sequence[Any]) -> Any:
-    """Return the schema of a field that several actions may have, each with its own type."""
-    different = [each for number, each in enumerate(schemas) if each not in schemas[:number]]
-    return different[0] if len(different) == 1 else {"anyOf": different}
+def _as_xml(parts: Mapping[str, Any]) -> str:
+    return "".join(
+        f"<{name}>{part if isinstance(part, str) else _as_xml(part)}</{name}>"
+        for name, part in parts.items()
+    )
 
 
 def _object(**parts: Any) -> dict[str, Any]:
@@ -230,45 +186,18 @@ def _memory_sections(seen: Seen) -> Iterator[str]:
     """Yield what a prompt shows of a memory, part by part; empty for what there is not."""
     yield _section("working_memory", _elements("memory", "tag", seen.working))
     yield _section("thinking_log", _elements("thought", "key", seen.thoughts))
-    news = (f"<new>{_escaped(each)}</new>" for each in seen.news)
-    yield _section("news", news) if seen.news else ""
-    yield _section("storage", _storage(seen))
-    yield _section("last_action", _last_action(seen)) if seen.last_action else ""
-
-
-def _storage(seen: Seen) -> Iterator[str]:
+    if seen.news:
+        yield _section("news", (f"<new>{_escaped(each)}</new>" for each in seen.news))
     kept = f"{seen.stored:,} memories are stored" if seen.stored != 1 else "1 memory is stored"
-    yield f"{kept}." if not seen.named else f"{kept}. These match the last thought best:"
-    for tag in seen.named:
-        yield f'<memory tag="{_quoted(tag)}"/>'
+    named = [f'<memory tag="{_quoted(tag)}"/>' for tag in seen.named]
+    more = ". These match the last thought best:" if named else "."
+    yield _section("storage", [kept + more, *named])
+    if seen.last_action:
+        found = ["It found:", *_elements("memory", "tag", seen.found)] if seen.found else []
+        yield _section("last_action", [_escaped(seen.last_action), *found])
 
 
-def _last_action(seen: Seen) -> Iterator[str]:
-    """Say what the agent did last, and the result."""
-    last = seen.last_action or {}
-    yield from (_outcome(each) for each in (last, last.get("fault", {})) if "outcome" in each)
-    for key, words in (("moved_out", "Moved to storage"), ("moved_in", "Brought back")):
-        if tags := list(last.get(key, ())):
-            more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-            yield _escaped(_shortened(f"{words}: {', '.join(tags[:_MOST_TAGS])}") + more)
-    if seen.found:
-        yield "It found:"
-        yield from _elements("memory", "tag", seen.found)
-
-
-def _outcome(result: Mapping[str, Any]) -> str:
-    """Return an action, or a cycle without one, and its result, as one line."""
-    what = f"{result.get('type', '')} {result.get('tags', '')}".strip() or "no action"
-    cycle = f"In cycle {result.get('cycle', 0)} ({result.get('state', '')})"
-    why = (f". {_shortened(str(result[key]))}" for key in _REASONS if result.get(key))
-    return _escaped(f"{cycle}: {what}: {result['outcome']}{''.join(why)}")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
-
-
-def _listed(texts: Mapping[str, str]) -> Iterator[str]:
+def _listed(texts: Mapping[Any, str]) -> Iterator[str]:
     return (f"{name}: {text}" for name, text in texts.items())
 
 

@@ -1,43 +1,42 @@
-"""An agent that carries out a workflow, a turn at a time."""
+"""An agent that carries out a workflow, a turn at a time, and the results of its turns."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import partial
-from time import time
 from typing import Any, Self
 
-from prism.errors import InputError
+from prism.errors import FieldValueError, InputError
 from prism.programs import _layer as layer
-from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
-from prism.programs.yaml._actions import (
-    DEFAULT_ACTION_SECONDS,
-    Action,
-    ActionResult,
-    Actions,
-    OnAction,
-)
-from prism.programs.yaml._definition import Step
+from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, Turn, counted
+from prism.programs.yaml._actions import Action, ActionResult, Actions, OnAction
 from prism.programs.yaml._sandbox import Condition
-from prism.programs.yaml._state import STATE_KEY, SavedAgent, SavedMachine, read_saved
-from prism.programs.yaml._variables import PROVIDED, HostVariable, Variables, as_context, as_data
-from prism.programs.yaml._workflow import Workflow
+from prism.programs.yaml._variables import (
+    PROVIDED,
+    TURN_SECONDS,
+    HostVariable,
+    Variables,
+    as_context,
+    as_data,
+)
+from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.reasoner._words import PromptError
 from prism.runs._services import Services, writer_of
-from prism.telemetry.events import (
-    WORKFLOW_ACTION,
-    WORKFLOW_REFUSED,
-    WORKFLOW_RESET,
-    WORKFLOW_STEP,
-)
+from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger
 
+STATE_KEY = "_state_machine"
+"""Name in the context under which the state is kept."""
+
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
+_MOST_REPLY = 1024
+"""Tokens that a reply may have, unless the model says another number."""
+
 _TRIES_OF_CHOICE = 2
 """How often a model is asked at most if it is unclear which answer it gives."""
 
@@ -55,12 +54,9 @@ class WorkflowAgent(ProgramAgent):
         variables: Variables of the host: values, or functions of the agent. Variables of the
             context, which steps may set, take precedence.
         on_action: Carries out the actions of llm steps; it may be async.
-        action_seconds: Seconds that an action may take; a plain function cannot be interrupted.
         turns: The planned number of turns, for ``time_remaining`` and ``progress_percent``.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
-        clock: Returns the time of entries in its history, in seconds since the epoch. None means
-            real time.
 
     Attributes:
         workflow: Its workflow.
@@ -77,19 +73,19 @@ class WorkflowAgent(ProgramAgent):
         agent_id: str = "agent",
         variables: Mapping[str, HostVariable] | None = None,
         on_action: OnAction | None = None,
-        action_seconds: float = DEFAULT_ACTION_SECONDS,
         turns: int | None = None,
         logger: EventLogger | None = None,
-        clock: Callable[[], float] | None = None,
     ) -> None:
+        if turns is not None and (type(turns) is not int or turns < 1):
+            raise FieldValueError(f"turns must be a whole number, 1 or more, got {turns!r}")
         self.workflow: Workflow = workflow
-        self.actions: Actions = Actions(on_action, action_seconds)
+        self.actions: Actions = Actions(on_action)
         for name, value in (variables or {}).items():
             if not callable(value):
                 as_data(value, name)
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
         self.variables: Variables = Variables(self, provided)
-        services = Services(writer_of(client), logger, clock or time)
+        services = Services(writer_of(client), logger)
         steps = [_step(step) for step in workflow.steps]
         super().__init__(workflow.chart, steps, services, agent_id=agent_id)
         self._take_context(context or {})
@@ -116,61 +112,29 @@ class WorkflowAgent(ProgramAgent):
         self._refusals.append(f"the condition {condition.source!r} {reason}")
         return False
 
+    async def begin_turn(self) -> None:
+        """Give conditions and code the time of a turn."""
+        self.variables.seconds_left = TURN_SECONDS
+
     async def act(self, world: Any) -> None:  # noqa: ARG002 - what a subclass looks at
         """Take a turn in a world, unless the workflow has stopped."""
         if self.failure is None:
             await self.turn()
 
-    # Between two processes
-
-    @classmethod
-    def from_dict(
-        cls, workflow: Workflow, client: Any, data: Mapping[str, Any], **settings: Any
-    ) -> Self:
-        """Return an agent that continues where an earlier one stopped.
-
-        A state that the workflow does not declare is reset to the initial one, which is logged as
-        ``workflow.reset``.
-
-        Args:
-            workflow: Its workflow.
-            client: As for `WorkflowAgent`.
-            data: What `to_dict` returned.
-            settings: The other arguments of `WorkflowAgent`, except context and agent_id.
-
-        Raises:
-            InputError: If the data is something else; the message names the key.
-        """
-        saved = read_saved(SavedAgent, data)
-        agent = cls(workflow, client, agent_id=saved.agent_id, **settings)
-        agent.turn_number, agent.failure = saved.turn_number, saved.failure
-        agent.ticks_in_state = saved.ticks_in_state
-        agent._take_context(saved.context)
-        agent.actions.number, agent.actions.successes = saved.actions, saved.successes
-        agent.actions.history.extend(each.to_result() for each in saved.action_history)
-        return agent
+    # Its state as data
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the agent, between two turns, as plain data for `from_dict`.
+        """Return its variables, with its state under ``_state_machine``.
 
-        Its state is in the context, under ``_state_machine``.
+        They are the context with which another agent continues from there.
         """
         machine = {
             "current_state": self.state.value,
             "history": [transition.to_dict() for transition in self.state_history],
-            "states": [state.value for state in self.workflow.states],
+            "states": [state.value for state in type(self.state)],
             "last_asked": self._last_asked,
         }
-        return {
-            "agent_id": self.agent_id,
-            "context": {**as_context(self.context), STATE_KEY: machine},
-            "turn_number": self.turn_number,
-            "ticks_in_state": self.ticks_in_state,
-            "failure": self.failure,
-            "actions": self.actions.number,
-            "successes": self.actions.successes,
-            "action_history": [item.to_dict() for item in self.action_history],
-        }
+        return {**as_context(self.context), STATE_KEY: machine}
 
     def _take_context(self, values: Mapping[str, Any]) -> None:
         """Take over variables, and the state that is kept among them."""
@@ -179,18 +143,16 @@ class WorkflowAgent(ProgramAgent):
         self.variables.context = as_context(context)
         if machine is None:
             return
-
-        if not isinstance(machine, Mapping):
-            raise InputError("must be a mapping of keys", field=STATE_KEY)
-        states, saved = self.workflow.states, read_saved(SavedMachine, machine)
-        self.state_history.extend(saved.transitions(states))
-        if saved.current_state in [state.value for state in states]:
-            self.state: StrEnum = states(saved.current_state)
-            self._last_asked = saved.last_asked
+        if not isinstance(machine, Mapping) or "current_state" not in machine:
+            raise InputError("must be a mapping with 'current_state'", field=STATE_KEY)
+        states, current = type(self.state), machine["current_state"]
+        if current in [state.value for state in states]:
+            self.state: StrEnum = states(current)
+            names, last = [step.name for step in self.steps], machine.get("last_asked")
+            self._last_asked = last if last in names else None
             return
-        self.ticks_in_state = 0
-        about = {"from_state": saved.current_state, "to_state": self.state.value}
-        self._say_of_turn(WORKFLOW_RESET, is_warning=True, state=self.state.value, **about)
+        about = {"from_state": str(current), "to_state": self.state.value}
+        self._say_of_turn(events.WORKFLOW_RESET, is_warning=True, state=self.state.value, **about)
 
     # Steps
 
@@ -203,28 +165,35 @@ class WorkflowAgent(ProgramAgent):
             self.refused(step.name, None, f"run_if {step.run_if.source!r} failed: {error}")
             return False
 
-    def question(self, step: Step, attempts: int) -> TextCall:
+    def question(self, step: Step) -> TextCall:
         """Return the request of a step that asks a model."""
         assert step.prompt is not None
+        assert step.reply is not None
         try:
             prompt, unknown = step.prompt.fill(self.variables)
         except PromptError as error:
             raise StepFailedError(str(error)) from None
         self._notes["unknown"] = tuple(unknown)
-        expected = self.workflow.replies[step.name]
-        if step.transition_map and step.on_failure != "retry":
-            attempts = _TRIES_OF_CHOICE
-        return TextCall(self, self.key(step), prompt, expected.schema, expected.read, attempts)
+        attempts = 1 + step.max_retries
+        if step.on_failure != "retry":
+            attempts = _TRIES_OF_CHOICE if step.transition_map else 1
+        reply = step.reply
+        return TextCall(
+            self,
+            self.key(step),
+            prompt,
+            reply.schema,
+            reply.read,
+            attempts,
+            reply_tokens=_MOST_REPLY,
+        )
 
-    async def run_code(self, step: Step) -> str | None:
+    def run_code(self, step: Step) -> str | None:
         """Run the code of a step."""
         assert step.code is not None
-        variables, code = self.variables, step.code
-        names = variables.provided if code.sees_all else code.reads & variables.provided.keys()
-        provided = {name: variables[name] for name in names if name not in variables.context}
         # of a thousand agents each draws numbers of its own
         seed = f"{self.services.seed}:{self.agent_id}:{self.key(step)}"
-        variables.context = code.run(variables.context, provided, seed)
+        self.variables.context = step.code.run(self.variables, seed)
         return step.transition_to
 
     async def take_reply(self, step: Step, written: Written) -> str | None:
@@ -256,7 +225,7 @@ class WorkflowAgent(ProgramAgent):
         outcome = await self.services.writer.once(key, effect, interrupted)
         result = ActionResult(action, outcome["result"], outcome["succeeded"])
         self.actions.add(result)
-        self._say_of_turn(WORKFLOW_ACTION, step=step.name, key=asked.key, **result.to_dict())
+        self._say_of_turn(events.WORKFLOW_ACTION, step=step.name, key=asked.key, **result.to_dict())
 
     def key(self, step: Step) -> str:
         """Return the name of a step in this turn."""
@@ -268,7 +237,7 @@ class WorkflowAgent(ProgramAgent):
         """Log the result of a step."""
         cost = run.cost or Cost()
         self._say_of_turn(
-            WORKFLOW_STEP,
+            events.WORKFLOW_STEP,
             is_warning=run.outcome != "done",
             step=run.step,
             type=run.kind,
@@ -286,7 +255,7 @@ class WorkflowAgent(ProgramAgent):
     def refused(self, step: str, target: str | None, reason: str) -> None:
         """Log that a transition was refused."""
         about = {"state": self.state.value, "step": step, "target": target}
-        self._say_of_turn(WORKFLOW_REFUSED, is_warning=True, **about, reason=reason)
+        self._say_of_turn(events.WORKFLOW_REFUSED, is_warning=True, **about, reason=reason)
 
     def _say_of_turn(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, turn=self.turn_number, **keys)
@@ -294,23 +263,20 @@ class WorkflowAgent(ProgramAgent):
 
 def _step(step: Step) -> layer.Step:
     """Return a step of a workflow as a step of a program."""
-    made = layer.Step(
-        name=step.name,
+
+    async def do(agent: WorkflowAgent, written: Written | None) -> str | None:
+        return agent.run_code(step) if written is None else await agent.take_reply(step, written)
+
+    return layer.Step(
+        step.name,
+        do,
         kind=step.kind,
-        do=partial(_do, step),
         states=step.in_state,
+        ask=None if step.prompt is None else lambda agent: agent.question(step),
         is_due=lambda agent: agent.is_due(step),
         on_failure=step.on_failure,
         max_retries=step.max_retries,
     )
-    if step.kind == "code":
-        return made
-    attempts = made.attempts
-    return replace(made, ask=lambda agent: agent.question(step, attempts))
-
-
-async def _do(step: Step, agent: WorkflowAgent, written: Written | None) -> str | None:
-    return await (agent.run_code(step) if written is None else agent.take_reply(step, written))
 
 
 def _of_time(turns: int | None) -> dict[str, HostVariable]:
@@ -321,3 +287,74 @@ def _of_time(turns: int | None) -> dict[str, HostVariable]:
         "time_remaining": lambda agent: max(0, turns - agent.turn_number + 1),
         "progress_percent": lambda agent: round(100 * min(1.0, (agent.turn_number - 1) / turns), 2),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResults:
+    """The results of a run of turns.
+
+    Args:
+        agent_id: The agent.
+        turns: Number of turns that it took.
+        state: Its state at the end.
+        failure: Why the workflow stopped before the last turn; None if it did not.
+        has_finished: Whether that state is a final one, in which a run is complete.
+        transitions: Number of transitions that it made, without self-transitions.
+        steps: How often steps ran, by their outcome.
+        refused: How often transitions were refused, by step, target and reason; the most frequent
+            first.
+        actions: How often actions of the application were ``done`` or ``failed``.
+        tokens: Tokens that the model read and wrote, if known.
+        context: Its variables at the end.
+    """
+
+    agent_id: str
+    turns: int
+    state: str
+    failure: str | None = None
+    has_finished: bool = False
+    transitions: int = 0
+    steps: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data, for ``run.json``."""
+        return asdict(self)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counts that end the log of every run."""
+        return {"agent_ticks": self.turns, "transitions": self.transitions}
+
+    @classmethod
+    def of(cls, agent: WorkflowAgent, turns: Sequence[Turn]) -> Self:
+        """Return the results of an agent's turns.
+
+        Args:
+            agent: The agent, after the last of them.
+            turns: The turns.
+        """
+        steps = [step for turn in turns for step in turn.steps]
+        refused = (
+            f"{step.step}: {step.state} -> {step.target or 'nowhere'}: {step.reason}"
+            for step in steps
+            if step.outcome == "done" and step.reason is not None
+        )
+        done = agent.actions.successes
+        return cls(
+            agent.agent_id,
+            len(turns),
+            agent.state.value,
+            agent.failure,
+            agent.has_finished,
+            sum(turn.transitions for turn in turns),
+            steps=counted(step.outcome for step in steps),
+            refused=dict(Counter(refused).most_common()),
+            actions={
+                k: n for k, n in (("done", done), ("failed", agent.actions.number - done)) if n
+            },
+            tokens=sum(step.cost.tokens for step in steps if step.cost is not None),
+            context=dict(agent.context),
+        )

@@ -8,7 +8,6 @@ neither can take more than `MAX_SECONDS`.
 from __future__ import annotations
 
 import ast
-import builtins
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from prism._lazy import import_extra
 from prism.errors import InputError
 from prism.files import parse_json
 from prism.programs._layer import StepFailedError
-from prism.programs.yaml._variables import through_json
+from prism.programs.yaml._variables import Variables, through_json
 
 MAX_SECONDS = 1.0
 """How long one step or condition may compute."""
@@ -36,10 +35,9 @@ MAX_RESULT_CHARACTERS = 1_000_000
 MODULES = ("json", "math", "random", "re")
 """The modules that a code step may import: a replayed step must have the same result."""
 
-_HUNG_SECONDS = 3.0
+_HUNG_SECONDS = 2.0
 _CONDITIONS_PER_SESSION = 500
-_REFUSED_NAMES = frozenset({"compile", "eval", "exec", "globals", "id", "input", "open", "vars"})
-_BUILTINS = frozenset(dir(builtins))
+_REFUSED_NAMES = ("compile", "eval", "exec", "globals", "id", "input", "open", "vars")
 
 
 class CodeError(StepFailedError):
@@ -69,40 +67,31 @@ class Condition:
 
     Attributes:
         source: The expression.
-        names: The variables that it names.
     """
 
-    __slots__ = ("_text", "names", "source")
+    __slots__ = ("_names", "_text", "source")
 
     def __init__(self, source: str) -> None:
         if len(source) > MAX_CONDITION_CHARACTERS:
             raise CodeError(f"has more than {MAX_CONDITION_CHARACTERS:,} characters")
         tree = _parsed(source.strip(), "eval")
-        used, bound = _names_in(tree)
         self.source: str = source
-        self.names: frozenset[str] = frozenset(used - bound - _BUILTINS)
+        self._names = sorted(_names_in(tree))
         try:
             self._text = ast.unparse(tree)
         except RecursionError:
             raise CodeError("is nested too deeply") from None
 
-    def holds(self, variables: Mapping[str, Any]) -> bool:
+    def holds(self, variables: Variables) -> bool:
         """Return whether the expression is true; only the variables that it names are looked up.
 
         Raises:
             CodeError: If it fails, or names an unknown variable whose value it needs.
         """
-        values = {name: variables[name] for name in sorted(self.names) if name in variables}
-        program = f"(lambda {', '.join(values)}: bool({self._text}))(**_prism_values)"
-        return bool(_sandbox().evaluate(program, {"_prism_values": values}))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare the sources."""
-        return isinstance(other, Condition) and self.source == other.source
-
-    def __hash__(self) -> int:
-        """Hash the source."""
-        return hash(self.source)
+        values = {name: variables[name] for name in self._names if name in variables}
+        program = f"(lambda {', '.join(values)}: not not ({self._text}))(**_prism_values)"
+        with variables.timed():
+            return bool(_sandbox().evaluate(program, {"_prism_values": values}))
 
 
 class Program:
@@ -115,50 +104,37 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
 
     Attributes:
-        code: The code.
-        assigned: Names that it assigns at the top level, which become variables.
-        reads: Names that it reads.
-        needs: Names that it reads, and neither assigns nor finds in Python.
-        stored: Names that it stores in ``context``.
-        sees_all: Whether it may read any variable, by ``locals``.
+        names: Names that it mentions; None if it may read any variable, by ``locals``.
     """
 
-    __slots__ = ("_epilogue", "assigned", "code", "needs", "reads", "sees_all", "stored")
+    __slots__ = ("_code", "_epilogue", "names")
 
     def __init__(self, code: str) -> None:
         if len(code) > MAX_CHARACTERS:
             raise CodeError(f"has more than {MAX_CHARACTERS:,} characters")
         tree = _parsed(code, "exec")
-        used, bound = _names_in(tree)
-        # what is called is a function, though a variable has the same name
-        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        called = {node.id for node in calls if isinstance(node, ast.Name)}
-        self.code: str = code
-        self.assigned: tuple[str, ...] = tuple(dict.fromkeys(_assigned(tree.body)))
-        self.reads: frozenset[str] = frozenset((used | bound) - called - {"context"})
-        self.needs: frozenset[str] = frozenset(used - bound - _BUILTINS - {"context"})
-        self.stored: frozenset[str] = frozenset(_stored(tree))
-        self.sees_all: bool = "locals" in used
-        self._epilogue = _epilogue(self.assigned)
+        names = _names_in(tree)
+        self.names: frozenset[str] | None = None if "locals" in names else names - {"context"}
+        self._code = code
+        self._epilogue = _epilogue(dict.fromkeys(_assigned(tree.body)))
 
-    def run(
-        self, context: Mapping[str, Any], provided: Mapping[str, Any], seed: str
-    ) -> dict[str, Any]:
+    def run(self, variables: Variables, seed: str) -> dict[str, Any]:
         """Run the code on a copy of the context, and return the context after it.
 
         Args:
-            context: The context, plain data as JSON has it.
-            provided: Variables beside it that the code may read.
+            variables: All variables; only those that the code names are looked up.
             seed: Seed of its random numbers.
 
         Raises:
             CodeError: If the code fails, exceeds a limit or leaves something that is not data.
         """
-        names = {**provided, **context}
-        if not self.sees_all:
-            names = {name: names[name] for name in names if name in self.reads}
-        inputs = {**names, "context": dict(context)}
-        text = _sandbox().run(self.code, self._epilogue, inputs, seed)
+        context = variables.context
+        inputs = {
+            name: variables[name] for name in variables if self.names is None or name in self.names
+        }
+        with variables.timed():
+            text = _sandbox().run(self._code, self._epilogue, {**inputs, "context": context}, seed)
+        provided = {name: value for name, value in inputs.items() if name not in context}
         return _merged(context, provided, text)
 
 
@@ -176,39 +152,36 @@ def _parsed(code: str, mode: str) -> Any:
     return tree
 
 
-def _names_in(tree: ast.AST) -> tuple[set[str], set[str]]:
-    """Return the names that code uses and those that it binds.
+def _names_in(tree: ast.AST) -> frozenset[str]:
+    """Return the names of variables that code mentions; what it calls is a function.
 
     Raises:
         CodeError: If it uses what the sandbox does not have.
     """
-    used: set[str] = set()
-    bound: set[str] = set()
+    names: set[str] = set()
+    called: set[str] = set()
     for node in ast.walk(tree):
+        line = getattr(node, "lineno", None)
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                used.add(name)
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                bound.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                bound.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                bound |= {_module_of(node, alias) for alias in aliases}
+            case ast.Name(id=name):
+                names.add(name)
+                if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
+                    raise CodeError(f"uses {name}, which the sandbox does not have", line)
+            case ast.Call(func=ast.Name(id=name)):
+                called.add(name)
             case ast.Attribute(attr=name) if name.startswith("__"):
-                raise CodeError(f"uses .{name}, which the sandbox does not have", node.lineno)
-        name = getattr(node, "id", "")
-        if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
-            line = getattr(node, "lineno", None)
-            raise CodeError(f"uses {name}, which the sandbox does not have", line)
-    return used, bound
+                raise CodeError(f"uses .{name}, which the sandbox does not have", line)
+            case ast.Import(names=aliases):
+                _require_modules((alias.name for alias in aliases), line)
+            case ast.ImportFrom(module=module, level=level):
+                _require_modules([f"{'.' * level}{module}"], line)
+    return frozenset(names - called)
 
 
-def _module_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    module = alias.name if isinstance(node, ast.Import) else f"{'.' * node.level}{node.module}"
-    if module not in MODULES:
-        modules = ", ".join(MODULES)
-        raise CodeError(f"imports {module}: code steps have {modules}", node.lineno)
-    return alias.asname or alias.name
+def _require_modules(modules: Iterable[str], line: int | None) -> None:
+    for module in modules:
+        if module not in MODULES:
+            raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -224,13 +197,6 @@ def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
             yield from _assigned(getattr(statement, block, ()))
         for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
             yield from _assigned(part.body)
-
-
-def _stored(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(ast.Name("context"), ast.Constant(str(name)), ast.Store()):
-                yield name
 
 
 def _public(targets: Iterable[ast.expr]) -> Iterator[str]:

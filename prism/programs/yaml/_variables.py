@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from operator import attrgetter
+from time import monotonic
 from typing import Any
 
 from prism.errors import FieldTypeError
@@ -16,6 +18,9 @@ HostVariable = Any | Callable[[Any], Any]
 
 MOST_LEVELS = 50
 """How deep a variable may be nested: the sandbox writes out fewer than 100 levels."""
+
+TURN_SECONDS = 2.5
+"""How long all conditions and code steps of a turn may compute."""
 
 _LARGEST = 2**63
 
@@ -44,12 +49,34 @@ class Variables(Mapping[str, Any]):
     Args:
         agent: The agent, for the functions.
         provided: What the host and the agent provide.
+
+    Attributes:
+        provided: What the host and the agent provide.
+        context: The context, plain data.
+        seconds_left: How long conditions and code may still compute in this turn.
     """
 
     def __init__(self, agent: Any, provided: Mapping[str, HostVariable]) -> None:
         self._agent = agent
         self.provided: Mapping[str, HostVariable] = provided
+        self.seconds_left: float = TURN_SECONDS
         self.context: dict[str, Any] = {}
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the time that a condition or code step takes towards the limit of the turn.
+
+        Raises:
+            StepFailedError: If those before it have taken all of it.
+        """
+        if self.seconds_left <= 0:
+            problem = f"conditions and code of this turn have taken {TURN_SECONDS:g} s already"
+            raise StepFailedError(problem, is_final=True)
+        began = monotonic()
+        try:
+            yield
+        finally:
+            self.seconds_left -= monotonic() - began
 
     def __getitem__(self, name: str) -> Any:
         """Return a variable as plain data; raises a KeyError if nobody provides it.
@@ -69,7 +96,7 @@ class Variables(Mapping[str, Any]):
             raise StepFailedError(f"the variable {name!r} failed: {describe(error)}") from error
 
     def __contains__(self, name: object) -> bool:
-        """Return whether somebody provides a variable."""
+        """Return whether somebody provides a variable, without calling a function."""
         return name in self.context or name in self.provided
 
     def __iter__(self) -> Iterator[str]:

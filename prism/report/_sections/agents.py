@@ -95,7 +95,7 @@ def _left_out(kept: int, total: int) -> Markup:
 
     return Markup(
         "<p class='soft'>The {:,} most active of {:,} agents; "
-        "<code>prism log agents RUN --format csv</code> gives all.</p>"
+        "<code>prism log agents RUN -o agents.csv</code> gives all.</p>"
     ).format(kept, total)
 
 

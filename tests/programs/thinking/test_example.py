@@ -45,7 +45,7 @@ def planned(
     (prism.folder / "config.json").write_text(json.dumps(document))
     files = ("config.json", "--memory", "memory.json")
     with FakeOllama(write=author.write) as server:
-        model = ("--model", "llama3.2", "--host", server.url)
+        model = ("--model", f"ollama:llama3.2@{server.url}")
         ran = prism("run", *files, *model, "--rounds", CYCLES, "--out", "story")
     assert ran.status == 0, ran.err
     return prism
@@ -91,19 +91,12 @@ def test_no_prompt_passes_the_hard_limit(planned: Prism) -> None:
     assert all(event["tokens_after"] <= limit < event["tokens_before"] for event in paged)
 
 
-def test_what_is_thought_of_comes_back(planned: Prism) -> None:
-    """By use, the setting comes back when it is thought of; a model has to ask for it."""
-    came = [tag for event in events_of(planned, "cognition.paged") for tag in event["moved_in"]]
-    policy = Config.load(planned.folder / "config.json").paging.policy
-    assert came == (["outline", "setting"] if policy == "lru" else [])
-
-
 def test_the_page_shows_what_came_of_it(planned: Prism) -> None:
     """The page of the documentation has the pagings as ``prism log agent`` tells them."""
     policy = Config.load(planned.folder / "config.json").paging.policy
     told = [
         row["what"]
-        for row in planned("log", "agent", "agent", "story", "--format", "json").rows
+        for row in planned("log", "agent", "agent", "story", "--json").rows
         if row["event"] == "cognition.paged"
     ]
     page = (FOLDER.parent / "cognition.md").read_text(encoding="utf-8")
@@ -125,6 +118,6 @@ def test_it_is_repeated_without_the_model(planned: Prism) -> None:
     assert planned("replay", "story", "--out", "again").status == 0
     for one, other in (
         ("story/events.jsonl", "again/events.jsonl"),
-        ("memory.json", "again/memory.json"),
+        ("memory.json", "again/memories/agent.json"),
     ):
         assert (planned.folder / one).read_bytes() == (planned.folder / other).read_bytes()

@@ -42,7 +42,7 @@ def assert_undisturbed(home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(home.path)
     replay("run", "again")
     assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()
-    assert Path("again/memory.json").read_bytes() == home.memory.read_bytes()
+    assert Path("again/memories/agent.json").read_bytes() == home.memory.read_bytes()
 
 
 @pytest.mark.slow

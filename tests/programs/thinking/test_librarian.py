@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from prism.llm import Model
-from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, ThinkingLog, action
+from prism.programs.thinking import (
+    CognitiveAgent,
+    Config,
+    Cycle,
+    Limit,
+    Memory,
+    ThinkingLog,
+    action,
+)
 from prism.testing import FakeOllama
 
 FOLDER = Path(__file__).parents[3] / "docs" / "cognition"
@@ -39,8 +47,12 @@ class Keeper(CognitiveAgent):
         self.said = (*self.said, text)
 
 
-CONFIG = Config(goal="Keep what you are told, and answer questions.", hard_limit=1400,
-                paging_limit=1000, thinking_log=ThinkingLog(max_entries=3))  # fmt: skip
+CONFIG = Config(
+    goal="Keep what you are told, and answer questions.",
+    hard_limit=Limit(max_tokens=1400),
+    paging_limit=Limit(max_tokens=1000),
+    thinking_log=ThinkingLog(max_entries=3),
+)
 
 
 async def live(librarian: Any, memory: Memory) -> tuple[Keeper, list[Cycle], FakeOllama]:
@@ -49,13 +61,13 @@ async def live(librarian: Any, memory: Memory) -> tuple[Keeper, list[Cycle], Fak
     with FakeOllama(window=512, write=lambda prompt, _schema: librarian.write(prompt)) as server:
         # the window that the server is asked for follows from the hard limit
         small = Model("llama3.2", hosts=(server.url,))
-        agent = Keeper(CONFIG, memory, small, on_cycle=cycles.append)
+        agent = Keeper(CONFIG, memory, small)
         for _name, fact in librarian.FACTS:
             agent.tell(fact, instead=True)
-            await agent.run(2)
+            cycles += await agent.run(2)
         agent.tell(librarian.QUESTION, instead=True)
         while not agent.said and len(cycles) < 40:
-            await agent.cycle()
+            cycles.append(await agent.cycle())
 
     return agent, cycles, server
 
@@ -65,7 +77,7 @@ async def test_a_fact_that_was_lost_is_found_by_searching(librarian: Any) -> Non
     memory = Memory.in_memory()
     agent, cycles, server = await live(librarian, memory)
 
-    assert memory.stored_count == 10
+    assert len(memory.storage) == 10
     assert not any("Ines" in str(value) for value in memory.working.values())
     assert agent.said == (librarian.FACTS[2][1],)
     done = [(each.action.type, each.action.outcome) for each in cycles[20:] if each.action]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.errors import AgentError, FieldValueError
-from prism.programs.thinking import CognitiveAgent, Config, Iterate, Memory, action
+from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.statechart import TextCall
 from tests.kit.cognition import action as acts
 from tests.kit.cognition import add, thought
@@ -87,12 +87,10 @@ async def test_a_repeated_thought_changes_the_next_prompt() -> None:
     assert "repeats an earlier thought" in prompts[-1]
 
 
-@pytest.mark.parametrize("most", [1, 3])
-async def test_the_number_of_useless_cycles_is_a_setting(most: int) -> None:
-    """``iterate.max_useless``, of whatever kind they are."""
-    config = Config(iterate=Iterate(max_useless=most))
-    agent = CognitiveAgent(config, Memory.in_memory(), writer_of([OSError("down")]))
-    assert len(await agent.run(9)) == most
+async def test_five_useless_cycles_in_a_row_end_a_run() -> None:
+    """Of whatever kind they are."""
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([OSError("down")]))
+    assert len(await agent.run(9)) == 5
     assert str(agent.stopped).endswith("the last one: down")
 
 
@@ -102,7 +100,7 @@ async def test_two_cycles_at_once_are_refused() -> None:
 
     def say(_call: TextCall) -> str:
         coroutine = agent.cycle()
-        with pytest.raises(AgentError, match="await one cycle before the next"):
+        with pytest.raises(AgentError, match="await one turn before the next"):
             coroutine.send(None)
         return thought()
 

@@ -63,14 +63,6 @@ class Remembering(RuleBasedStateMachine):
         if name in self.working:
             self.stored[name] = self.working.pop(name)
 
-    @rule(tag=tags)
-    def forget(self, tag: str) -> None:
-        name = tag.replace(" ", "_")
-        self.memory.forget(tag)
-        self.working.pop(name, None)
-        self.stored.pop(name, None)
-        assert self.memory.versions(tag) == []
-
     @rule(text=st.sampled_from(["x", "y"]))
     def think(self, text: str) -> None:
         self.memory.think(text, key_prefix="thinking_log_", max_entries=3)
@@ -252,7 +244,6 @@ def test_whatever_is_killed_while_it_writes_leaves_a_whole_memory(tmp_path: Path
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         with Memory.open(path) as memory:
-            assert memory.faults == ()
             assert committed.value <= memory.stored("n") <= committed.value + 1
             memory.replace({})
             memory.commit()

@@ -136,21 +136,6 @@ async def test_actions_are_described() -> None:
     assert {"forge_Metal", "go_Place"} <= schema["$defs"].keys()
 
 
-async def test_a_function_may_be_an_action() -> None:
-    """Its first argument is the agent."""
-
-    def wave(agent: CognitiveAgent, times: int) -> str:
-        """Wave."""
-        return f"{agent.agent_id} waves {times} times"
-
-    memory = Memory.in_memory({"state": "executing"})
-    writer = writer_of([xml("wave", times="3")])
-    agent = CognitiveAgent(Config(), memory, writer, agent_id="ada", actions=[wave])
-    done = (await agent.cycle()).action
-    assert done is not None
-    assert done.answer == "ada waves 3 times"
-
-
 def _private(agent: Any) -> None: ...
 async def late(agent: Any) -> None: ...
 def many(agent: Any, *words: str) -> None: ...
@@ -165,14 +150,4 @@ def storage_save(agent: Any) -> None: ...
 def test_what_no_reply_could_ask_for_is_refused(function: Any) -> None:
     """Where the action is defined, with its name."""
     with pytest.raises(DefinitionError, match="the action"):
-        CognitiveAgent(Config(), Memory.in_memory(), actions=[function])
-
-
-def test_two_actions_of_one_name_are_refused() -> None:
-    """The reply could mean either."""
-
-    def rest(agent: Any) -> None:
-        """Rest again."""
-
-    with pytest.raises(DefinitionError, match="two actions 'rest'"):
-        Smith(Config(), Memory.in_memory(), actions=[rest])
+        action(function)

@@ -81,7 +81,7 @@ def options_in(folder: Path, server: FakeOllama) -> Any:
     data = {"storage": {"entry_1": "old"}, "mine": {"kept": [1]}}
     (folder / "memory").write_text(json.dumps(data))
     model = Model("llama3.2", hosts=(server.url,))
-    return Run(config, memory=folder / "memory", rounds=CYCLES, goal="to be brief", reasoner=model)
+    return Run(config, memory=folder / "memory", rounds=CYCLES, reasoner=model)
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -130,7 +130,7 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     assert summary["results"] == results.to_dict()
     assert run_status(folder).state == "complete"
     with Memory.read(options.memory) as memory:
-        assert (len(memory.working), memory.stored_count) == (results.memories, results.stored)
+        assert (len(memory.working), len(memory.storage)) == (results.memories, results.stored)
         assert memory.unknown == {"mine": {"kept": [1]}}
 
 
@@ -144,7 +144,7 @@ def test_a_run_is_repeated_without_its_model(
     replay(complete.folder, again)
     assert len(server.questions) == asked
     assert log_of(again) == log_of(complete.folder)
-    assert complete.options.memory.read_bytes() == (again / "memory.json").read_bytes()
+    assert complete.options.memory.read_bytes() == (again / "memories/agent.json").read_bytes()
     assert complete.options.memory.read_bytes() == before
 
 
@@ -202,7 +202,7 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
         replay(kept, again, on_round=stop_after(stopped))
     assert resume(again) is not None
     assert log_of(again) == log_of(kept)
-    assert complete.options.memory.read_bytes() == (again / "memory.json").read_bytes()
+    assert complete.options.memory.read_bytes() == (again / "memories/agent.json").read_bytes()
     results = [json.loads((path / "run.json").read_text())["results"] for path in (kept, again)]
     assert results[0] == results[1]
 
@@ -218,7 +218,7 @@ def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> N
     replay(tmp_path / "second", tmp_path / "more")
     assert log_of(tmp_path / "again") == log_of(tmp_path / "first")
     assert log_of(tmp_path / "more") == log_of(tmp_path / "second")
-    assert options.memory.read_bytes() == (tmp_path / "more/memory.json").read_bytes()
+    assert options.memory.read_bytes() == (tmp_path / "more/memories/agent.json").read_bytes()
 
 
 @pytest.mark.sampled(2)
@@ -319,4 +319,6 @@ def test_a_class_with_actions_is_run_like_a_configuration(
     again = replay(tmp_path / "run", tmp_path / "again")
     assert again.results == outcome.results
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
-    assert (tmp_path / "m.json").read_bytes() == (tmp_path / "again/memory.json").read_bytes()
+    assert (tmp_path / "m.json").read_bytes() == (
+        tmp_path / "again/memories/agent.json"
+    ).read_bytes()

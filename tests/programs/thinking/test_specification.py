@@ -16,11 +16,21 @@ from prism.programs.thinking import (
     Paging,
     ThinkingLog,
 )
+from prism.programs.thinking import action as own_action
 from tests.kit.cognition import action, add, thought
 from tests.kit.writers import Reply, prompts_of, writer_of
 
 EXECUTING = {"state": "executing"}
 BIG = {f"m{number}": "word " * 60 for number in range(80)}
+
+
+class Bomb(CognitiveAgent):
+    """An agent whose action is at fault."""
+
+    @own_action
+    def explode(self) -> str:
+        """Explode."""
+        raise ZeroDivisionError
 
 
 async def cycles_of(
@@ -161,13 +171,9 @@ async def test_the_memory_is_on_disk_after_every_cycle(tmp_path: Path) -> None:
         await cycles_of(memory, action("storage_save", "k", "v"))
         assert json.loads(path.read_text())["storage"] == {"k": "v"}
 
-        def explode(_agent: Any) -> str:
-            """Explode."""
-            raise ZeroDivisionError
-
         acts = "<agent><action><type>explode</type></action></agent>"
         writer = writer_of([thought("t", "executing"), acts])
-        agent = CognitiveAgent(Config(), memory, writer, actions=[explode])
+        agent = Bomb(Config(), memory, writer)
         await agent.cycle()
         with pytest.raises(ZeroDivisionError):
             await agent.cycle()
@@ -196,7 +202,7 @@ async def test_the_hard_limit_is_never_exceeded() -> None:
     agent, (cycle,), (prompt,) = await cycles_of({"working_memory": held}, thought(), config=config)
     assert len(prompt) / 4 <= 8192
     assert cycle.paged[0].why == "hard_limit"
-    assert len(agent.memory.working) + agent.memory.stored_count == 300
+    assert len(agent.memory.working) + len(agent.memory.storage) == 300
 
 
 async def test_a_reply_may_ask_for_paging() -> None:
@@ -213,4 +219,4 @@ async def test_max_iterations_bounds_a_run() -> None:
     replies = [thought(f"t{number}") for number in range(9)]
     agent = CognitiveAgent(config, Memory.in_memory(), writer_of(replies))
     assert len(await agent.run(7)) == 3
-    assert len([cycle async for cycle in agent]) == 3
+    assert len(await agent.run()) == 3

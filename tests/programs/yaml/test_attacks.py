@@ -1,6 +1,7 @@
 """Attacks on conditions and code steps: none escapes, hangs or eats memory."""
 
 import contextlib
+import json
 import os
 import resource
 import time
@@ -177,7 +178,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def context_after(step: dict[str, Any], context: dict[str, Any]) -> dict[str, Any] | None:
     """Return the context after a turn; None if the file is refused or the step fails."""
     try:
-        workflow = Workflow.from_dict({"steps": [step]})
+        workflow = Workflow.from_text(json.dumps({"steps": [step]}))
     except InputError:
         return None
     agent = WorkflowAgent(workflow, writer_of(), context)
@@ -234,6 +235,31 @@ async def test_no_condition_makes_much_of_long_variables(name: str) -> None:
     """A megabyte that a model wrote is not multiplied, by whatever a condition has."""
     step = {"name": "s", "code": "y = 1", "run_if": ON_LONG_VARIABLES[name]}
     await require_harmless(step, LONG)
+
+
+@pytest.mark.parametrize("of_what", ["conditions", "code", "guards"])
+async def test_all_of_a_turn_ends_in_time(of_what: str) -> None:
+    """However many steps and conditions take almost a second each."""
+    slow = "sum([n for n in range(10**9)])"
+    steps: list[dict[str, Any]] = [
+        {"name": f"s{number}", "code": slow if of_what == "code" else "y = 1", "on_failure": "skip"}
+        for number in range(40)
+    ]
+    machine: dict[str, Any] = {"states": ["a"]}
+    if of_what == "conditions":
+        steps = [{**step, "run_if": slow} for step in steps]
+    if of_what == "guards":
+        machine["transitions"] = [{"from": "a", "to": "a", "condition": slow}]
+        steps = [{**step, "transition_to": "a"} for step in steps]
+    text = json.dumps({"state_machine": machine, "steps": steps})
+    agent = WorkflowAgent(Workflow.from_text(text), writer_of())
+    for _ in range(2):
+        began = time.monotonic()
+        turn = await agent.turn()
+        # by the clock on the wall, which others on the machine may hold up
+        assert time.monotonic() - began < 2 * MOST_SECONDS
+        told = [run for run in turn.steps if "have taken 2.5 s already" in (run.reason or "")]
+        assert told or of_what == "conditions"
 
 
 def peak() -> int:

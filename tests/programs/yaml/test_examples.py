@@ -52,9 +52,9 @@ async def walk(agent: WorkflowAgent, number: int) -> list[str]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_nothing_is_wrong_with_the_examples(name: str) -> None:
-    """They load, the checks find nothing, and the schema accepts them."""
+    """They load, nothing is left out, and the schema accepts them."""
     path = FOLDER / f"{name}.yaml"
-    assert Workflow.check(path, KNOWN[name]) == ()
+    assert list(Workflow.check(path)) == []
     schema = json.loads((DOCS / "workflow.schema.json").read_text(encoding="utf-8"))
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
@@ -70,7 +70,7 @@ async def test_the_specifications_agent() -> None:
         on_action=lambda action: "it worked",
         turns=20,
     )
-    assert list(agent.workflow.definition.states) == SPECIFIED
+    assert sorted(agent.workflow.chart.states) == sorted(SPECIFIED)
     assert await walk(agent, 8) == [
         "observing",  # there is no context yet
         "ideating",

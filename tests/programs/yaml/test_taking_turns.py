@@ -71,7 +71,7 @@ async def test_the_place_is_kept_with_the_state() -> None:
     agent = WorkflowAgent(workflow, writer, {"go": True})
     for _ in range(9):
         kept = json.loads(json.dumps(agent.to_dict()))
-        agent = WorkflowAgent.from_dict(workflow, writer, kept)
+        agent = WorkflowAgent(workflow, writer, kept)
         await agent.turn()
     assert prompts_of(writer) == whole
 

@@ -1,0 +1,126 @@
+"""Tables: drawn on a terminal, or as CSV, JSON or Parquet for programs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from prism.cli._screen import Screen, cell, note, say, table_of, write_bytes
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+_MOST_ROWS = 40
+_LEAST_TEXT = 16
+_COPIES = {
+    ".csv": "format csv, header true",
+    ".json": "format json, array true",
+    ".parquet": "format parquet",
+}
+
+
+def write_table(
+    table: DuckDBPyRelation,
+    out: Path | None,
+    reads: Sequence[Path] = (),
+    *,
+    as_json: bool = False,
+    shown: Sequence[str] | None = None,
+) -> None:
+    """Draw the first rows of a table, or write all of them.
+
+    Args:
+        table: The table.
+        out: File to write to, by its name CSV, JSON or Parquet; ``-`` is CSV on standard output.
+        reads: The files that the table is made from.
+        as_json: Whether to write JSON to standard output.
+        shown: Columns to draw, if the table has many others.
+    """
+    if as_json or str(out) == "-":
+        write_bytes(_copied(table, ".json" if as_json else ".csv"), None)
+    elif out is not None:
+        if out.suffix not in _COPIES:
+            raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
+        write_bytes(_copied(table, out.suffix), out, reads)
+    else:
+        draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), shown)
+
+
+def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain data."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+
+
+def draw(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Sequence[str] | None = None
+) -> None:
+    """Draw the first rows in as many columns as there is room for, and say what is left out."""
+    if not rows:
+        note("no rows: nothing of this kind is in the log")
+        return
+    first, screen = rows[:_MOST_ROWS], Screen()
+    chosen = [name for name in names if shown is None or name in shown or name == "run"]
+    drawn: list[str] = []
+    room, numbers = screen.width, set()
+    for name in chosen:
+        values = [row[names.index(name)] for row in first]
+        if _are_numbers(values):
+            numbers.add(name)
+        widest = max(len(cell(value)) for value in values)
+        least = widest if name in numbers else min(widest, _LEAST_TEXT)
+        room -= max(least, *map(len, name.split("_"))) + 2
+        if room < 0 and drawn:
+            break
+        drawn.append(name)
+
+    heads = {name: name.replace("_", " ") for name in drawn}
+    cells = ([row[names.index(name)] for name in drawn] for row in first)
+    screen.print(
+        table_of(cells, *heads.values(), numbers={heads[name] for name in drawn if name in numbers})
+    )
+    parts = [f"the first {_MOST_ROWS} rows"] * (len(rows) > _MOST_ROWS)
+    parts += [f"{len(drawn)} of {len(names)} columns"] * (len(drawn) < len(names))
+    if parts:
+        say(f"{' and '.join(parts)}; all with -o FILE.csv or --json")
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, (int, float)) for value in known)
+
+
+def _copied(table: DuckDBPyRelation, kind: str) -> bytes:
+    """Return all rows in a format; lists become texts in CSV."""
+    names = [f'"{name}"' for name in table.columns]
+    if kind == ".csv":
+        names = [
+            f"array_to_string({name}, ', ') as {name}" if str(each).endswith("[]") else name
+            for name, each in zip(names, table.types, strict=True)
+        ]
+    # by way of a temporary file, since DuckDB writes only to names
+    with TemporaryDirectory() as folder, _as_os_errors():
+        whole = Path(folder) / "table"
+        table.query(
+            "rows", f"copy (select {', '.join(names)} from rows) to '{whole}' ({_COPIES[kind]})"
+        )
+        return whole.read_bytes()
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Raise what the system says where DuckDB cannot write, such as that the disk is full."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:
+        number = re.search(r'"errno":"(\d+)"', str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error

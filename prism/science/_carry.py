@@ -1,0 +1,163 @@
+"""One run of a batch, as the task that an executor receives, on this machine or another."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from prism._version import __version__
+from prism.errors import PrismError
+from prism.files import make_folder
+from prism.llm._addresses import with_credentials
+from prism.runs import Observer
+from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
+from prism.runs._running import carry_out, telling_warnings
+from prism.science._batch_folder import LOGS, PLAN_NAME, BatchFolder
+from prism.science._batch_tables import FEED_RESULTS, with_log_measures
+from prism.worlds import Run, resume
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+
+def prepare_worker(parent: int) -> None:
+    """Prepare a process of prism's own for many runs.
+
+    Args:
+        parent: The process of the batch.
+    """
+    # what a world prints must not be mixed with the output of the command
+    os.dup2(2, 1)
+    # the driver handles a Ctrl-C at the terminal
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    # freeze what is loaded, which every full collection during the runs would scan again
+    gc.freeze()
+
+
+def _end_with(parent: int) -> None:
+    """End this process as soon as the batch's own process is gone; every run can be resumed."""
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os._exit(1)
+
+
+def task_of(folder: Path, keep: str, hosts: list[str]) -> dict[str, Any]:
+    """Return what all tasks of a batch have in common, as plain data."""
+    return {
+        "prism": __version__,
+        "folder": str(folder.resolve()),
+        "cwd": str(Path.cwd()),
+        "search_path": [each or str(Path.cwd()) for each in sys.path],
+        "keep": keep,
+        "hosts": hosts,
+    }
+
+
+def carry(task: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out one run to its end, or resume it.
+
+    Args:
+        task: What `task_of` returns.
+        name: The name of the run.
+        config: Its configuration.
+
+    Returns:
+        Its row, as `BatchFolder.add_row` takes it, without results or error if it was stopped; and
+        ``warnings``, what it warned of.
+    """
+    if task["prism"] != __version__:
+        problem = f"its worker has prism {__version__}, not {task['prism']}: install that one"
+        return {"run": name, "error": problem, "warnings": []}
+
+    _enter(task)
+    observer = _Observer(BatchFolder(Path(task["folder"])))
+    folder = Path(task["folder"], name)
+    trace = folder / TRACEBACK_NAME
+    row: dict[str, Any] = {"run": name, "warnings": observer.warnings}
+    try:
+        with telling_warnings(observer):
+            row |= _completed(task, folder, config, observer)
+        trace.unlink(missing_ok=True)
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:  # of the world's own code, too
+        with suppress(OSError):
+            make_folder(folder)
+            trace.write_text(traceback.format_exc())
+        row["error"] = _problem(error, folder)
+
+    return row
+
+
+class _Observer(Observer):
+    """Keeps warnings, and stops the run when its batch is to stop."""
+
+    def __init__(self, folder: BatchFolder) -> None:
+        self._folder = folder
+        self.warnings: list[str] = []
+
+    def note(self, message: str) -> None:
+        """Ignore remarks; a single run reports only problems."""
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+    def is_to_stop(self) -> bool:
+        return self._folder.is_to_stop
+
+
+def _enter(task: Mapping[str, Any]) -> None:
+    """Find modules and files as the process of the batch does."""
+    if Path(task["cwd"]).is_dir() and Path.cwd() != Path(task["cwd"]):
+        os.chdir(task["cwd"])
+    sys.path.extend(each for each in task["search_path"] if each not in sys.path)
+
+
+def _completed(
+    task: Mapping[str, Any], folder: Path, config: Mapping[str, Any], observer: Observer
+) -> Mapping[str, Any]:
+    """Return ``config``, ``results`` and ``spent`` of the run, carried out if need be."""
+    hosts = task["hosts"]
+    if task["keep"] == LOGS and is_begun(folder):
+        resume(folder, hosts=hosts, observer=observer)
+        return _results(read_summary(folder), folder)
+
+    plan = Path(task["folder"]) / PLAN_NAME
+    run: Run[Any] = Run.from_config(with_credentials(config, hosts, plan), plan)
+    if task["keep"] == LOGS:
+        return _results(run.keep(folder, observer=observer).summary, folder)
+    if not run.world_class.__module__.startswith("prism.social"):
+        return _results(carry_out(run, None, observer=observer).summary, None)
+
+    # the feed's measures are computed from its log
+    with TemporaryDirectory() as place:
+        log = Path(place) / "run"
+        return _results(run.keep(log, observer=observer).summary, log)
+
+
+def _results(summary: Mapping[str, Any], log: Path | None) -> dict[str, Any]:
+    results = summary["results"]
+    if log is not None and FEED_RESULTS in results:
+        results = with_log_measures(results, log)
+    kept = {key: summary[key] for key in ("config", "spent") if key in summary}
+    return {**kept, "results": results}
+
+
+def _problem(error: Exception, folder: Path) -> str:
+    if isinstance(error, PrismError):
+        text = str(error)
+    elif isinstance(error, OSError):
+        text = f"{error.filename or folder}: {error.strerror or error}"
+    else:
+        text = f"{type(error).__name__}: {error}"
+    return " ".join(text.split())

@@ -1,0 +1,230 @@
+"""What sets agents apart: how active they are, when they are awake, and whom they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import fsum, log1p
+from statistics import NormalDist
+from typing import Any
+
+from prism.agents import SocialAgent
+from prism.errors import FieldValueError
+from prism.files import parse_json
+from prism.randomness import RandomStream
+from prism.social._parameters import HOURS, Parameters
+from prism.social._readers import Reader
+from prism.worlds.networks import Pair, random_pairs, scale_free_pairs, small_world_pairs
+
+FREQUENCY = "activity_level_frequency"
+
+_NORMAL = NormalDist()
+_RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
+_UNKNOWN = 2
+
+
+def wait(probability: float, stream: RandomStream) -> int:
+    """Draw the number of failed trials before the next success.
+
+    It is geometric, so one draw covers all trials until then (Devroye 1986, Non-Uniform Random
+    Variate Generation, X.2).
+
+    Args:
+        probability: Chance of success in each trial, above 0; 1 or more is certain.
+        stream: Random numbers.
+    """
+    return 0 if probability >= 1 else int(log1p(-stream.random()) / log1p(-probability))
+
+
+def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> list[float]:
+    """Return how active each agent is, as a multiple of the population's mean.
+
+    The population as a whole follows exactly the distribution that the parameters name: the n-th
+    agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
+    superusers rank first and lurkers last. Otherwise, the ranks are drawn, keyed by (seed,
+    agent).
+
+    Args:
+        agents: The agents.
+        parameters: The kind of the distribution, its width, the silent share and the largest value.
+        seed: Seed of the run.
+    """
+    size = len(agents)
+    writing = max(1, round(size * (1 - parameters.silent_share)))
+    shares = _shares(writing, parameters)
+    if parameters.most_active:
+        shares = _limited(shares, parameters.most_active / size)
+
+    ranked = sorted(range(size), key=lambda place: _rank(agents[place], seed))
+    found = [0.0] * size
+    for place, share in zip(ranked, shares, strict=False):
+        found[place] = share * size
+
+    return found
+
+
+def _rank(agent: Reader, seed: int) -> tuple[int, float]:
+    kind = None if agent.archetype is None else agent.archetype.name
+    drawn = RandomStream(seed, "activity", agent.agent_id).random()
+    return _RANKS.get(kind or "", _UNKNOWN), drawn
+
+
+def _shares(size: int, parameters: Parameters) -> list[float]:
+    """Return each agent's share of all writing, the largest first."""
+    if parameters.activity == "equal":
+        return [1 / size] * size
+
+    curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
+    return [after - before for before, after in pairwise(curve)]
+
+
+def _of_the_first(part: float, parameters: Parameters) -> float:
+    """Return the share of the most active part of a population: the Lorenz curve from the top.
+
+    For a lognormal it is ``Phi(Phi^-1(p) + sigma)`` (Kleiber and Kotz 2003, section 4.5).
+    """
+    if part <= 0 or part >= 1:
+        return float(part >= 1)
+    if parameters.activity == "classes":
+        return _of_classes(part, parameters)
+    return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
+
+
+def _of_classes(part: float, parameters: Parameters) -> float:
+    """Return the share of the first part of a population of three classes, each of equal agents."""
+    top, following = parameters.top_share, parameters.next_share
+    in_top, in_next = parameters.top_agents, parameters.next_agents
+    if part <= in_top:
+        return top * part / in_top
+    if part <= in_top + in_next:
+        return top + following * (part - in_top) / in_next
+
+    rest = (part - in_top - in_next) / (1 - in_top - in_next)
+
+    return top + following + max(0.0, 1 - top - following) * rest
+
+
+def _limited(shares: list[float], most: float) -> list[float]:
+    """Limit every share, and distribute the excess over the others."""
+    if most * len(shares) <= 1:
+        return [1 / len(shares)] * len(shares)
+
+    factor = 1.0
+    for _ in range(len(shares)):
+        at_limit = sum(share * factor >= most for share in shares)
+        below = fsum(shares[at_limit:])
+        before, factor = factor, (1 - at_limit * most) / below if below else factor
+        if factor == before:
+            break
+
+    return [min(most, share * factor) for share in shares]
+
+
+class Hours:
+    """When agents are awake.
+
+    Args:
+        readers: The agents.
+        parameters: The parameters that set their hours.
+        seed: Seed of the run.
+
+    Raises:
+        FieldValueError: If an agent lacks the 24 numbers that ``file`` reads.
+    """
+
+    def __init__(self, readers: Iterable[Reader], parameters: Parameters, seed: int) -> None:
+        self._seed = seed
+        self._hour = -1
+        self._awake: frozenset[Reader] = frozenset()
+        by_file = parameters.hours == "file"
+        self._curves = {
+            each: _frequency(each) if by_file else parameters.diurnal_curve for each in readers
+        }
+
+    def awake(self, hour: int) -> frozenset[Reader]:
+        """Return the agents that are awake in an hour, counted from the start."""
+        if hour != self._hour:
+            self._hour = hour
+            self._awake = frozenset(
+                each
+                for each, curve in self._curves.items()
+                if self._is_awake(each.agent_id, hour, curve[hour % HOURS])
+            )
+        return self._awake
+
+    def _is_awake(self, agent_id: str, hour: int, share: float) -> bool:
+        return share >= 1 or RandomStream(self._seed, "hour", agent_id, hour).chance(share)
+
+
+def _frequency(reader: Reader) -> tuple[float, ...]:
+    """Return the share of each hour of the day in which an agent is awake."""
+    value: Any = reader.attributes.get(FREQUENCY)
+    numbers = parse_json(value) if isinstance(value, str) else value
+    is_list = isinstance(numbers, (list, tuple)) and len(numbers) == HOURS
+    if not is_list or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
+        raise FieldValueError(
+            f"hours = 'file' needs {FREQUENCY} of agent {reader.agent_id!r}, {HOURS} numbers, 0 "
+            f"or more, got {value!r}"
+        )
+
+    most = max(numbers)
+    # an agent with zeros for all hours is never awake, and takes no step
+    return tuple(number / most if most else 0.0 for number in numbers)
+
+
+# Who follows whom
+
+
+def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tuple[str, ...]]:
+    """Return the ids of those whom each agent follows, by the parameters.
+
+    A generated network depends on the seed and the ids of the agents, not on their order, so the
+    place in a list does not make an agent popular.
+
+    Args:
+        agents: The population.
+        parameters: Kind and numbers of the network.
+
+    Raises:
+        FieldValueError: If there are too few agents for it.
+    """
+    kind, seed = parameters.follow_network, parameters.seed
+    if kind == "given":
+        return [agent.following for agent in agents]
+
+    stream = RandomStream(seed, "network")
+    order = sorted(
+        range(len(agents)),
+        key=lambda place: RandomStream(seed, "network", agents[place].agent_id).random(),
+    )
+    follows = round(len(agents) * parameters.mean_follows)
+    mutual = round(follows * parameters.reciprocity / 2)
+    pairs = _pairs(len(agents), follows - mutual, parameters, stream)
+    # some of the followed agents follow back
+    back = stream.sample(pairs, min(mutual, len(pairs)))
+    followed: list[dict[int, None]] = [{} for _ in agents]
+    for one, other in (*pairs, *((other, one) for one, other in back)):
+        followed[one][other] = None
+
+    ids = [agents[place].agent_id for place in order]
+    result: list[tuple[str, ...]] = [()] * len(agents)
+    for place, others in zip(order, followed, strict=True):
+        result[place] = tuple(sorted(ids[other] for other in others))
+    return result
+
+
+def _pairs(size: int, links: int, parameters: Parameters, stream: RandomStream) -> list[Pair]:
+    """Return who follows whom, as pairs of places."""
+    most = size * (size - 1) // 2
+    if links > most:
+        raise FieldValueError(
+            f"mean_follows must be smaller: {size} agents have {most} pairs, and the network needs "
+            f"{links}"
+        )
+    if parameters.follow_network == "scale_free":
+        return scale_free_pairs(size, links, parameters.follower_exponent, stream)
+    if parameters.follow_network == "small_world":
+        pairs = small_world_pairs(size, links, parameters.rewired, stream)
+    else:
+        pairs = random_pairs(size, links, stream)
+    return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]

@@ -1,0 +1,497 @@
+"""Networks of a world's agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import ceil, isqrt
+from operator import index
+from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, cast
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.worlds._agent_set import NOBODY, AgentSet
+
+__all__ = ["random_pairs", "scale_free_pairs", "small_world_pairs"]
+
+AgentT = TypeVar("AgentT")
+AgentT_co = TypeVar("AgentT_co", covariant=True)
+
+Pair = tuple[int, int]
+"""Places of two agents that are connected."""
+
+MOST_DRAWN = 2_000
+"""The largest number of agents whose connections are logged."""
+
+
+class Populated(Protocol[AgentT_co]):
+    """The part of a world that a network needs."""
+
+    @property
+    def agents(self) -> Sequence[AgentT_co]:
+        """The agents."""
+
+
+class Network(Generic[AgentT]):
+    """Agents and the connections between them, in the order in which they were made.
+
+    Args:
+        agents: The agents.
+        pairs: Pairs of places of connected agents.
+        directed: Whether a connection leads one way only.
+
+    Attributes:
+        directed: Whether a connection leads one way only.
+        has_changed: Whether agents or connections were added or removed since it was made.
+        width: Agents per row, on a grid.
+    """
+
+    def __init__(
+        self, agents: Sequence[AgentT], pairs: Iterable[Pair], *, directed: bool = False
+    ) -> None:
+        self.directed: bool = directed
+        self.has_changed: bool = False
+        self.width: int | None = None
+        # a dict serves as a set that keeps its order
+        self._links: dict[AgentT, dict[AgentT, None]] = {agent: {} for agent in agents}
+        everybody = tuple(agents)
+        for one, other in pairs:
+            self._link(everybody[one], everybody[other])
+
+    def neighbours(self, agent: AgentT) -> AgentSet[AgentT]:
+        """Return the agents connected to an agent."""
+        return AgentSet(self._links[agent])
+
+    def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
+        """Yield every connection once."""
+        numbers = {agent: number for number, agent in enumerate(self._links)}
+        for one, others in self._links.items():
+            for other in others:
+                if self.directed or numbers[one] < numbers[other]:
+                    yield one, other
+
+    def pairs(self) -> list[Pair]:
+        """Return every connection once, as a pair of places among the agents."""
+        numbers = {agent: number for number, agent in enumerate(self._links)}
+        return [(numbers[one], numbers[other]) for one, other in self.edges()]
+
+    def connect(self, one: AgentT, other: AgentT) -> None:
+        """Connect two agents, unless they are connected, or one has left the run."""
+        if cast(Any, one).has_left or cast(Any, other).has_left:
+            return
+        self._link(one, other)
+        self._changed(one, other)
+
+    def disconnect(self, one: AgentT, other: AgentT) -> None:
+        """Remove the connection of two agents, if there is one."""
+        if other not in self._links.get(one, ()):
+            return
+        del self._links[one][other]
+        if not self.directed:
+            del self._links[other][one]
+        self._changed(one, other)
+
+    def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:
+        """Add an agent that has joined the run, connected to some others.
+
+        Args:
+            agent: The newcomer.
+            neighbours: Those others, such as the neighbours of its parent.
+        """
+        self._links.setdefault(agent, {})
+        others = [each for each in neighbours if each in self._links and each is not agent]
+        for other in others:
+            self._link(agent, other)
+        self._changed(agent, *others)
+
+    def leave(self, agent: AgentT) -> None:
+        """Remove an agent with all its connections."""
+        own = self._links.pop(agent, None)
+        if own is None:
+            return
+        others = self._links if self.directed else own
+        beside = [each for each in others if agent in self._links[each]]
+        for other in beside:
+            del self._links[other][agent]
+        cast(Any, agent).neighbours = NOBODY
+        self._changed(*beside)
+
+    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
+        """Return the places on a grid, or the connections, for the log.
+
+        Args:
+            agents: The agents.
+            first: Whether nothing was logged yet.
+        """
+        if self.width is not None:
+            size = {"width": self.width, "height": len(agents) // self.width}
+            return {"space": "grid", **size, "places": [*range(len(agents))]}
+        if len(agents) > MOST_DRAWN:
+            return {}
+
+        has_news = first or self.has_changed
+        return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
+
+    def wire(self) -> None:
+        """Set the neighbours of every agent."""
+        for agent, others in self._links.items():
+            cast(Any, agent).neighbours = AgentSet(others)
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        links = sum(map(len, self._links.values()))
+        return links if self.directed else links // 2
+
+    def _link(self, one: AgentT, other: AgentT) -> None:
+        if one is other:
+            raise FieldValueError(
+                "an agent cannot be connected to itself: leave such pairs out, in networkx with "
+                "graph.remove_edges_from(networkx.selfloop_edges(graph))"
+            )
+
+        self._links[one][other] = None
+        if not self.directed:
+            self._links[other][one] = None
+
+    def _changed(self, *agents: AgentT) -> None:
+        self.has_changed = True
+        for agent in agents:
+            cast(Any, agent).neighbours = AgentSet(self._links[agent])
+
+
+def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
+    """Connect every agent with those next to it, half of them on each side.
+
+    Args:
+        world: The world, in its `World.setup`.
+        neighbours: Neighbours of each agent, an even number below the number of agents.
+
+    Raises:
+        FieldValueError: If it is odd, or too large.
+    """
+    return Network(world.agents, ring_pairs(len(world.agents), neighbours))
+
+
+def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
+    """Connect agents in a ring and rewire some connections (Watts and Strogatz 1998).
+
+    Args:
+        world: The world, in its `World.setup`.
+        neighbours: Neighbours of each agent in the ring, an even number below the number of agents.
+        rewired: Probability that a connection leads to a random agent instead, 0 to 1.
+
+    Raises:
+        FieldValueError: If a number is out of its range.
+    """
+    size = len(world.agents)
+    _require_even(size, neighbours)
+    links = size * neighbours // 2
+    _require_share("rewired", rewired)
+
+    pairs = small_world_pairs(size, links, rewired, _stream(world))
+
+    return Network(world.agents, pairs)
+
+
+def grid(
+    world: Populated[AgentT],
+    width: int | None = None,
+    *,
+    diagonal: bool = False,
+    wraps: bool = False,
+) -> Network[AgentT]:
+    """Put agents on a grid, row by row, and connect each with those next to it.
+
+    Args:
+        world: The world, in its `World.setup`.
+        width: Agents in a row; by default the root of their number.
+        diagonal: Whether agents at the corners are also neighbours (Moore's neighbourhood).
+        wraps: Whether the first row and column are next to the last.
+
+    Raises:
+        FieldValueError: If the last row is not full, or there are fewer than 3 rows or columns to
+            wrap.
+    """
+    size = len(world.agents)
+    width = isqrt(size) if width is None else width
+    if width < 1 or size % width:
+        fits = max(each for each in range(1, isqrt(size) + 1) if size % each == 0)
+        raise FieldValueError(
+            f"{size} agents do not fill rows of {width}: pass another width, such as width={fits}, "
+            "or change the number of agents"
+        )
+    height = size // width
+    if wraps and min(width, height) < 3:
+        raise FieldValueError(f"a grid of {width} by {height} is too small to wrap")
+
+    steps = [(1, 0), (0, 1), *([(1, 1), (-1, 1)] if diagonal else [])]
+    network = Network(world.agents, _grid_pairs(width, height, steps, wraps=wraps))
+    network.width = width
+    return network
+
+
+def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
+    """Connect every two agents with the same probability (Erdős and Rényi 1959).
+
+    Args:
+        world: The world, in its `World.setup`.
+        probability: The probability, from 0 to 1. The mean number of neighbours is this times the
+            number of other agents.
+
+    Raises:
+        FieldValueError: If it is out of its range.
+    """
+    _require_share("probability", probability)
+    size, stream = len(world.agents), _stream(world)
+    links = stream.binomial(size * (size - 1) // 2, probability)
+
+    return Network(world.agents, random_pairs(size, links, stream))
+
+
+def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0) -> Network[AgentT]:
+    """Connect each agent with some earlier ones, with a preference for well-connected ones.
+
+    The number of neighbours follows a power law (Price 1976), by default that of Barabási and
+    Albert (1999).
+
+    Args:
+        world: The world, in its `World.setup`.
+        neighbours: Connections that each agent makes, from 1 to below the number of agents.
+        exponent: The exponent of the power law, above 2. The smaller it is, the more connections a
+            few agents have.
+
+    Raises:
+        FieldValueError: If a number is out of its range.
+    """
+    size = len(world.agents)
+    if not 1 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be at least 1 and below the number of agents, {size}; "
+            f"got {neighbours}"
+        )
+    if not exponent > 2:
+        raise FieldValueError(f"exponent must be above 2, got {exponent!r}")
+
+    # the first agents have fewer predecessors than connections to make
+    links = neighbours * (size - 1) - neighbours * (neighbours - 1) // 2
+
+    return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
+
+
+def from_edges(
+    world: Populated[AgentT], edges: Any, *, directed: bool | None = None
+) -> Network[AgentT]:
+    """Connect agents as given by a list, or by a graph of networkx or igraph.
+
+    Args:
+        world: The world, in its `World.setup`.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places. If a graph
+            has a node for each agent, and none is an id or a place, as in a lattice of networkx,
+            they are the agents in their order.
+        directed: Whether a connection leads one way only. By default, as in the graph; pairs lead
+            both ways.
+
+    Raises:
+        FieldValueError: If an end is not an agent of the world.
+    """
+    agents = world.agents
+    places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
+
+    one_way = _is_directed(edges) if directed is None else directed
+
+    return Network(agents, pairs_in(edges, places, len(agents)), directed=one_way)
+
+
+def _is_directed(edges: Any) -> bool:
+    """Return whether a graph of networkx or igraph, or a network of ours, is directed."""
+    asked = getattr(edges, "is_directed", None)
+    return bool(asked() if callable(asked) else getattr(edges, "directed", False))
+
+
+def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
+    """Return the connections of a list or a graph as pairs of places."""
+    places = places | _in_order(edges, places, size)
+    return [
+        (_find_place(one, places, size), _find_place(other, places, size))
+        for one, other, *_ in _edges_of(edges)
+    ]
+
+
+def _in_order(edges: Any, places: dict[Any, int], size: int) -> dict[Any, int]:
+    """Return the places of the nodes of a graph of networkx if none is an id or a place."""
+    nodes = list(getattr(edges, "nodes", ()))
+    is_known = any(node in places or isinstance(node, SupportsIndex) for node in nodes)
+    return {} if is_known or len(nodes) != size else {node: n for n, node in enumerate(nodes)}
+
+
+def _edges_of(edges: Any) -> Iterable[Any]:
+    """Return the connections of a list, or of a graph of networkx or igraph."""
+    if hasattr(edges, "get_edgelist"):  # igraph
+        return cast(Iterable[Any], edges.get_edgelist())
+    if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
+        return cast(Iterable[Any], edges.edges())
+    if isinstance(edges, (set, frozenset)):
+        raise FieldValueError("edges in a set have a different order in every process: pass a list")
+
+    return cast(Iterable[Any], edges)
+
+
+def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
+    """Return the place of an agent, given the agent, its id or its place."""
+    place = places.get(getattr(end, "agent_id", end))
+    # numpy has whole numbers of its own
+    if place is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
+        place = index(end)
+    if place is None:
+        raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
+
+    return place
+
+
+def _require_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise FieldValueError(f"{name} must be from 0 to 1, got {value!r}")
+
+
+def _stream(world: Any) -> RandomStream:
+    """Return the random numbers of the next network."""
+    stream: RandomStream = world._running("network").network_stream()
+    return stream
+
+
+# Pairs of places, from which every network is made
+
+
+def _require_even(size: int, neighbours: int) -> None:
+    """Refuse an impossible number of neighbours in a ring.
+
+    Raises:
+        FieldValueError: If it is odd, or too large.
+    """
+    if neighbours % 2 or not 2 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
+            f"got {neighbours}"
+        )
+
+
+def ring_pairs(size: int, neighbours: int) -> list[Pair]:
+    """Return the connections of a ring, beginning with direct neighbours.
+
+    Raises:
+        FieldValueError: If the number of neighbours is odd, or too large.
+    """
+    _require_even(size, neighbours)
+
+    return [
+        (place, (place + away) % size)
+        for away in range(1, neighbours // 2 + 1)
+        for place in range(size)
+    ]
+
+
+def small_world_pairs(size: int, links: int, rewired: float, stream: RandomStream) -> list[Pair]:
+    """Return a ring with some connections rewired (Watts and Strogatz 1998).
+
+    Args:
+        size: Number of agents.
+        links: Number of connections. If it is not a multiple of the size, some connections to the
+            farthest neighbours are left out at random.
+        rewired: Probability that a connection leads to a random agent instead, from 0 to 1.
+        stream: Random numbers.
+    """
+    if not links:
+        return []
+
+    layers = ceil(links / size)
+    pairs = ring_pairs(size, 2 * layers) if 2 * layers < size else _all_pairs(size)
+    if links < len(pairs):
+        inner = size * (layers - 1)
+        pairs = pairs[:inner] + stream.sample(pairs[inner:], links - inner)
+
+    return _rewired(size, pairs, rewired, stream)
+
+
+def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
+    links: list[set[int]] = [set() for _ in range(size)]
+    for one, other in pairs:
+        links[one].add(other)
+        links[other].add(one)
+
+    result = []
+    for one, other in pairs:
+        target = other
+        # an agent that is connected to all others cannot be rewired
+        if stream.chance(rewired) and len(links[one]) < size - 1:
+            while target == one or target in links[one]:
+                target = stream.index(size)
+            links[one].remove(other)
+            links[other].remove(one)
+            links[one].add(target)
+            links[target].add(one)
+
+        result.append((one, target))
+
+    return result
+
+
+def scale_free_pairs(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
+    """Return a network whose numbers of connections follow a power law (Price 1976).
+
+    Each agent connects to some earlier agents: with probability ``1 / (exponent - 1)`` to the end
+    of a random earlier connection (the copying of Kumar et al. 2000), or else to any of them. With
+    m connections each, the share of agents with k incoming connections falls as ``(k + a) **
+    -exponent`` with ``a = m * (exponent - 2)``; an exponent of 3 is the network of Barabási and
+    Albert (1999).
+
+    Args:
+        size: Number of agents.
+        links: Number of connections.
+        exponent: Of the power law, above 2.
+        stream: Random numbers.
+
+    Returns:
+        Pairs, whose first agent made the connection.
+    """
+    copying = 1 / (exponent - 1)
+    pairs: list[Pair] = []
+    chosen_before: list[int] = []
+    for one in range(1, size):
+        # the first agents have few predecessors; later ones make up for their missing connections
+        share = (links - len(pairs)) / (size - one)
+        wanted = min(one, int(share) + stream.chance(share % 1))
+        chosen: dict[int, None] = {}
+        while len(chosen) < wanted:
+            copies = chosen_before and stream.chance(copying)
+            chosen[stream.choice(chosen_before) if copies else stream.index(one)] = None
+
+        pairs += [(one, other) for other in chosen]
+        chosen_before += chosen
+
+    return pairs
+
+
+def random_pairs(size: int, links: int, stream: RandomStream) -> list[Pair]:
+    """Return a number of pairs, all equally likely (Erdős and Rényi 1959)."""
+    numbers = stream.sample(range(size * (size - 1) // 2), links)
+    return [_pair_numbered(number) for number in numbers]
+
+
+def _pair_numbered(number: int) -> Pair:
+    """Return the pair with a number among (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
+    one = (1 + isqrt(1 + 8 * number)) // 2
+    return one, number - one * (one - 1) // 2
+
+
+def _all_pairs(size: int) -> list[Pair]:
+    return [(one, other) for one in range(size) for other in range(one)]
+
+
+def _grid_pairs(width: int, height: int, steps: Sequence[Pair], *, wraps: bool) -> Iterator[Pair]:
+    for row, column in product(range(height), range(width)):
+        for right, down in steps:
+            x, y = column + right, row + down
+            if wraps:
+                x, y = x % width, y % height
+            if 0 <= x < width and 0 <= y < height:
+                yield row * width + column, y * width + x

@@ -1,0 +1,137 @@
+"""One round as the page shows it: head, chart, numbers, messages and events of one instant."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prism.watch import Watching
+from tests.kit.waiting import wait_until
+from tests.watch.test_server import ask
+
+Show = Callable[[Path], Watching]
+Visit = Callable[[Watching], httpx.Client]
+
+
+@pytest.fixture
+def looked_at(shown: Show, visit: Visit, tmp_path: Path) -> Callable[..., httpx.Client]:
+    """Return a function that shows a log of some events, once it is read."""
+
+    def look(events: list[dict[str, Any]]) -> httpx.Client:
+        log = tmp_path / "real" / "events.jsonl"
+        log.parent.mkdir()
+        log.write_text("".join(json.dumps(event) + "\n" for event in events))
+        client = visit(shown(log.parent))
+        wait_until(lambda: ask(client, "/head")["read"] == log.stat().st_size)
+        return client
+
+    return look
+
+
+def at(number: int, event: dict[str, Any], tick: int = 1) -> dict[str, Any]:
+    return {**event, "round": number, "tick": tick}
+
+
+def html_of(view: dict[str, Any]) -> dict[str, str]:
+    return {each["anchor"]: each["html"] for each in view["sections"]}
+
+
+def counts(client: httpx.Client, number: int, states: str = "xyz") -> dict[str, int]:
+    """Return the agents in each state, which are as many on the chart as behind it."""
+    html = html_of(ask(client, "/round", round=number))["chart"]
+    found = {}
+    for state in states:
+        box = html.partition(f'data-state="{state}"')[2].partition("</g>")[0]
+        agents = ask(client, "/agents", round=number, state=state)["found"]
+        assert f">{agents} agent" in box or not (agents or box)
+        found[state] = agents
+    return found
+
+
+def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
+    looked_at: Callable[..., httpx.Client], make: Any
+) -> None:
+    """What closes a round comes after its states were counted."""
+    states = {"x": 1, "y": 2}
+    ended = {"event": "round.ended", "timestamp": "t", "round": 1, "states": states}
+    client = looked_at(
+        [
+            make.started(agents=3),
+            *(make.joined(agent, state) for agent, state in zip("abc", "xxy", strict=True)),
+            at(1, make.move("a", "x", "y")),
+            ended,
+            at(1, make.move("a", "y", "x", trigger="round_ends"), tick=3),
+            at(2, make.move("c", "y", "z")),
+        ]
+    )
+    assert counts(client, 1) == {"x": 1, "y": 2, "z": 0}
+    assert counts(client, 2) == {"x": 2, "y": 0, "z": 1}
+
+
+def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(
+    looked_at: Callable[..., httpx.Client], make: Any
+) -> None:
+    """Such a log has neither agents that join nor ends of rounds."""
+    client = looked_at(
+        [
+            make.started(agents=2),
+            at(1, make.move("a", "x", "y")),
+            at(1, make.move("b", "x", "z")),
+            at(2, make.move("a", "y", "z"), tick=2),
+        ]
+    )
+    assert counts(client, 1) == {"x": 0, "y": 1, "z": 1}
+    assert counts(client, 2) == {"x": 0, "y": 0, "z": 2}
+    for tick, state in ((1, "y"), (2, "z")):
+        found = ask(client, "/agents", round=2, tick=tick, state=state)["agents"]
+        assert {"agent": "a", "times": 1} in found
+
+
+def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(
+    looked_at: Callable[..., httpx.Client], make: Any
+) -> None:
+    """Messages stand in the order in which they were said; nothing speaks of posts."""
+
+    def said(number: int, sender: str, receiver: str, content: str) -> dict[str, Any]:
+        own = {"agent_id": sender, "receiver": receiver, "content": content}
+        return at(number, make.event("message.sent", **own))
+
+    client = looked_at(
+        [
+            make.started(world="Talk", chart=None),
+            *(make.joined(name, "x") for name in ("ann", "di", "bo")),
+            said(1, "ann", "di", "Hello!"),
+            said(2, "di", "ann", "<b>Well?</b>"),
+            said(2, "ann", "di", "Well."),
+            said(2, "bo", "di", "And I?"),
+        ]
+    )
+    view = ask(client, "/round", round=2)
+    html = html_of(view)["messages"]
+    places = [html.index(text) for text in ("&lt;b&gt;Well?", "Well.", "And I?")]
+    assert places == sorted(places)
+    assert "Hello!" not in html
+    assert "messages" in view["kinds"]
+    page = html_of(ask(client, "/agent", agent="ann", round=2))
+    with_di = page["spoken"].partition("<summary>With di: 3 messages")[2]
+    assert with_di.index("Hello!") < with_di.index("Well?")
+    assert "post" not in json.dumps(view).replace("data-post", "").lower()
+
+
+def test_the_head_and_the_round_are_of_one_instant(client_of_run: httpx.Client) -> None:
+    """Whatever round is asked for, the head that comes with it counts the same lines."""
+    for number in ("", 1, 3):
+        view = ask(client_of_run, "/round", round=number)
+        assert view["head"]["rounds"] == 4
+        assert view["round"] == (number or 4)
+        assert view["head"]["read"] == view["head"]["size"]
+
+
+@pytest.fixture
+def client_of_run(shown: Show, visit: Visit, folder: Path) -> httpx.Client:
+    client = visit(shown(folder))
+    wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
+    return client
