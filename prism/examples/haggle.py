@@ -27,7 +27,7 @@ class Seller(Trader):
 class Haggle(World[Buyer | Seller]):
     """Pairs of a buyer and a seller, who answer each other until they agree or one goes."""
 
-    def populate(self, agents: int) -> list[Trader]:
+    def populate(self, agents: int) -> list[Buyer | Seller]:
         """Make as many buyers as sellers."""
         return [(Buyer, Seller)[place % 2]() for place in range(agents)]
 
