@@ -50,7 +50,7 @@ from prism.programs.thinking import (
 )
 from prism.programs.yaml import Workflow
 from prism.report import make_report
-from prism.report._figures.page_figures import dark_rules
+from prism.report._drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare, sensitivity
 from prism.social import Feed
@@ -104,7 +104,7 @@ def states(folder: Path) -> str:
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
         Run(Feed(first_posts=posts, preset="classic"), population.agents, **given).run()
 
-    return _figure(path, "states-1.svg")
+    return _figure(path, "states.svg")
 
 
 def town(folder: Path) -> str:
@@ -131,6 +131,18 @@ def _figure(log: Path, name: str) -> str:
     return _shown(log.parent / name, log.read_bytes().partition(b"\n")[2])
 
 
+def _dark_rules(colours: Sequence[str]) -> str:
+    """Return the rules by which a figure of the light theme has the colours of the dark one."""
+    light, dark = (json.dumps(THEMES[name]) for name in ("light", "dark"))
+    pairs = dict(zip(*(re.findall("#[0-9a-f]{6}", theme) for theme in (light, dark)), strict=True))
+    return "\n".join(
+        f'.picture [{name}="{colour}"] {{ {name}: {pairs[colour]}; }}'
+        for colour in colours
+        for name in ("fill", "stroke")
+        if colour in pairs
+    )
+
+
 def _shown(figure: Path, data: bytes) -> str:
     """Return a figure in colours for light and dark pages, and the hash of what it shows.
 
@@ -139,7 +151,7 @@ def _shown(figure: Path, data: bytes) -> str:
     """
     svg = figure.read_text(encoding="utf-8")
     colours = sorted(set(re.findall(r'="(#[0-9a-f]{6})"', svg)))
-    dark = f"<style>@media (prefers-color-scheme: dark) {{ {dark_rules(colours)} }}</style>"
+    dark = f"<style>@media (prefers-color-scheme: dark) {{ {_dark_rules(colours)} }}</style>"
     head = re.match(r"<svg[^>]*>", svg)
     assert head is not None
     opened = re.sub(r'class="[^"]*"', 'class="marks picture"', head[0])
