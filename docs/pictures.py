@@ -32,6 +32,7 @@ from prism.examples import (
     Epidemic,
     Lake,
     Market,
+    Meadow,
     Threshold,
     Vaccination,
 )
@@ -49,7 +50,7 @@ from prism.programs.thinking import (
 )
 from prism.programs.yaml import Workflow
 from prism.report import make_report
-from prism.report._figures.page_figures import dark_rules
+from prism.report._drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare, sensitivity
 from prism.social import Feed
@@ -103,7 +104,7 @@ def states(folder: Path) -> str:
         given = {"rounds": 4, "seed": 7, "logger": log.logger, "clock": clock}
         Run(Feed(first_posts=posts, preset="classic"), population.agents, **given).run()
 
-    return _figure(path, "states-1.svg")
+    return _figure(path, "states.svg")
 
 
 def town(folder: Path) -> str:
@@ -130,6 +131,18 @@ def _figure(log: Path, name: str) -> str:
     return _shown(log.parent / name, log.read_bytes().partition(b"\n")[2])
 
 
+def _dark_rules(colours: Sequence[str]) -> str:
+    """Return the rules by which a figure of the light theme has the colours of the dark one."""
+    light, dark = (json.dumps(THEMES[name]) for name in ("light", "dark"))
+    pairs = dict(zip(*(re.findall("#[0-9a-f]{6}", theme) for theme in (light, dark)), strict=True))
+    return "\n".join(
+        f'.picture [{name}="{colour}"] {{ {name}: {pairs[colour]}; }}'
+        for colour in colours
+        for name in ("fill", "stroke")
+        if colour in pairs
+    )
+
+
 def _shown(figure: Path, data: bytes) -> str:
     """Return a figure in colours for light and dark pages, and the hash of what it shows.
 
@@ -138,7 +151,7 @@ def _shown(figure: Path, data: bytes) -> str:
     """
     svg = figure.read_text(encoding="utf-8")
     colours = sorted(set(re.findall(r'="(#[0-9a-f]{6})"', svg)))
-    dark = f"<style>@media (prefers-color-scheme: dark) {{ {dark_rules(colours)} }}</style>"
+    dark = f"<style>@media (prefers-color-scheme: dark) {{ {_dark_rules(colours)} }}</style>"
     head = re.match(r"<svg[^>]*>", svg)
     assert head is not None
     opened = re.sub(r'class="[^"]*"', 'class="marks picture"', head[0])
@@ -236,6 +249,7 @@ _EPIDEMIC = curves_of(Epidemic, "ill", "People who are ill", 60, rewired=(0.0, 0
 _DAY = curves_of(Day, "hours_lost", "Work lost to the phone", 10, "hours", messages=(0.0, 0.8))
 _LAKE = curves_of(Lake, "left", "Fish left", 30, agents=20, rest_below=(0.0, 0.5))
 _MARKET = curves_of(Market, "bought", "Buyers served", 20, raised=(1.1, 2.0))
+_MEADOW = curves_of(Meadow, "flock", "Sheep", 60, "sheep", agents=20, regrowth=(0.05, 0.1))
 _THRESHOLD = curves_of(Threshold, "joined", "People who have joined", 30, caution=(0.6, 0.8))
 _VACCINATED = curves_of(Vaccination, "covered", "Children vaccinated", 10, friends=(2, 8))
 
@@ -362,6 +376,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/day-chart.svg": chart_of(Person),
     "pictures/day.svg": _DAY,
     "pictures/lake.svg": _LAKE,
+    "pictures/meadow.svg": _MEADOW,
     "pictures/market-chart.svg": chart_of(Buyer),
     "pictures/market.svg": _MARKET,
     "pictures/phone.svg": phone,

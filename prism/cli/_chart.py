@@ -236,6 +236,6 @@ def write_chart(
 
     # says which extra it takes, if that is missing
     import prism.report  # noqa: F401
-    from prism.report._figures.rendering import in_format
+    from prism.report._drawing import in_format
 
     write_bytes(in_format(chart.to_svg(), as_format), out, reads)  # type: ignore[arg-type]

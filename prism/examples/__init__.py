@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the o
     from prism.examples.epidemic import Epidemic
     from prism.examples.lake import Lake
     from prism.examples.market import Market
+    from prism.examples.meadow import Meadow
     from prism.examples.rumour import Rumour
     from prism.examples.schelling import Schelling
     from prism.examples.threshold import Threshold
@@ -25,6 +26,7 @@ __all__ = [
     "Epidemic",
     "Lake",
     "Market",
+    "Meadow",
     "Rumour",
     "Schelling",
     "Threshold",

@@ -9,16 +9,15 @@ from prism.errors import MissingExtraError
 
 try:
     import altair as _altair  # noqa: F401
-    import jinja2 as _jinja2  # noqa: F401
-    import polars as _polars  # noqa: F401
+    import markupsafe as _markupsafe  # noqa: F401
     import vl_convert as _vl_convert  # noqa: F401
 except ModuleNotFoundError as _error:
-    if _error.name not in ("altair", "jinja2", "polars", "vl_convert"):
+    if _error.name not in ("altair", "markupsafe", "vl_convert"):
         raise
     raise MissingExtraError("report", _error.name) from None
 
 from prism.report._drawing import FigureFormat
 from prism.report._html import Page, Section, page
-from prism.report._page import Report, make_report
+from prism.report._report import make_report
 
-__all__ = ["FigureFormat", "Page", "Report", "Section", "make_report", "page"]
+__all__ = ["FigureFormat", "Page", "Section", "make_report", "page"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from duckdb import DuckDBPyRelation
 from markupsafe import Markup
 
 from prism.drawing import showable
@@ -16,6 +17,7 @@ Rows = Sequence[Mapping[str, Any]]
 MOST_CHARACTERS = 500
 """Most characters of a text in a cell."""
 
+_MOST_FLAT = 20
 _WIDE = ("text", "thought", "content", "reason", "error")
 _SHARES = (
     *("share", "probability", "fallback_share", "timeout_share", "entropy_share"),
@@ -34,6 +36,11 @@ _SEARCH = Markup(
     '<p><input type="search" placeholder="Search" aria-label="Search the table"> '
     '<span class="soft" role="status"></span></p>'
 )
+
+
+def rows_of(relation: DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a query as plain data."""
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 def html_table(
@@ -75,7 +82,7 @@ def html_table(
     table = Markup(
         '<div class="scroll{}" tabindex="0"><table id="table-{}"><thead><tr>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
-    ).format(" tall" if len(shown) > most // 2 else "", name, head, body)
+    ).format(" tall" if len(shown) > _MOST_FLAT else "", name, head, body)
     if len(rows) > len(shown):
         table += Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(len(shown), len(rows))
 

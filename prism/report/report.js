@@ -5,13 +5,16 @@
   const options = { renderer: "svg", ast: true, actions: { export: true, source: false, compiled: false, editor: false } };
   const LEGEND_ENTRY = 140;
   const AXIS_ROOM = 70;
+  const LABEL_ROOM = 170;
 
-  // a legend has as many columns as fit, and so have small figures beside each other
-  const fitted = (spec, theme, width) => ({
-    ...spec,
-    ...(spec.columns && { columns: Math.max(1, Math.min(spec.columns, Math.floor(width / (spec.spec.width + AXIS_ROOM)))) }),
-    config: { ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / LEGEND_ENTRY)) } },
-  });
+  // a legend has as many columns as fit, and so have small figures, which are no wider than the page
+  const fitted = (spec, theme, width) => {
+    const config = { ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / LEGEND_ENTRY)) } };
+    if (!spec.columns) return { ...spec, config };
+    const small = Math.min(spec.spec.width, width - LABEL_ROOM);
+    const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / (small + AXIS_ROOM))));
+    return { ...spec, columns, spec: { ...spec.spec, width: small }, config };
+  };
 
   const draw = async (place) => {
     const name = place.id.replace("figure-", "");

@@ -181,6 +181,7 @@ class RunLog:
             called once the log is locked against other processes.
         compared: A log that must have the same lines, as far as it goes. If it is this file, its
             lines are not written again.
+        begin: Where in that log the next line is; those before are not written.
         at_once: Whether each line is passed to the operating system at once, as without a clock.
 
     Raises:
@@ -198,6 +199,7 @@ class RunLog:
         *,
         keep: Keep | None = None,
         compared: Path | None = None,
+        begin: int = 0,
         at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
@@ -213,7 +215,7 @@ class RunLog:
                 self._file.truncate(kept)
                 self._file.seek(kept)
             if compared is not None:
-                self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path))
+                self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path, begin))
         except BaseException:
             self._file.close()
             raise
@@ -335,13 +337,14 @@ class _ComparedFile:
         file: The log.
         other: The other log, which may be the same file.
         path: The path of the log.
+        begin: Where in the other log to begin.
     """
 
-    def __init__(self, file: BinaryIO, other: Path, path: Path) -> None:
+    def __init__(self, file: BinaryIO, other: Path, path: Path, begin: int) -> None:
         self._file, self._other = file, other
         self._lines: BinaryIO | None = other.open("rb", _BUFFER_BYTES)
         self._is_same = other.exists() and path.exists() and other.samefile(path)
-        self._number = 0
+        self._number = self._lines.read(begin).count(b"\n")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -29,6 +29,7 @@ TRACEBACK_NAME = "traceback.txt"
 _MOST_NAMED = 3
 
 _RESULTS = "results"
+_ROUND_ENDED = b'{"event":"%b"' % ROUND_ENDED.encode()
 
 
 class RunFolder:
@@ -46,12 +47,15 @@ class RunFolder:
         path: The folder.
         is_new: Whether the run has not begun.
         journal: The answers, while the run is written.
+        skipped: The number of rounds whose events are not logged again.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_new = True
         self.journal: Journal | None = None
+        self.skipped = 0
+        self._begin_at = 0
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
         self._charts: Sequence[Mapping[str, Any]] = ()
@@ -92,6 +96,20 @@ class RunFolder:
             raise InputError(problem, path=path)
 
         return folder, summary["config"]
+
+    def skip_rounds(self) -> None:
+        """Let the rounds that have ended in the log not be logged again, nor compared with it.
+
+        Those of a run that asked anybody are.
+        """
+        log = self.path / LOG_NAME
+        if (self.path / ANSWERS_NAME).exists() or not log.exists():
+            return
+        lines = log.read_bytes()
+        last = lines.rfind(_ROUND_ENDED)
+        end = lines.find(b"\n", last) + 1
+        if last >= 0 and end:
+            self._begin_at, self.skipped = end, lines.count(_ROUND_ENDED)
 
     @contextmanager
     def writing(
@@ -179,6 +197,7 @@ class RunFolder:
                 clock,
                 keep=self._begin if self.is_new else self._require_incomplete,
                 compared=path if not self.is_new else compared,
+                begin=self._begin_at,
                 at_once=at_once,
             )
         except BlockingIOError:

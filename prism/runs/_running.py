@@ -168,7 +168,10 @@ def go_on(
     if model is not None:
         options = with_client(options, model)
     options = _with_application(options, application)
-    warn_of_changes(config, options, observer)
+    has_changed = warn_of_changes(config, options, observer)
+    # the same code without a model does the same, so that nobody need compare its log
+    if options.is_repeatable and not has_changed:
+        kept.skip_rounds()
 
     return carry_out(options, kept, on_round=on_round, observer=observer)
 
@@ -203,19 +206,24 @@ def repeat(
     return carry_out(options, kept, on_round=on_round, observer=observer)
 
 
-def warn_of_changes(config: Mapping[str, Any], options: Any, observer: Observer) -> None:
-    """Report files that have changed since a run began; it goes on while it does the same."""
+def warn_of_changes(config: Mapping[str, Any], options: Any, observer: Observer) -> bool:
+    """Report files that have changed since a run began; it goes on while it does the same.
+
+    Returns:
+        Whether there are any.
+    """
     began = config.get("inputs", {})
     try:
         now = options.digests()
     except InputError as error:
         observer.warn(str(error))
-        return
-    for name, digest in now.items():
-        if began.get(name) != digest:
-            observer.warn(
-                f"{name}: has changed since the run began, which goes on while it does the same"
-            )
+        return True
+    changed = [name for name, digest in now.items() if began.get(name) != digest]
+    for name in changed:
+        observer.warn(
+            f"{name}: has changed since the run began, which goes on while it does the same"
+        )
+    return bool(changed)
 
 
 def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
@@ -251,9 +259,8 @@ def carry_out(
     with ExitStack() as stack:
         repeats: Repeats | None = options.repeats
         asks = repeats is None or repeats.asks
-        for client in (each.client for each in models if asks):
-            if isinstance(client, LostClient):
-                raise client.error()
+        if asks:
+            _require_clients(models)
         held = stack.enter_context(_documents_of(folder, repeats))
         run = options.prepare(logger)
         # before a round has changed anything
@@ -265,6 +272,7 @@ def carry_out(
                 config, run.clock, charts=charts, repeats=repeats, at_once=at_once
             )
             logger.opened = stack.enter_context(writing)
+            logger.is_silent = folder.skipped > 0
             _begin_keeping(run, models, folder, stack, observer)
             if folder.is_new:
                 held.keep_before()
@@ -273,7 +281,7 @@ def carry_out(
         if models and asks:
             _load_models(run, options, observer)
         observer.started(run)
-        results = run.run(_after_rounds(run, folder, on_round, observer))
+        results = run.run(_after_rounds(run, folder, on_round, observer, logger))
         outcome = {"results": results.to_dict(), **spent_by(*_askers(run), models=models)}
         if folder is not None:
             held.keep()
@@ -281,6 +289,13 @@ def carry_out(
 
     summary = describe_run(config, outcome, charts)
     return Outcome(results, summary, getattr(folder, "path", None))
+
+
+def _require_clients(models: Sequence[Model]) -> None:
+    """Refuse to ask a client that no folder could keep, and that was not given again."""
+    for model in models:
+        if isinstance(model.client, LostClient):
+            raise model.client.error()
 
 
 def _documents_of(
@@ -333,12 +348,14 @@ def _after_rounds(
     folder: RunFolder | None,
     on_round: Callable[[Any], object] | None,
     observer: Observer,
+    logger: LateLogger | None,
 ) -> Callable[[Any], None]:
     """Return a function that keeps and reports every round, and may stop the run."""
 
     def after_round(summary: Any) -> None:
-        if folder is not None:
+        if folder is not None and logger is not None:
             folder.round_ended()
+            logger.is_silent = len(run.finished) < folder.skipped
         if on_round is not None:
             on_round(summary)
         if len(run.finished) < run.rounds and observer.is_to_stop():

@@ -112,12 +112,14 @@ class LateLogger(_Relay):
 
     Attributes:
         opened: Where they go. Until it is set, they go where events without a logger go.
+        is_silent: Whether nobody is to hear them, as they were logged before.
     """
 
-    __slots__ = ("opened",)
+    __slots__ = ("is_silent", "opened")
 
     def __init__(self) -> None:
         self.opened: EventLogger | None = None
+        self.is_silent: bool = False
 
     def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
@@ -180,6 +182,8 @@ def debug_logger(given: EventLogger | None) -> Any:
 
 def _logger_for(given: EventLogger | None, level: int) -> EventLogger | None:
     while type(given) is LateLogger:
+        if given.is_silent:
+            return None
         given = given.opened
     if given is not None:
         return given
@@ -225,7 +229,8 @@ def report(
     """
     try:
         logger = debug_logger(given) if level == "debug" else active_logger(given)
-        if logger is not None or level not in ("debug", "info"):
+        is_silent = type(given) is LateLogger and given.is_silent
+        if logger is not None or (level not in ("debug", "info") and not is_silent):
             getattr(logger or _standard_logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)

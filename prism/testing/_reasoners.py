@@ -42,13 +42,15 @@ class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
             application has swallowed them.
     """
 
-    _asked_as = "question"
-    _given_as = "answers"
-
     def __init__(self, script: Script) -> None:
-        super().__init__()
+        super().__init__(
+            rules_of(script, (str, Enum), "a list of answers or a mapping of rules"),
+            ("question", "answers"),
+            expects=_expects,
+            name_of=_name_of,
+            shown=state_text,
+        )
         self.questions: list[Question] = self._asked
-        self._rules = rules_of(script, (str, Enum), "a list of answers or a mapping of rules")
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions from the script.
@@ -86,23 +88,22 @@ class ScriptedReasoner(Scripted[Question, Answer], BaseReasoner):
             f"prompt:\n{chat_prompt(question)}"
         )
 
-    def _expects(self, matcher: Matcher, question: Question) -> bool:
-        if callable(matcher):
-            return bool(matcher(question))
 
-        name = agent_name(question.agent)
-        if isinstance(matcher, str | Enum):
-            return state_text(matcher) in (name, question.trigger, state_text(question.state))
+def _expects(matcher: Matcher, question: Question) -> bool:
+    if callable(matcher):
+        return bool(matcher(question))
 
-        return id_text(matcher) == name
+    name = agent_name(question.agent)
+    if isinstance(matcher, str | Enum):
+        return state_text(matcher) in (name, question.trigger, state_text(question.state))
 
-    def _name_of(self, matcher: Matcher) -> str:
-        if callable(matcher):
-            return named_by(matcher)
-        return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
+    return id_text(matcher) == name
 
-    def _shown(self, given: Answer) -> str:
-        return state_text(given)
+
+def _name_of(matcher: Matcher) -> str:
+    if callable(matcher):
+        return named_by(matcher)
+    return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
 
 
 class ScriptMaker(Maker[ScriptedReasoner]):

@@ -39,21 +39,35 @@ class Rule(Generic[AskedT, GivenT]):
 
 
 class Scripted(Generic[AskedT, GivenT]):
-    """Base class of stand-ins that follow a script; derived classes define the replies.
+    """What stand-ins that follow a script have in common.
+
+    Args:
+        rules: The rules of the script.
+        kinds: What is asked, and what it is given, such as ``question`` and ``answers``.
+        expects: Whether a rule with a matcher is for a call.
+        name_of: Returns a matcher as text.
+        shown: Returns a reply as text.
 
     Attributes:
         complaints: Messages about failures; `assert_used_up` reports them again in case the
             application has swallowed them.
     """
 
-    _asked_as: str
-    _given_as: str
-
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        rules: list[Rule[AskedT, GivenT]],
+        kinds: tuple[str, str],
+        *,
+        expects: Callable[[Any, AskedT], bool],
+        name_of: Callable[[Any], str],
+        shown: Callable[[GivenT], str],
+    ) -> None:
         super().__init__()
         self.complaints: list[str] = []
-        self._rules: list[Rule[AskedT, GivenT]] = []
         self._asked: list[AskedT] = []
+        self._rules = rules
+        self._asked_as, self._given_as = kinds
+        self._expects, self._name_of, self._shown = expects, name_of, shown
 
     def left_over(self) -> list[str]:
         """List the unused replies of the script by rule."""
@@ -93,15 +107,6 @@ class Scripted(Generic[AskedT, GivenT]):
     def _complain(self, complaint: str) -> AssertionError:
         self.complaints.append(complaint)
         return AssertionError(complaint)
-
-    def _expects(self, matcher: Any, asked: AskedT) -> bool:
-        raise NotImplementedError
-
-    def _name_of(self, matcher: Any) -> str:
-        raise NotImplementedError
-
-    def _shown(self, given: GivenT) -> str:
-        raise NotImplementedError
 
 
 class Maker(Generic[MadeT]):

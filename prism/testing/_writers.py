@@ -44,16 +44,17 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
             application has swallowed them.
     """
 
-    _asked_as = "call"
-    _given_as = "texts"
-
     def __init__(self, script: TextScript) -> None:
-        super().__init__()
-        self.calls: list[TextCall] = self._asked
         wanted = "a list of texts, a mapping of rules or a function"
-        is_function = callable(script)
         single = (str, Mapping, Written)
-        self._rules = [Rule(None, script)] if is_function else rules_of(script, single, wanted)
+        super().__init__(
+            [Rule(None, script)] if callable(script) else rules_of(script, single, wanted),
+            ("call", "texts"),
+            expects=_expects,
+            name_of=lambda matcher: matcher if isinstance(matcher, str) else named_by(matcher),
+            shown=_shown,
+        )
+        self.calls: list[TextCall] = self._asked
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer text calls from the script.
@@ -91,20 +92,19 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
             f"the script has no text for it\nprompt:\n{call.prompt}"
         )
 
-    def _expects(self, matcher: CallMatcher, call: TextCall) -> bool:
-        if callable(matcher):
-            return bool(matcher(call))
 
-        # in a workflow: the part after the turn, which is the step, also if it asks again
-        step = call.key.partition(":")[2]
-        return matcher in (call.agent_id, call.key, step, step.removesuffix(":again"))
+def _expects(matcher: CallMatcher, call: TextCall) -> bool:
+    if callable(matcher):
+        return bool(matcher(call))
 
-    def _name_of(self, matcher: CallMatcher) -> str:
-        return matcher if isinstance(matcher, str) else named_by(matcher)
+    # in a workflow: the part after the turn, which is the step, also if it asks again
+    step = call.key.partition(":")[2]
+    return matcher in (call.agent_id, call.key, step, step.removesuffix(":again"))
 
-    def _shown(self, given: Text) -> str:
-        shown = given if isinstance(given, str) else repr(given)
-        return shown if len(shown) <= 60 else shown[:57] + "..."
+
+def _shown(given: Text) -> str:
+    shown = given if isinstance(given, str) else repr(given)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 class WriterMaker(Maker[ScriptedWriter]):

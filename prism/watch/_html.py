@@ -74,7 +74,7 @@ def cut(text: str) -> str:
 
 
 def link(kind: str, name: str | int | None, text: str | None = None) -> Markup:
-    """Return a button that leads to an agent, a post or a round; without a name, the text."""
+    """Return a button that leads to an agent, post, round or page; without a name, the text."""
     shown = cut(text or str(name or ""))
     if name is None:
         return Markup.escape(shown)
@@ -122,21 +122,27 @@ def table(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str] | None 
         return _NOTHING
 
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    heads = _NOTHING.join(
+    heads = [
         Markup('<th scope="col">{}</th>').format(
             (headings or {}).get(name, cut(name).replace("_", " "))
         )
         for name in names
-    )
-    lines = (_NOTHING.join(_cell(row[name]) for name in names) for row in rows)
-    body = _NOTHING.join(Markup("<tr>{}</tr>").format(line) for line in lines)
-    frame = '<div class="scroll" tabindex="0"><table><thead><tr>{}</tr></thead><tbody>{}</tbody>'
-    return Markup(frame + "</table></div>").format(heads, body)
+    ]
+    return framed("", heads, [[cell(row[name]) for name in names] for row in rows])
 
 
-def _cell(value: Any) -> Markup:
+def framed(name: str, heads: Iterable[Markup], rows: Iterable[Iterable[Markup]]) -> Markup:
+    """Return cells as a table that scrolls, with an id."""
+    body = _NOTHING.join(Markup("<tr>{}</tr>").format(_NOTHING.join(row)) for row in rows)
+    frame = '<div class="scroll" tabindex="0"><table id="{}"><thead><tr>{}</tr></thead><tbody>{}'
+    return Markup(frame + "</tbody></table></div>").format(name, _NOTHING.join(heads), body)
+
+
+def cell(value: Any) -> Markup:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Markup('<td class="number">{}</td>').format(number(value))
+    if isinstance(value, Markup):
+        return Markup("<td>{}</td>").format(value)
     return Markup("<td>{}</td>").format("" if value is None else cut(str(value)))
 
 

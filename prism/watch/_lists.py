@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from markupsafe import Markup
+
 from prism.drawing import showable
 from prism.errors import InputError
 from prism.runlog._words import in_words
 from prism.watch._charts import MOVES, charts_of
+from prism.watch._html import Section, View, cell, cut, framed, link
 from prism.watch._watched import Watched
 
 MOST_AGENTS = 200
@@ -34,7 +37,7 @@ _UNLISTED = ("interests", "following", "display_name", "chart")
 
 def agents_behind(
     watched: Watched, number: int | None, query: Mapping[str, str], tick: int | None
-) -> dict[str, Any]:
+) -> View:
     """Return the agents in a state, or those that took an arrow, and how often each did.
 
     Args:
@@ -63,13 +66,22 @@ def agents_behind(
         if is_wanted(*(showable(row[name]) for name in names)):
             counts[row["agent_id"]] += row["times"]
 
-    agents = [{"agent": agent, "times": times} for agent, times in counts.most_common()]
-    return {"agents": agents[:MOST_AGENTS], "found": len(agents)}
+    agents = counts.most_common()
+    listed = Markup("").join(
+        Markup("<li>{}{}</li>").format(
+            link("agent", agent), f" {times:,} times" if times > 1 else ""
+        )
+        for agent, times in agents[:MOST_AGENTS]
+    )
+    text = f"{len(agents):,} agent{'' if len(agents) == 1 else 's'}"
+    if len(agents) > MOST_AGENTS:
+        text = f"The first {MOST_AGENTS} of {text}"
+    section = Section("names", "", text, Markup('<ul class="names">{}</ul>').format(listed))
+    some = [{"agent": agent, "times": times} for agent, times in agents[:MOST_AGENTS]]
+    return View([section], more={"agents": some, "found": len(agents)})
 
 
-def agent_table(
-    watched: Watched, words: str = "", sort: str = "", first: int = 0
-) -> dict[str, Any]:
+def agent_table(watched: Watched, words: str = "", sort: str = "", first: int = 0) -> View:
     """Return a page of the table of all agents, as far as the log is read.
 
     Args:
@@ -85,7 +97,11 @@ def agent_table(
         table = log.table("agents")
         names = dict.fromkeys(["agent_id", "state", *table.columns])
         columns = {showable(name): name for name in names if name not in _UNLISTED}
-        column = columns.get(sort.removeprefix("-"))
+        shown = sort.removeprefix("-")
+        column = columns.get(shown)
+        if column is not None:
+            # it stands beside the names, where a phone shows it
+            columns = {"agent_id": "agent_id", shown: column, **columns}
         if sort and column is None:
             raise InputError(f"the table of agents has no column {sort[:80]!r}")
 
@@ -93,16 +109,42 @@ def agent_table(
         matches = [f"contains({named}, {_text(word)})" for word in words.lower().split()]
         falling = "desc" if sort.startswith("-") else ""
         order = f"{_name(column)} {falling} nulls last, " if column else ""
-        rows = table.query(
+        listed = table.query(
             "listed",
             f"select {', '.join(map(_name, columns.values()))}, count(*) over () from listed "
             f"where {' and '.join(['true', *matches])} "
             f"order by {order} natural_order(agent_id), agent_id "
             f"limit {MOST_ROWS} offset {first}",
-        ).fetchall()
+        )
+        rows = listed.fetchall() if listed is not None else []
 
     values = [list(map(_plain, row[:-1])) for row in rows]
-    return {"columns": [*columns], "rows": values, "found": rows[0][-1] if rows else 0}
+    found, last = rows[0][-1] if rows else 0, first + len(rows)
+    pages = (
+        (max(first - MOST_ROWS, 0), "Before", first > 0),
+        (last, "Next", last < found),
+    )
+    html = framed(
+        "all-agents",
+        [_heading(name, sort) for name in columns],
+        [[cell(link("agent", row[0])), *map(cell, row[1:])] for row in values],
+    ) + Markup("").join(
+        Markup('<button type="button" data-first="{}">{}</button> ').format(place, text)
+        for place, text, is_there in pages
+        if is_there
+    )
+    text = (
+        f"{first + 1:,} to {last:,} of {found:,}. Choose a heading to sort by it, and an agent for "
+        "all that it did. States and counts are those of the whole run so far."
+    )
+    section = Section("all", "", text if rows else "There is no such agent.", html)
+    return View([section], more={"columns": [*columns], "rows": values, "found": found})
+
+
+def _heading(name: str, sort: str) -> Markup:
+    order = {name: "ascending", f"-{name}": "descending"}.get(sort, "none")
+    head = '<th scope="col" aria-sort="{}"><button type="button" data-column="{}">{}</button></th>'
+    return Markup(head).format(order, name, cut(name).replace("_", " "))
 
 
 def _text(value: str) -> str:

@@ -120,26 +120,8 @@
       each.setAttribute("role", "button");
     }
     if (data.length > 2) {
-      [...place.querySelectorAll("[data-agent], [data-state], [data-source]")].find((each) => JSON.stringify(each.dataset) === data)?.focus();
+      [...place.querySelectorAll("[data-agent], [data-state], [data-source], [data-column]")].find((each) => JSON.stringify(each.dataset) === data)?.focus();
     }
-  };
-
-  // Agents and posts that tables and threads of a report name lead to their pages.
-  const NAMING = new Map([["root id", "post"], ["author id", "agent"], ["agent id", "agent"], ["agent", "agent"]]);
-  const linkNames = (place) => {
-    for (const table of place.querySelectorAll("table")) {
-      [...table.querySelectorAll("thead th")].forEach(({ textContent }, number) => {
-        const kind = NAMING.get(textContent);
-        for (const row of kind ? table.tBodies[0].rows : []) linkName(row.cells[number], kind, row.cells[number].textContent);
-      });
-    }
-    for (const each of place.querySelectorAll(".thread b")) linkName(each, "agent", each.textContent.replace(/ (replies|reshares)$/, ""));
-  };
-  const linkName = (place, kind, name) => {
-    // a name that was cut leads nowhere
-    if (!name || name.endsWith("\u2026") || /^(an unknown author|a post that is not in the log)$/.test(name)) return;
-    place.replaceChildren(element("button", name, { className: "link" }), place.textContent.slice(name.length));
-    place.firstChild.dataset[kind] = name;
   };
 
   const sectionOf = (holder, prefix, anchor) => {
@@ -169,7 +151,6 @@
       if (section.contents !== each.html) {
         section.contents = each.html;
         replaceContents(body, each.html);
-        if (prefix === "time") linkNames(body);
         body.querySelectorAll(".figure").forEach((figure) => state.specs.delete(figure.id));
       }
     });
@@ -302,7 +283,6 @@
   const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
 
   const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
-  const plain = (value) => (typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 15 : 4 }) : value ?? "");
 
   const loadRound = loader(async () => {
     if (!state.name || isReading()) return;
@@ -364,26 +344,6 @@
     holder.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.value === chosen)));
   };
 
-  const agentButton = ({ agent, times }) => {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.className = "link";
-    button.dataset.agent = agent;
-    button.textContent = agent.length > 200 ? `${agent.slice(0, 200)}\u2026` : agent;
-    item.append(button, times > 1 ? ` ${counted(times)} times` : "");
-    return item;
-  };
-
-  const showNames = ({ agents, found }) => {
-    const words = document.createElement("p");
-    words.className = "soft";
-    words.textContent = found > agents.length ? `The first ${counted(agents.length)} of ${counted(found)}` : `${counted(found)} agent${found === 1 ? "" : "s"}`;
-    const list = document.createElement("ul");
-    list.className = "names";
-    list.append(...agents.map(agentButton));
-    get("panel-body").replaceChildren(words, list);
-  };
-
   const buttonOf = (text, act) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -391,55 +351,6 @@
     button.disabled = !act;
     if (act) button.addEventListener("click", act);
     return button;
-  };
-
-  // All agents, or those whose ids and states hold the words: a page of a table that is sorted by any column.
-  const showTable = ({ columns, rows, found }, now) => {
-    const sort = now.get("sort") ?? "";
-    const first = Number(now.get("first") ?? 0);
-    const table = document.createElement("table");
-    table.id = "all-agents";
-    const head = table.createTHead().insertRow();
-    // the column that sorts stands beside the names, where a phone shows it
-    const sorting = columns.indexOf(sort.replace(/^-/, ""));
-    const order = [...new Set([0, ...(sorting > 1 ? [sorting] : []), ...columns.keys()])];
-    order.forEach((place) => {
-      const name = columns[place];
-      const cell = element("th", "", { scope: "col", className: place > 1 ? "number" : "" });
-      const isFalling = sort === `-${name}`;
-      if (isFalling || sort === name) cell.setAttribute("aria-sort", isFalling ? "descending" : "ascending");
-      const next = isFalling || (place < 2 && sort !== name) ? name : `-${name}`;
-      cell.append(buttonOf(name, () => go({ sort: next, first: null })));
-      head.append(cell);
-    });
-    const body = table.createTBody();
-    for (const values of rows) {
-      const row = body.insertRow();
-      row.insertCell().append(...agentButton({ agent: values[0], times: 1 }).childNodes);
-      for (const value of order.slice(1).map((place) => values[place])) {
-        const cell = row.insertCell();
-        if (typeof value === "number") cell.className = "number";
-        cell.textContent = typeof value === "number" ? value.toLocaleString("en") : value ?? "";
-      }
-    }
-    const words = document.createElement("p");
-    words.className = "soft";
-    words.setAttribute("role", "status");
-    const last = Math.min(first + rows.length, found);
-    words.textContent = `${found ? `${counted(first + 1)} to ${counted(last)} of ` : ""}${counted(found)} agent${found === 1 ? "" : "s"}. Choose a heading to sort by it, and an agent for all that it did. States and counts are those of the whole run so far.`;
-    const scroll = document.createElement("div");
-    scroll.className = "scroll";
-    scroll.tabIndex = 0;
-    scroll.append(table);
-    const pages = document.createElement("p");
-    pages.className = "tools";
-    const size = Math.max(rows.length, 1);
-    const before = first > 0 && (() => go({ first: String(Math.max(first - 100, 0)) }));
-    const after = last < found && (() => go({ first: String(first + size) }));
-    if (before || after) pages.append(buttonOf("Before", before), buttonOf("Next", after));
-    const focused = document.activeElement?.closest("#all-agents th")?.textContent;
-    get("panel-body").replaceChildren(words, scroll, pages);
-    if (focused !== undefined) [...head.cells].find((each) => each.textContent === focused)?.firstChild.focus();
   };
 
   const panelTitle = (now, number) => {
@@ -481,12 +392,10 @@
       const id = now.get("words")?.toLowerCase();
       const named = path === "table" && found.rows.find(([agent]) => agent.toLowerCase() === id);
       if (named) slide({ ...nothing, agent: named[0] });
-      else if (path === "table") showTable(found, now);
-      else if (path === "agents") showNames(found);
       else {
-        get("panel-body").replaceChildren();
+        if (waiting.isConnected) get("panel-body").replaceChildren();
         await showSections(get("panel-body"), path, found);
-        get("panel").scrollTop = 0;
+        if (path !== "table") get("panel").scrollTop = 0;
       }
     } catch (error) {
       waiting.textContent = error.message;
@@ -499,10 +408,13 @@
 
   const nothing = Object.fromEntries(PANEL.map((name) => [name, null]));
   const chooseAt = (event) => {
-    const found = event.target.closest?.("[data-agent], [data-post], [data-state], [data-source], button[data-round]");
+    const found = event.target.closest?.("[data-agent], [data-post], [data-state], [data-source], button:is([data-round], [data-column], [data-first])");
     if (!found || !found.closest("main, dialog")) return;
-    const { agent, post, round, state: where, source, target } = found.dataset;
-    if (round !== undefined) slide({ round });
+    const { agent, post, round, state: where, source, target, column, first } = found.dataset;
+    const isFalling = found.parentNode.ariaSort === "descending";
+    if (first !== undefined) go({ first });
+    else if (column !== undefined) go({ sort: isFalling || (["agent_id", "state"].includes(column) && found.parentNode.ariaSort === "none") ? column : `-${column}`, first: null });
+    else if (round !== undefined) slide({ round });
     else if (post !== undefined) go({ ...nothing, post });
     else if (agent !== undefined) go({ ...nothing, agent });
     else if (where !== undefined) go({ ...nothing, state: where });

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from prism._faults import place_of, suggestion
-from prism.errors import FieldValueError, InputError, PrismError
+from prism.errors import InputError, PrismError
 from prism.worlds._world import World
 
 EXAMPLES = "prism.examples"
@@ -112,21 +112,6 @@ def found_at(address: str) -> Any:
     """
     place, _, name = address.rpartition(":")
     return getattr(module_at(place), name, None)
-
-
-def function_at(address: str, parameter: str) -> Callable[..., Any]:
-    """Return a function of a module or a file, such as ``package.module:function``.
-
-    Raises:
-        InputError: If there is no such module.
-        FieldValueError: If it has no such function.
-    """
-    found: Callable[..., Any] | None = found_at(address)
-    if not callable(found):
-        place, _, name = address.rpartition(":")
-        raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
-
-    return found
 
 
 def _is_world(cls: type[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, dataclass, field, fields
@@ -33,7 +34,7 @@ NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
 
-class AloneLoop:
+class AloneLoop(ABC):
     """Runs a single agent, a turn or a cycle a round.
 
     A subclass says what the agent does in a round, when the run is over, and what its results are.
@@ -85,23 +86,23 @@ class AloneLoop:
         """The loop itself, as there is no other world."""
         return self
 
+    @abstractmethod
     async def act(self) -> Any:
         """Let the agent take its turn or cycle, and return the result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_over(self) -> bool:
         """Return whether the agent has nothing left to do."""
-        raise NotImplementedError
 
+    @abstractmethod
     def results(self) -> Any:
         """Return the results of the run."""
-        raise NotImplementedError
 
     def running(self) -> AbstractContextManager[object]:
         """Return a context manager that lasts for the run."""
         return nullcontext()
 
-    def kept_in(self, folder: Path) -> None:
+    def kept_in(self, folder: Path) -> None:  # noqa: B027 - most keep nothing
         """Set the folder in which the run is kept."""
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:

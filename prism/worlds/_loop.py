@@ -383,7 +383,9 @@ class Loop:
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
         covers_none = self._sampled is not None and not self._sampled.logged
-        if active_logger(self.turns.logger) is None or covers_none:
+        # each tells what has changed since the one before
+        is_silent = getattr(self.turns.logger, "is_silent", False)
+        if covers_none or (active_logger(self.turns.logger) is None and not is_silent):
             return {}
         return self._pictures.take()
 

@@ -132,9 +132,9 @@ def test_there_are_no_decisions_or_posts(log: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_says_what_went_wrong(log: Path) -> None:
-    """The report draws the chart, and its box has the failed steps and refused transitions."""
+    """The report draws the chart, and its table has failed steps and refused transitions."""
     html = make_report(read_log(log)).html()
-    counts = ("4 steps failed", "1 text failed", "2 transitions were refused")
-    assert ", ".join(counts) in html
+    for fault in ("step failed", "text failed", "transition refused"):
+        assert f">{fault}</td>" in html
     assert "discarded" not in html
     assert 'class="prism-chart"' in html

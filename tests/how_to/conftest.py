@@ -19,13 +19,8 @@ GUIDES = DOCS / "how-to"
 SECTIONS = {
     "plain-class": "A class with its own state",
     "dataclass": "A dataclass",
-    "frozen": "Frozen values",
     "pydantic": "A pydantic model",
-    "attrs": "An attrs class",
-    "sqlalchemy": "A row of SQLAlchemy",
-    "asyncio": "Your own asyncio loop",
     "model": "A model in your loop",
-    "copies": "Copies, pickles and other processes",
 }
 """The sections of one page that are a guide each, by their names."""
 _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)

@@ -75,10 +75,3 @@ class Told:
 
     def __init__(self, reply: Any = "yes") -> None:
         self.reply, self.told = reply, None
-
-
-async def cancel_itself() -> None:
-    """Wait for something that is cancelled, though nobody has cancelled who waits."""
-    inner = asyncio.get_running_loop().create_future()
-    inner.cancel()
-    await inner

@@ -40,6 +40,7 @@ class DiceOptions:
     seed: int = 1
     recorded: Path | None = None
     deadline = reasoner = repeats = None
+    is_repeatable = False
 
     def replace(self, **changes: Any) -> Self:
         """Return the same with other numbers."""

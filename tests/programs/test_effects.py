@@ -109,3 +109,43 @@ def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(
     replay("run", "again")
     assert Path("paid").read_text().splitlines() == paid
     assert Path("again/memories/agent.json").read_bytes() == Path("m.json").read_bytes()
+
+
+CROWD = """
+import asyncio
+from pathlib import Path
+from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.worlds import Guest, World
+
+async def pay(action: Action) -> str:
+    await asyncio.sleep(0)
+    with Path("paid").open("a") as file:
+        file.write(f"{action.agent_id} {action.key}\\n")
+    return f"receipt {action.turn}"
+
+class Crowd(World):
+    rounds = 4
+
+    def populate(self, agents):
+        workflow = Workflow.from_text("steps: [{name: s, type: llm, prompt: '{tick}'}]")
+        names = [f"ada {number}" for number in range(agents)]
+        return [Guest(object=WorkflowAgent(workflow, agent_id=n, on_action=pay)) for n in names]
+"""
+
+
+def test_an_async_action_of_agents_in_a_world_is_carried_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They act beside each other; a resumed run and a replay act no second time."""
+    monkeypatch.chdir(tmp_path)
+    Path("crowd.py").write_text(CROWD)
+    with FakeOllama(write=lambda *_: ACT) as server:
+        run = Run("crowd.py:Crowd", 3, writer=Model("llama3.2", hosts=(server.url,)))
+        with pytest.raises(Killed):
+            run.keep("run", on_round=killed_in(2))
+        resume("run")
+    paid = Path("paid").read_text().splitlines()
+    assert sorted(paid) == [f"ada {n} {turn}:s" for n in range(3) for turn in range(1, 5)]
+    replay("run", "again")
+    assert Path("paid").read_text().splitlines() == paid
+    assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()

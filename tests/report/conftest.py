@@ -12,10 +12,10 @@ import pytest
 
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
-from prism.analysis import Log, read_log
+from prism.analysis import read_log
 from prism.llm import OllamaChatClient
-from prism.report import Report, make_report
-from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report import Page as Report
+from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import AgentState, Reasoner
@@ -74,10 +74,37 @@ class Page(HTMLParser):
             and all(element.attributes.get(name) == value for name, value in attributes.items())
         ]
 
-    def data(self, name: str) -> Any:
-        """Return the JSON that the page holds under an id."""
-        (script,) = self.all("script", id=name)
-        return json.loads(script.text)
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the page by name."""
+        (script,) = self.all("script", id="figures")
+        figures: dict[str, Any] = json.loads(script.text)["figures"]
+        return {
+            name: _with_rows(figure, figure.get("datasets", {})) for name, figure in figures.items()
+        }
+
+    def rows(self, name: str) -> list[list[str]]:
+        """Return the cells of a table, with numbers in full."""
+        begin = self.elements.index(self.all("table", id=f"table-{name}")[0])
+        rows: list[list[str]] = []
+        for element in self.elements[begin + 1 :]:
+            if element.tag == "table":
+                break
+            if element.tag == "tr":
+                rows.append([])
+            elif element.tag in ("td", "th"):
+                rows[-1].append(element.attributes.get("data-value") or element.text)
+        return rows
+
+
+def _with_rows(part: Any, datasets: dict[str, Any]) -> Any:
+    """Return a figure whose parts have their rows themselves."""
+    if isinstance(part, list):
+        return [_with_rows(each, datasets) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if part.keys() == {"name"} and part["name"] in datasets:
+        return {"values": datasets[part["name"]]}
+    return {key: _with_rows(each, datasets) for key, each in part.items() if key != "datasets"}
 
 
 def read_page(html: str) -> Page:
@@ -92,12 +119,6 @@ def read_page(html: str) -> Page:
 def parse() -> Callable[[str], Page]:
     """Return a function that reads a page, and refuses one with elements left open."""
     return read_page
-
-
-@pytest.fixture
-def logs(folder: Path) -> Log:
-    """Return the log of the real run."""
-    return read_log(folder)
 
 
 @pytest.fixture(scope="session")
@@ -137,20 +158,6 @@ def both(side_by_side: Report) -> Page:
 
 
 @pytest.fixture(scope="session")
-def bare(tmp_path_factory: pytest.TempPathFactory, make: Any) -> RunFacts:
-    """Return the facts of a run in which an agent joins and nothing happens."""
-    path = tmp_path_factory.mktemp("bare") / "events.jsonl"
-    path.write_text(json.dumps(make.joined("x")) + "\n")
-    return facts_of(read_log(path))[0][0]
-
-
-@pytest.fixture
-def facts(write_log: Callable[..., Path]) -> Callable[..., RunFacts]:
-    """Return a function that writes a log and gives its facts, without figures and a page."""
-    return lambda lines, *name: facts_of(read_log(write_log(lines, *name)))[0][0]
-
-
-@pytest.fixture(scope="session")
 def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the log of a run decided by a model server, with quick, slow and bad answers."""
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
@@ -183,25 +190,6 @@ def _answer(server: FakeOllama, options: Sequence[str]) -> str:
 def hostile(hostile_log: Path) -> Report:
     """Return the report of the hostile log."""
     return make_report(read_log(hostile_log))
-
-
-@pytest.fixture(scope="session")
-def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that is drawn by round, with large cascades."""
-    folder = tmp_path_factory.mktemp("runs") / "long"
-    folder.mkdir()
-    population, clock = synthetic_population(150, seed=2), SimulatedClock()
-    with RunLog(folder / "events.jsonl", clock) as log:
-        posts = opening_posts(population.agents, seed=2)
-        Run(
-            Feed(first_posts=posts),
-            population.agents,
-            rounds=25,
-            seed=2,
-            logger=log.logger,
-            clock=clock,
-        ).run()
-    return folder
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.report._document import library
+from prism.report._html import library
 
 
 @pytest.mark.slow

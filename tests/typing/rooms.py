@@ -17,7 +17,7 @@ from prism.programs.thinking import (
     Memory,
 )
 from prism.programs.yaml import Problem, Workflow, WorkflowAgent
-from prism.report import Report, make_report
+from prism.report import Page, make_report
 from prism.runs import Outcome, RunFolder
 from prism.social import Feed, Results
 from prism.statechart import Decider, PolicyReasoner
@@ -27,7 +27,7 @@ from prism.watch import Watching, watch
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
 assert_type(draw_svg(diagram), str)
 assert_type(to_mermaid(diagram), str)
-assert_type(make_report(read_log("runs/a")), Report)
+assert_type(make_report(read_log("runs/a")), Page)
 assert_type(watch("runs/a"), Watching)
 watch()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)

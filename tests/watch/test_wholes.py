@@ -30,7 +30,7 @@ def words(browser: Any, place: str) -> str:
     ("form", "said"),
     [
         ({"log_agents": 40}, "The log has 40 of 2,100 agents: the numbers in states count every"),
-        ({"log": "rounds"}, "The log has 0 of 2,100 agents: the numbers in states count everybody"),
+        ({"log_agents": 0}, "The log has 0 of 2,100 agents: the numbers in states count everybody"),
     ],
 )
 def test_a_log_without_everybody_says_whom_its_numbers_count(

@@ -3,6 +3,7 @@
 from enum import StrEnum
 from math import exp
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import orjson
@@ -65,6 +66,133 @@ def test_a_birth_death_chain_dies_out_as_often_as_it_must() -> None:
         extinct += run.run().rounds[-1].measures["number"] == 0
     spread = (exact * (1 - exact) / runs) ** 0.5
     assert abs(extinct / runs - exact) < 4 * spread
+
+
+Work = StrEnum("Work", ["OPEN", "WAITING"])
+
+
+class Clerk(Agent):
+    """Somebody who serves one customer after another."""
+
+    chart = Statechart(Work, [], initial=Work.OPEN)
+
+
+class Customer(Agent):
+    """Somebody who waits to be served, and leaves."""
+
+    chart = Statechart(Work, [], initial=Work.WAITING)
+
+
+class Bank(World[Clerk | Customer]):
+    """A queue with one server: arrivals and services are Poisson (M/M/1)."""
+
+    rounds = 360
+    arrivals: float = 0.5
+    services: float = 1.0
+
+    def populate(self, agents: int) -> list[Agent]:
+        """Begin empty."""
+        return [Clerk()]
+
+    @during(Work.OPEN, rate="arrivals")
+    def arrive(self, clerk: Clerk) -> None:
+        """Let a customer in."""
+        self.add(Customer())
+
+    @during(Work.OPEN, rate=lambda world, _: world.services if world.waiting() else 0.0)
+    def serve(self, clerk: Clerk) -> None:
+        """Let the first customer go."""
+        self.agents[1].leave()
+
+    @measure
+    def waiting(self) -> int:
+        """Return how many customers there are."""
+        return len(self.agents) - 1
+
+
+@pytest.mark.slow
+def test_a_queue_is_as_long_as_it_must_be() -> None:
+    """The mean number of customers of M/M/1 is r / (1 - r), where r is arrivals by services."""
+    found = [mean(Run(Bank(), 1, seed=seed).run().series("waiting")[60:]) for seed in range(16)]
+    assert abs(mean(found) - 1.0) < 4 * stdev(found) / 4
+
+
+Health = StrEnum("Health", ["WELL", "ILL", "IMMUNE"])
+
+
+class Person(Agent):
+    """Somebody who may fall ill once in a life."""
+
+    chart = Statechart(
+        Health,
+        [
+            Transition("catches", Health.WELL, Health.ILL),
+            Transition("recovers", Health.ILL, Health.IMMUNE),
+        ],
+        initial=Health.WELL,
+    )
+
+
+class Village(World[Person]):
+    """An SIR in which everybody who dies is followed by somebody who is well."""
+
+    rounds = 300
+    imported: float = 0.1
+    contacts: float = 1.5
+    recovery: float = 0.5
+    death: float = 0.25
+
+    @during(Health.WELL, rate=lambda world, _: world.imported + world.contacts * world.ill() / 4)
+    def catch(self, person: Person) -> None:
+        """Fall ill, from abroad or from others."""
+        person.fire("catches")
+
+    @during(Health.ILL, rate="recovery")
+    def recover(self, person: Person) -> None:
+        """Be immune from now on."""
+        person.fire("recovers")
+
+    @during(*Health, rate="death")
+    def die(self, person: Person) -> None:
+        """Make room for somebody else."""
+        person.leave()
+        self.add(Person())
+
+    @measure
+    def ill(self) -> int:
+        """Return how many are ill."""
+        return self.count(Health.ILL)
+
+
+def ill_in_the_chain(world: Village, size: int) -> float:
+    """Return the mean number of ill people in the stationary distribution of the exact chain."""
+    states = [(well, ill) for well in range(size + 1) for ill in range(size + 1 - well)]
+    chances = dict.fromkeys(states, 1 / len(states))
+    for _ in range(4000):
+        after = dict.fromkeys(states, 0.0)
+        for (well, ill), chance in chances.items():
+            immune = size - well - ill
+            moves = {
+                (well - 1, ill + 1): well * (world.imported + world.contacts * ill / size),
+                (well, ill - 1): ill * world.recovery,
+                (well + 1, ill - 1): ill * world.death,
+                (well + 1, ill): immune * world.death,
+            }
+            for state_after, rate in moves.items():
+                if rate:
+                    after[state_after] += chance * rate / 20
+            after[well, ill] += chance * (1 - sum(moves.values()) / 20)
+        chances = after
+    return sum(ill * chance for (_, ill), chance in chances.items())
+
+
+@pytest.mark.slow
+def test_an_epidemic_with_births_and_deaths_stays_as_large_as_it_must() -> None:
+    """Of four people as many are ill on average as in the exact chain."""
+    runs = [Run(Village(), 4, seed=seed).run() for seed in range(16)]
+    found = [mean(map(float, run.series("ill")[40:])) for run in runs]
+    exact = ill_in_the_chain(Village(), 4)
+    assert abs(mean(found) - exact) < 4 * stdev(found) / 4, (mean(found), exact)
 
 
 class Town(World[Cell]):

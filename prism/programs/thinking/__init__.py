@@ -20,9 +20,8 @@ if TYPE_CHECKING:
         ThinkingLog,
     )
     from prism.programs.thinking._cycle import CognitiveResults, Cycle
-    from prism.programs.thinking._memory import Memory
+    from prism.programs.thinking._memory import Match, Memory
     from prism.programs.thinking._paging import Paged
-    from prism.programs.thinking._search import Match
     from prism.reasoner._tokens import TokenCounter, count_tokens
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -25,7 +25,7 @@ from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import Cycle, reason_to_stop
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._paging import Paged, Pager, PagingReason, Prompt
-from prism.programs.thinking._prompts import Form, is_echo
+from prism.programs.thinking._prompts import Form
 from prism.programs.thinking._replies import (
     AgentReply,
     AskedAction,
@@ -340,7 +340,7 @@ class CognitiveAgent(ProgramAgent):
         # what an agent thinks of counts as used: by use, it is the last to go
         words = {word.casefold() for word in thought.replace("_", " ").split()}
         memory.touch(tag for tag in memory.working if words.issuperset(tag.casefold().split("_")))
-        if is_echo(thought, memory.thoughts.values()):
+        if thought in memory.thoughts.values():
             self._note(repeats=_REPEATS_THOUGHT)
             return
         self._note(thought=thought)

@@ -28,7 +28,6 @@ from prism.programs.thinking._config import (
 from prism.programs.thinking._memory import to_text
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_AROUND_THOUGHT = re.compile(r"</?(?:thought\b[^<>]*|thinking_log)>")
 
 _JSON_INSTRUCTIONS = (
     "Always respond with one JSON object. In thinking state, provide 'next_state' and "
@@ -177,18 +176,6 @@ def _as_xml(parts: Mapping[str, Any]) -> str:
         f"<{name}>{part if isinstance(part, str) else _as_xml(part)}</{name}>"
         for name, part in parts.items()
     )
-
-
-def is_echo(thought: str, thoughts: Iterable[str]) -> bool:
-    """Return whether a thought only repeats lines of others."""
-    shown = {line for each in thoughts for line in _thought_lines(each)}
-    return shown.issuperset(_thought_lines(thought))
-
-
-def _thought_lines(thought: str) -> Iterator[str]:
-    """Yield the lines of a thought, without the tags that stand around it in a prompt."""
-    lines = map(str.strip, _AROUND_THOUGHT.sub("\n", thought).splitlines())
-    return filter(None, lines)
 
 
 def _object(**parts: Any) -> dict[str, Any]:

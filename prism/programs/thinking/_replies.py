@@ -22,8 +22,6 @@ from prism.reasoner._texts import whole_characters
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
 
-_FENCE = re.compile(r"\A`{3,}\w*\s*\n(.*?)\n?`{3,}\s*\Z", re.DOTALL)
-_LEAKED = re.compile(r"<\|(?:im_start|start_header_id)\|>\s*assistant(?:<\|end_header_id\|>)?")
 _INSTRUCTION = re.compile(r"\[/?INST\]|<<?/?SYS>>?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _BARE_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
@@ -91,13 +89,9 @@ def read_reply(text: str) -> AgentReply:
     Raises:
         UnreadReplyError: If it is not one clear reply.
     """
-    clean = _clean(text[:MOST_CHARACTERS])
-    turn = _INSTRUCTION.sub("", spoken(_LEAKED.split(clean)[-1])).strip()
-    if (fenced := _FENCE.match(turn)) is not None:
-        turn = fenced[1].strip()
-    begins_with_data = turn.startswith(("{", "["))
+    turn = _INSTRUCTION.sub("", spoken(_clean(text[:MOST_CHARACTERS])))
     try:
-        if "<agent" in turn and not begins_with_data:
+        if "<agent" in turn and not turn.startswith(("{", "[")):
             return _of_xml(turn)
         if (start := _OBJECT.search(turn)) is not None:
             return _of_json(turn, start.start())

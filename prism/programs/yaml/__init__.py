@@ -8,8 +8,7 @@ Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
 
 from prism.files._source import Problem
 from prism.programs.yaml._actions import Action, ActionResult
-from prism.programs.yaml._agent import WorkflowAgent
-from prism.programs.yaml._results import WorkflowResults
+from prism.programs.yaml._agent import WorkflowAgent, WorkflowResults
 from prism.programs.yaml._workflow import Workflow
 
 __all__ = [

@@ -1,16 +1,17 @@
-"""An agent that carries out a workflow, a turn at a time."""
+"""An agent that carries out a workflow, a turn at a time, and the results of its turns."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from prism.errors import FieldValueError, InputError
 from prism.programs import _layer as layer
-from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
+from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, Turn, counted
 from prism.programs.yaml._actions import Action, ActionResult, Actions, OnAction
 from prism.programs.yaml._sandbox import Condition
 from prism.programs.yaml._variables import (
@@ -33,6 +34,9 @@ STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
+_MOST_REPLY = 1024
+"""Tokens that a reply may have, unless the model says another number."""
+
 _TRIES_OF_CHOICE = 2
 """How often a model is asked at most if it is unclear which answer it gives."""
 
@@ -173,7 +177,16 @@ class WorkflowAgent(ProgramAgent):
         attempts = 1 + step.max_retries
         if step.on_failure != "retry":
             attempts = _TRIES_OF_CHOICE if step.transition_map else 1
-        return TextCall(self, self.key(step), prompt, step.reply.schema, step.reply.read, attempts)
+        reply = step.reply
+        return TextCall(
+            self,
+            self.key(step),
+            prompt,
+            reply.schema,
+            reply.read,
+            attempts,
+            reply_tokens=_MOST_REPLY,
+        )
 
     def run_code(self, step: Step) -> str | None:
         """Run the code of a step."""
@@ -274,3 +287,74 @@ def _of_time(turns: int | None) -> dict[str, HostVariable]:
         "time_remaining": lambda agent: max(0, turns - agent.turn_number + 1),
         "progress_percent": lambda agent: round(100 * min(1.0, (agent.turn_number - 1) / turns), 2),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResults:
+    """The results of a run of turns.
+
+    Args:
+        agent_id: The agent.
+        turns: Number of turns that it took.
+        state: Its state at the end.
+        failure: Why the workflow stopped before the last turn; None if it did not.
+        has_finished: Whether that state is a final one, in which a run is complete.
+        transitions: Number of transitions that it made, without self-transitions.
+        steps: How often steps ran, by their outcome.
+        refused: How often transitions were refused, by step, target and reason; the most frequent
+            first.
+        actions: How often actions of the application were ``done`` or ``failed``.
+        tokens: Tokens that the model read and wrote, if known.
+        context: Its variables at the end.
+    """
+
+    agent_id: str
+    turns: int
+    state: str
+    failure: str | None = None
+    has_finished: bool = False
+    transitions: int = 0
+    steps: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data, for ``run.json``."""
+        return asdict(self)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counts that end the log of every run."""
+        return {"agent_ticks": self.turns, "transitions": self.transitions}
+
+    @classmethod
+    def of(cls, agent: WorkflowAgent, turns: Sequence[Turn]) -> Self:
+        """Return the results of an agent's turns.
+
+        Args:
+            agent: The agent, after the last of them.
+            turns: The turns.
+        """
+        steps = [step for turn in turns for step in turn.steps]
+        refused = (
+            f"{step.step}: {step.state} -> {step.target or 'nowhere'}: {step.reason}"
+            for step in steps
+            if step.outcome == "done" and step.reason is not None
+        )
+        done = agent.actions.successes
+        return cls(
+            agent.agent_id,
+            len(turns),
+            agent.state.value,
+            agent.failure,
+            agent.has_finished,
+            sum(turn.transitions for turn in turns),
+            steps=counted(step.outcome for step in steps),
+            refused=dict(Counter(refused).most_common()),
+            actions={
+                k: n for k, n in (("done", done), ("failed", agent.actions.number - done)) if n
+            },
+            tokens=sum(step.cost.tokens for step in steps if step.cost is not None),
+            context=dict(agent.context),
+        )

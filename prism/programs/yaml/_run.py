@@ -12,8 +12,7 @@ from prism.errors import FieldTypeError, InputError
 from prism.files._source import Source
 from prism.programs._layer import Turn
 from prism.programs.yaml._actions import Action
-from prism.programs.yaml._agent import WorkflowAgent
-from prism.programs.yaml._results import WorkflowResults
+from prism.programs.yaml._agent import WorkflowAgent, WorkflowResults
 from prism.programs.yaml._variables import as_context
 from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._texts import BaseWriter

@@ -41,8 +41,7 @@ class FakeOllama(ModelServer):
             together, unless the request sets ``num_ctx``; of a longer prompt only the last half
             window is read, and nothing says so. ``restarts`` maps numbers of questions to seconds:
             after that many questions the server is away, as in ``{400: 4.0}``. ``slots`` is the
-            number of simultaneous answers, and ``queue_limit`` the number of questions that may
-            wait before the next is refused with 503. None means no limit. ``port`` is the port to
+            number of simultaneous answers; None means no limit. ``port`` is the port to
             listen on; any free one by default. ``sure`` is the share of the chosen letter in the
             probability of all letters (1 by default, kinder than any model), and ``mass`` what all
             letters together have; real models have 0.02 to 0.97.
@@ -57,8 +56,6 @@ class FakeOllama(ModelServer):
         most_at_once: Maximum number of simultaneous answers.
         busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
-        loads: How often a model was loaded: for its first question after a start of the server, and
-            for a question with another window.
         cuts: How many prompts were cut.
     """
 

@@ -81,7 +81,6 @@ class FakeOpenAI(ModelServer):
         most_at_once: Maximum number of simultaneous answers.
         busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
-        loads: As for `FakeOllama`.
         authorizations: The header ``Authorization`` of every request, or None.
     """
 

@@ -51,7 +51,6 @@ class ServerSettings(TypedDict, total=False):
     window: int | None
     restarts: Mapping[int, float] | None
     slots: int | None
-    queue_limit: int | None
     port: int
     sure: float
     mass: float
@@ -71,8 +70,6 @@ class ModelServer(ABC):
         restarts: Seconds for which the server is away, by the number of questions after which it
             stops, such as ``{400: 4.0}``.
         slots: Number of simultaneous answers; further questions wait. None for no limit.
-        queue_limit: Number of waiting questions beyond which the next is refused with 503. None for
-            no limit.
         port: Port to listen on; by default any free one.
         sure: Share of the chosen letter in the probability of all letters.
         mass: Probability of all letters together.
@@ -87,8 +84,6 @@ class ModelServer(ABC):
         most_at_once: Maximum number of simultaneous answers.
         busy_seconds: Total seconds for which slots were busy.
         open_connections: Connections that are open now.
-        loads: How often a model was loaded: for its first question after a start of the server, and
-            for a question with another window.
     """
 
     _forms: ClassVar[Forms] = OLLAMAS_FORMS
@@ -107,7 +102,6 @@ class ModelServer(ABC):
         window: int | None = None,
         restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
-        queue_limit: int | None = None,
         port: int = 0,
         sure: float = 1.0,
         mass: float = 1.0,
@@ -134,16 +128,13 @@ class ModelServer(ABC):
         self.most_at_once: int = 0
         self.busy_seconds: float = 0.0
         self.open_connections: int = 0
-        self.loads: int = 0
 
         self._restarts = dict(restarts or {})
         self._loaded: dict[str, int | None] = {}
         self._slots = slots
-        self._queue_limit = queue_limit
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
-        self._waiting = 0
 
         self._port = port
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -243,7 +234,7 @@ class ModelServer(ABC):
         # seconds to be away, or None to stop
         self._orders = asyncio.Queue()
         self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
-        self._running = self._waiting = self.open_connections = 0
+        self._running = self.open_connections = 0
 
         order: float | None = 0.0
         while order is not None:
@@ -345,13 +336,6 @@ class ModelServer(ABC):
         if self._counts(asked):
             self._record(asked)
 
-        is_full = self._free is not None and self._free.locked()
-        if is_full and self._queue_limit is not None and self._waiting >= self._queue_limit:
-            await exchange.refuse(
-                503, "server busy, please try again. maximum pending requests exceeded"
-            )
-            return
-
         async with self._slot():
             await self._make_answer(asked, exchange, fault)
 
@@ -365,11 +349,7 @@ class ModelServer(ABC):
     async def _slot(self) -> AsyncIterator[None]:
         """Wait for a slot, and count the time that it is in use."""
         if self._free is not None:
-            self._waiting += 1
-            try:
-                await self._free.acquire()
-            finally:
-                self._waiting -= 1
+            await self._free.acquire()
 
         began = time.monotonic()
         self._running += 1
@@ -395,7 +375,7 @@ class ModelServer(ABC):
             await exchange.refuse(404, f"model {asked.model!r} not found")
             return
 
-        self._load(asked)
+        self._loaded[asked.model] = self._limits(asked)[0]
         try:
             await self._reply(asked, exchange, fault)
         except PromptTooLongError as error:
@@ -406,12 +386,6 @@ class ModelServer(ABC):
         if self._has_any and model not in self.models:
             self.models += (model,)
         return model in self.models
-
-    def _load(self, asked: Asked) -> None:
-        window = self._limits(asked)[0]
-        if asked.model not in self._loaded or self._loaded[asked.model] != window:
-            self._loaded[asked.model] = window
-            self.loads += 1
 
     def _said(self, asked: Asked, fault: Fault | None) -> Said:
         """Return what the model says.

@@ -237,6 +237,31 @@ async def test_no_condition_makes_much_of_long_variables(name: str) -> None:
     await require_harmless(step, LONG)
 
 
+@pytest.mark.parametrize("of_what", ["conditions", "code", "guards"])
+async def test_all_of_a_turn_ends_in_time(of_what: str) -> None:
+    """However many steps and conditions take almost a second each."""
+    slow = "sum([n for n in range(10**9)])"
+    steps: list[dict[str, Any]] = [
+        {"name": f"s{number}", "code": slow if of_what == "code" else "y = 1", "on_failure": "skip"}
+        for number in range(40)
+    ]
+    machine: dict[str, Any] = {"states": ["a"]}
+    if of_what == "conditions":
+        steps = [{**step, "run_if": slow} for step in steps]
+    if of_what == "guards":
+        machine["transitions"] = [{"from": "a", "to": "a", "condition": slow}]
+        steps = [{**step, "transition_to": "a"} for step in steps]
+    text = json.dumps({"state_machine": machine, "steps": steps})
+    agent = WorkflowAgent(Workflow.from_text(text), writer_of())
+    for _ in range(2):
+        began = time.monotonic()
+        turn = await agent.turn()
+        # by the clock on the wall, which others on the machine may hold up
+        assert time.monotonic() - began < 2 * MOST_SECONDS
+        told = [run for run in turn.steps if "have taken 2.5 s already" in (run.reason or "")]
+        assert told or of_what == "conditions"
+
+
 def peak() -> int:
     """Return the most memory that this process and its workers have used, in kilobytes."""
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

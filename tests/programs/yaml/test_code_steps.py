@@ -139,17 +139,6 @@ async def test_random_numbers_belong_to_the_turn() -> None:
     assert one.context["n"] != first
 
 
-async def test_each_agent_draws_random_numbers_of_its_own() -> None:
-    """Agents of one workflow do not all draw the same number; the same agent does, again."""
-    text = workflow("import random\nx = random.random()")
-    drawn = []
-    for name in ("ada", "bob", "ada"):
-        agent = agent_of(text, agent_id=name)
-        await agent.turn()
-        drawn.append(agent.context["x"])
-    assert drawn[0] == drawn[2] != drawn[1]
-
-
 async def test_a_number_that_no_log_can_hold_is_a_failure_of_the_step() -> None:
     """It is told where it comes about, not by a later prompt or checkpoint."""
     agent = agent_of(workflow("x = [2 ** 70]"))

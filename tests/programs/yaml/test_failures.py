@@ -9,7 +9,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.testing import FakeOllama, Fault
-from tests.kit.writers import ACT, agent_of, names_of, writer_of
+from tests.kit.writers import agent_of, names_of, writer_of
 
 
 def asking(policy: str = "", top: str = "") -> str:
@@ -37,17 +37,6 @@ async def test_max_retries_bounds_all_requests(
     assert turn.has_stopped
     assert turn.steps[0].cost is not None
     assert turn.steps[0].cost.attempts == 1 + retries
-
-
-async def test_a_retry_that_succeeds_is_the_same_step(server: FakeOllama, connect: Any) -> None:
-    """Faults and unusable replies share the retries; the turn goes on as if nothing had been."""
-    server.fail(BUSY, Fault.says("no JSON"), Fault.status(500), Fault.says(ACT))
-    pool: Any = connect(attempts=2)
-    pool.backoff = lambda state: 0.0
-    text = "steps: [{name: ask, type: llm, prompt: p}]\n"
-    turn = await WorkflowAgent(Workflow.from_text(text), pool).turn()
-    assert server.asked == 4
-    assert (turn.has_stopped, turn.steps[0].outcome) == (False, "done")
 
 
 @pytest.mark.parametrize(("policy", "requests"), [("skip", 1), ("fail", 1), ("retry", 3)])
@@ -111,22 +100,6 @@ async def test_defaults_and_what_overrides_them(
     turn = await agent.turn()
     assert most == requests
     assert turn.has_stopped == (stops or step.on_failure != "skip")
-
-
-@pytest.mark.parametrize(
-    ("top", "expected"),
-    [
-        ("default_on_failure: skip", "skip"),
-        ("error_handling: {default_on_failure: skip}", "skip"),
-        ("default_on_failure: fail\nerror_handling: {default_on_failure: skip}", "skip"),
-    ],
-)
-def test_a_files_defaults_reach_the_workflow_in_it(top: str, expected: str) -> None:
-    """They may stand beside `workflow`; those inside it win."""
-    inner = "workflow:\n  steps: [{name: s, code: ''}]\n"
-    assert Workflow.from_text(f"{top}\n{inner}").steps[0].on_failure == expected
-    nearer = Workflow.from_text(f"{top}\n{inner}  default_on_failure: retry\n")
-    assert nearer.steps[0].on_failure == "retry"
 
 
 @pytest.mark.parametrize(("policy", "runs"), [("retry", 3), ("skip", 1), ("fail", 1)])

@@ -4,15 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from prism.programs.yaml._replies import Template
 from prism.testing import ScriptedWriter
 from tests.kit.structlogs import capture_logs
-from tests.kit.texts import ANY
 from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
 
 COMPONENTS = """
@@ -34,15 +30,6 @@ async def test_a_prompt_is_the_steps_then_traits_then_goals() -> None:
     agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
     await agent.turn()
     assert prompts_of(writer) == ["Look, agent.\nBe quick.\nBe calm.\nHave 7."]
-
-
-async def test_the_hundredth_turn_builds_the_same_prompt_as_the_first() -> None:
-    """Nothing is added to the definition by building a prompt."""
-    writer = writer_of()
-    agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
-    await turns_of(agent, 100)
-    assert len(set(prompts_of(writer))) == 1
-    assert len(prompts_of(writer)) == 100
 
 
 @pytest.mark.parametrize(
@@ -69,35 +56,6 @@ async def test_how_values_are_shown(value: Any, shown: str) -> None:
     )
     await agent.turn()
     assert prompts_of(writer) == [f"<{shown}>"]
-
-
-@pytest.mark.parametrize(
-    "literal",
-    [
-        "{nobody}",
-        "{}",
-        "{0}",
-        "{x.y}",
-        "{x[0]}",
-        "{x!r}",
-        "{x:>99999999}",
-        "{x }",
-        '{"x": {"y": 1}}',
-        "}",
-        '{"x": 1}',
-        "{x.__class__.__mro__}",
-        "%s %(x)s",
-        "$x",
-    ],
-)
-async def test_all_but_plain_names_stay_as_they_are(literal: str) -> None:
-    """No formats, attributes or places, so that a prompt may hold JSON or code."""
-    writer = writer_of()
-    agent = agent_of(
-        f"steps: [{{name: s, type: llm, prompt: {json.dumps(literal)}}}]\n", writer, {"x": "seen"}
-    )
-    await agent.turn()
-    assert prompts_of(writer) == [literal]
 
 
 @pytest.mark.parametrize(
@@ -128,25 +86,6 @@ async def test_an_unknown_variable_stays_and_is_logged() -> None:
     assert turn.steps[0].unknown == ("mood", "balance")
     (event,) = said(events, "workflow.step")
     assert event["unknown_variables"] == ["mood", "balance"]
-
-
-@given(
-    names=st.lists(st.sampled_from(["a", "b", "c"]), max_size=6),
-    values=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(ANY, max_size=4)),
-    texts=st.lists(st.text(st.characters(exclude_characters="{}\0"), max_size=4), max_size=7),
-)
-def test_a_template_is_its_parts(
-    names: list[str], values: dict[str, str], texts: list[str]
-) -> None:
-    """Filling replaces each known name by its value, each unknown by itself, and nothing else."""
-    texts = [*texts, *[""] * (len(names) + 1)][: len(names) + 1]
-    text = texts[0] + "".join(f"{{{n}}}{t}" for n, t in zip(names, texts[1:], strict=True))
-    filled, unknown = Template(text).fill(values)
-    expected = texts[0] + "".join(
-        values.get(n, f"{{{n}}}") + t for n, t in zip(names, texts[1:], strict=True)
-    )
-    assert filled == expected
-    assert set(unknown) == set(names) - set(values)
 
 
 async def test_what_a_model_wrote_is_text_to_the_next_prompt() -> None:

@@ -12,7 +12,6 @@ from prism import Run, replay, resume
 from prism.errors import InputError, ReplayError
 from prism.llm import Model
 from prism.programs import Turn
-from prism.programs.yaml import Action
 from prism.runs import Outcome, run_status
 from prism.testing import FakeOllama, Fault
 from tests.kit import kept as runs
@@ -171,22 +170,6 @@ def stop_after(number: int) -> Any:
     return on_round
 
 
-@pytest.mark.parametrize("stopped", range(1, TURNS + 1))
-@pytest.mark.sampled(6)
-def test_a_stopped_replay_is_resumed_to_the_same_bytes(
-    kept: Path, tmp_path: Path, stopped: int
-) -> None:
-    """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
-    again = tmp_path / "again"
-    with pytest.raises(StopError):
-        replay(kept, again, on_round=stop_after(stopped))
-    outcome = resume(again)
-    assert outcome is not None
-    assert log_of(again) == log_of(kept)
-    first = json.loads((kept / "run.json").read_text())["results"]
-    assert json.loads((again / "run.json").read_text())["results"] == first
-
-
 @pytest.mark.parametrize("stopped", [1, 4])
 @pytest.mark.slow
 def test_a_stopped_run_with_a_model_goes_on(
@@ -289,66 +272,3 @@ def test_a_file_of_variables_that_is_something_else_is_refused(
     with pytest.raises(InputError, match=problem) as refused:
         runs.begin(Run(file, context=path, reasoner=Model("m")))
     assert str(path) in str(refused.value)
-
-
-def act(action: Action) -> str:
-    """Carry out an action."""
-    return f"did {action.key}"
-
-
-def refuse(action: Action) -> str:
-    """Fail the test: nothing is to be carried out."""
-    raise AssertionError(f"{action.key} was carried out twice")
-
-
-BALANCE = {"balance": lambda _agent: 3}
-HOSTED = {"variables": BALANCE, "on_action": act}
-REFUSING = {"variables": BALANCE, "on_action": refuse}
-
-
-@pytest.fixture
-def acting(tmp_path: Path) -> Iterator[Any]:
-    """Return a run whose model always asks for an action."""
-    path = tmp_path / "acting.yaml"
-    path.write_text(
-        "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
-    )
-    with FakeOllama(write=lambda *_: '{"reasoning": "", "action": {"type": "wait"}}') as server:
-        model = Model("llama3.2", hosts=(server.url,))
-        yield Run(path, rounds=4, reasoner=model, application=HOSTED)
-
-
-def test_an_application_takes_part_in_a_run(acting: Any, tmp_path: Path) -> None:
-    """An application brings variables and carries out actions, after a resume, too."""
-    with pytest.raises(StopError):
-        runs.begin(acting, tmp_path / "run", on_round=stop_after(2))
-    outcome = resume(tmp_path / "run", application=HOSTED)
-
-    assert outcome is not None
-    assert outcome.results.failure is None
-    actions = [event for event in events_of(tmp_path / "run") if event["event"].endswith("action")]
-    assert [(event["key"], event["result"], event["succeeded"]) for event in actions] == [
-        (f"{turn}:act", f"did {turn}:act", True) for turn in range(1, 5)
-    ]
-
-
-@pytest.mark.parametrize("stopped", [None, 1, 3])
-@pytest.mark.sampled(3)
-def test_a_replay_acts_on_nothing(acting: Any, tmp_path: Path, stopped: int | None) -> None:
-    """A repeated run copies what came of actions, and writes the same bytes."""
-    runs.begin(acting, tmp_path / "run")
-    again = tmp_path / "again"
-    if stopped is None:
-        replay(tmp_path / "run", again, application=REFUSING)
-    else:
-        stop = stop_after(stopped)
-        with pytest.raises(StopError):
-            replay(
-                tmp_path / "run",
-                again,
-                application=REFUSING,
-                on_round=stop,
-            )
-        resume(again, application=REFUSING)
-
-    assert log_of(again) == log_of(tmp_path / "run")

@@ -57,14 +57,6 @@ async def test_the_list_of_transitions_says_what_may_follow(
         assert turn.steps[0].reason == f"no transition from {source!r} to {target!r}"
 
 
-@pytest.mark.parametrize("source", ["a", "b", "c"])
-@pytest.mark.parametrize("target", ["a", "b", "c"])
-async def test_without_a_list_any_state_may_follow_any(source: str, target: str) -> None:
-    """A workflow with no transitions at all allows them all."""
-    agent = agent_of(machine(initial=source) + ASKS % (source, target))
-    assert (await agent.turn()).state == target
-
-
 async def test_a_workflow_without_states_has_one() -> None:
     """Every step runs in it."""
     agent = agent_of("steps: [{name: s, code: 'x = state'}]\n")
@@ -95,15 +87,3 @@ async def test_the_first_transition_of_a_pair_whose_condition_holds_is_made() ->
     with capture_logs() as events:
         assert (await agent.turn()).state == "b"
     assert said(events, "workflow.refused") == []
-
-
-async def test_transitions_are_those_of_a_chart() -> None:
-    """They stand in the agent's history and in the log as any chart's do."""
-    agent = agent_of("name: w\n" + machine() + ASKS % ("a", "b"))
-    with capture_logs() as events:
-        await agent.turn()
-    (record,) = agent.state_history
-    assert (record.from_state, record.to_state, record.trigger) == ("a", "b", "step")
-    (event,) = said(events, "statechart.transition")
-    assert (event["chart"], event["to_state"], event["trigger"]) == ("w", "b", "step")
-    assert event["context"] == {"step": "s"}

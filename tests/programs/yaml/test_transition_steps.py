@@ -149,19 +149,6 @@ async def test_case_and_spaces_of_the_map_are_folded() -> None:
         assert (await agent_of(text, [reply]).turn()).state == state
 
 
-async def test_the_vocabulary_is_offered_as_a_schema() -> None:
-    """A client that takes a schema is told the answers that there are."""
-    writer = writer_of(["ship"])
-    await agent_of(REFLECT, writer).turn()
-    (call,) = writer.calls
-    assert call.schema is not None
-    assert call.schema["properties"]["decision"] == {
-        "type": "string",
-        "enum": ["continue", "pivot", "ship"],
-    }
-    assert json.loads(json.dumps(call.schema)) == call.schema
-
-
 async def test_what_was_decided_stands_in_the_context() -> None:
     """Decision, reasoning and next focus are variables of later steps, under the step's name."""
     agent = agent_of(REFLECT, ['{"decision": "ship", "reasoning": "done", "next_focus": "rest"}'])

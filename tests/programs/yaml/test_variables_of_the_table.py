@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import FieldTypeError
+from prism.errors import FieldTypeError, FieldValueError
 from prism.programs.yaml import WorkflowAgent
 from tests.kit.writers import agent_of, prompts_of, turns_of, writer_of
 
@@ -143,3 +143,10 @@ async def test_what_no_log_can_hold_is_no_variable(value: Any) -> None:
     (run,) = (await agent.turn()).steps
     assert run.outcome == "skipped"
     assert "the variable 'v' must be data that JSON can hold" in str(run.reason)
+
+
+@pytest.mark.parametrize("turns", [0, -1, 2.5, True, "3"])
+def test_a_number_of_turns_is_a_whole_number(turns: Any) -> None:
+    """Anything else is refused where it is written."""
+    with pytest.raises(FieldValueError, match="turns must be a whole number"):
+        agent_of(KEEP % "1", turns=turns)

@@ -199,23 +199,9 @@ async def test_without_slots_all_are_answered_at_once() -> None:
         await asyncio.wait({asked})
 
 
-@pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
-@pytest.mark.sampled(3)
-async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
-    """While the slot is in use as many as the limit says wait, and the others are refused."""
-    with FakeOllama(slots=1, queue_limit=limit) as server:
-        server.fail(Fault.hang())
-        first = asyncio.create_task(chat_all(server, 1))
-        await until(lambda: server.asked == 1)
-        others = asyncio.create_task(chat_all(server, 5))
-        await until(lambda: server.asked == 6)
-        first.cancel()
-        assert sorted(await others) == [200] * (5 - refused) + [503] * refused
-
-
-async def test_a_client_that_hangs_up_frees_its_slot_and_its_place_in_the_queue() -> None:
+async def test_a_client_that_hangs_up_frees_its_slot() -> None:
     """Answers that nobody waits for any more are cancelled, under way and in the queue."""
-    with FakeOllama(slots=1, queue_limit=1) as server:
+    with FakeOllama(slots=1) as server:
         server.fail_always(Fault.hang())
         gone = [asyncio.create_task(chat_all(server, 1)) for _ in range(2)]
         await until(lambda: len(server.questions) == 2)
