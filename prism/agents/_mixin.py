@@ -135,7 +135,7 @@ class StatechartMixin:
             fields["_prism_memory"] = deepcopy(self._prism_memory)
         return _restore, (make, args, fields), *rest
 
-    def _set_state(self, value: Any) -> None:
+    def _prism_set_state(self, value: Any) -> None:
         if not _is_state_of(value, self.state_type):
             name = self.state_type.__name__
             members = ", ".join(f"{name}.{member.name}" for member in self.state_type)
@@ -152,7 +152,7 @@ class StatechartMixin:
         engagement_threshold: float
         timeout_threshold: int
     else:
-        state = property(attrgetter("_prism_state"), _set_state)
+        state = property(attrgetter("_prism_state"), _prism_set_state)
         state_memory = _checked("_prism_memory", lambda memory: memory)
         ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
         engagement_threshold = _checked(

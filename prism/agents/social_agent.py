@@ -102,14 +102,14 @@ class SocialAgent(StatechartMixin):
     @property
     def interests(self) -> list[str]:
         """Topics that interest it; to change them, assign a new list."""
-        return self._interests
+        return self._prism_interests
 
     @interests.setter
     def interests(self, topics: Iterable[str]) -> None:
-        self._interests = _texts("interests", topics)
+        self._prism_interests = _texts("interests", topics)
 
         # relevance is rated for every post of a feed, so its terms are computed once
-        self._terms = terms_of(self._interests)
+        self._prism_terms = terms_of(self._prism_interests)
 
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
@@ -117,7 +117,7 @@ class SocialAgent(StatechartMixin):
         Args:
             context: A relevance number, a mapping, or a post.
         """
-        return relevance(self._terms, context)
+        return relevance(self._prism_terms, context)
 
     def should_engage(self, context: Any) -> bool:
         """Return True if an event's context is relevant enough to engage with.

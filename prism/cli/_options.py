@@ -51,6 +51,29 @@ Set = Annotated[
         help="Set a parameter of the world, or a variable of an agent. Repeat it for several.",
     ),
 ]
+ParameterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--parameters",
+        metavar="FILE",
+        help="File of parameters in TOML, JSON or YAML; for an agent in YAML, of its variables. "
+        "--set overrides it.",
+    ),
+]
+WriterText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Have a model write the texts: its name on the servers of --model, or a model as for "
+        "--model.",
+    ),
+]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Decide by a policy that prism calibrate estimated, or your own."
+    ),
+]
 Treat = Annotated[
     list[str] | None,
     typer.Option(
@@ -120,6 +143,16 @@ FigureKind = Annotated[
 def command_group(text: str) -> typer.Typer:
     """Return a group of commands that, called alone, shows its help."""
     return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="markdown")
+
+
+def world_parameters(world: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
+    """Return the parameters of a world, of which those of the command line go before the file's."""
+    if file is None:
+        return {**named_values(pairs)}
+    from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._fields import read_parameter_file
+
+    return {**read_parameter_file(file, load_world(address_of(world))), **named_values(pairs)}
 
 
 def named_values(pairs: Iterable[str] | None) -> dict[str, str]:

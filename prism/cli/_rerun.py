@@ -14,14 +14,18 @@ from prism.cli._options import (
     Hosts,
     ModelFile,
     ModelText,
+    ParameterFile,
+    PolicyFile,
     Rounds,
     Set,
+    Ticks,
     Treat,
+    WriterText,
     import_from_here,
     model_of,
-    named_values,
     own_folder,
     read_settings,
+    world_parameters,
 )
 from prism.cli._screen import print_json, say, shortened
 
@@ -37,17 +41,23 @@ def rerun(
     from_round: Annotated[int, typer.Option(min=1, help="First round that is different.")],
     treatments: Treat = None,
     parameters: Set = None,
+    parameter_file: ParameterFile = None,
     agents: Agents = None,
     rounds: Rounds = None,
+    ticks: Ticks = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed.")] = None,
     model: ModelText = None,
     model_file: ModelFile = None,
+    writer: WriterText = None,
+    policy: PolicyFile = None,
     hosts: Hosts = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run with something changed from a given round on.
 
     The rounds before are repeated with the same random numbers and the recorded answers. --set,
-    --treat and --model count from that round on; --agents needs --from-round 1.
+    --treat, --model, --writer and --policy count from that round on; --agents, --ticks and --seed
+    need --from-round 1.
 
     **Examples**
 
@@ -67,15 +77,27 @@ def rerun(
             out,
             from_round=from_round,
             treatments=treatments or (),
-            parameters=named_values(parameters),
+            parameters=_parameters(run, parameter_file, parameters),
             model=asked,
+            writer=writer,
+            policy=policy,
             agents=agents,
+            seed=seed,
+            ticks=ticks,
             rounds=rounds,
             hosts=hosts or (),
             on_round=screen.round_ended,
             observer=screen,
         )
     _print(found, as_json=as_json)
+
+
+def _parameters(run: Path, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
+    """Return the parameters that change in a run."""
+    from prism.runs._folder import read_summary
+
+    world = "" if file is None else str(read_summary(run)["config"].get("world"))
+    return world_parameters(world, file, pairs)
 
 
 def resume_changed(folder: Path, hosts: Sequence[str], *, as_json: bool) -> None:

@@ -16,17 +16,21 @@ from prism.cli._options import (
     ModelFile,
     ModelText,
     OutFolder,
+    ParameterFile,
+    PolicyFile,
     Rounds,
     Seed,
     Set,
     Ticks,
     Treat,
+    WriterText,
     import_from_here,
     model_of,
     named_values,
     naming_options,
     option_of,
     own_folder,
+    world_parameters,
 )
 from prism.errors import InputError
 
@@ -55,15 +59,7 @@ def run(
     ticks: Ticks = None,
     seed: Seed = 0,
     parameters: Set = None,
-    parameter_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--parameters",
-            metavar="FILE",
-            help="File of parameters in TOML, JSON or YAML; for an agent in YAML, of its "
-            "variables. --set overrides it.",
-        ),
-    ] = None,
+    parameter_file: ParameterFile = None,
     treatments: Treat = None,
     log_agents: Annotated[
         int | None,
@@ -77,20 +73,8 @@ def run(
     model: ModelText = None,
     model_file: ModelFile = None,
     max_calls: MaxCalls = None,
-    writer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Have a model write the texts: its name on the servers of --model, or a model as "
-            "for --model.",
-        ),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Decide by a policy that prism calibrate estimated, or your own."
-        ),
-    ] = None,
+    writer: WriterText = None,
+    policy: PolicyFile = None,
     dry_run: DryRun = False,
     memory: Annotated[
         Path | None,
@@ -145,7 +129,7 @@ def run(
             given["writer"] = writer and WriterOptions(
                 writer if asked else model_of(writer, model_file, max_calls=max_calls)
             )
-            given["parameters"] = _parameters(world, parameter_file, parameters)
+            given["parameters"] = world_parameters(world, parameter_file, parameters)
         else:
             given |= {"reasoner": asked, **alone, **_of_one(key, parameter_file, parameters)}
             if key == "cognition" and memory is None:
@@ -284,16 +268,6 @@ def _decider(model: Any, policy: Path | None) -> Any:
     from prism.runs import PolicyOptions
 
     return PolicyOptions(policy)
-
-
-def _parameters(world: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
-    """Return the parameters of a world."""
-    if file is None:
-        return {**named_values(pairs)}
-    from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._fields import read_parameter_file
-
-    return {**read_parameter_file(file, load_world(address_of(world))), **named_values(pairs)}
 
 
 def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:

@@ -42,7 +42,9 @@ def framed(name: str, width: float, height: float, parts: Iterable[str], style: 
     size = f'width="{width:.0f}" height="{height:.0f}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="prism-chart" role="img" {size} '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width: 100%; height: auto">',
+        # on a phone, text gets no smaller than 7 pixels: what is around it scrolls
+        f'viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'style="max-width: 100%; min-width: {0.65 * round(width):.0f}px; height: auto">',
         title(name),
         f"<style>{_style_sheet()}{style}</style>",
         f'<rect class="paper" {size} rx="6"/>',

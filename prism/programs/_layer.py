@@ -134,6 +134,7 @@ class ProgramAgent:
 
     Attributes:
         agent_id: Its name, in logs.
+        chart: The chart on which it moves.
         state: Its state, a member of the chart's enum.
         ticks_in_state: Turns that have begun since it entered that state.
         state_history: Its last transitions.
@@ -159,28 +160,22 @@ class ProgramAgent:
         self.turn_number: int = 0
         self.failure: str | None = None
         self.steps: Sequence[Step] = steps
-        self._plain_chart = chart
+        self.chart: Statechart[Any] = chart
         self._last_asked: str | None = None
         self._is_at_turn = False
         self._notes: dict[str, Any] = {}
         self._refusals: list[str] = []
         self.join(services)
 
-    @property
-    def chart(self) -> Statechart[Any]:
-        """The chart on which the agent moves."""
-        return self._plain_chart
-
     def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
         self.services: Services = services
-        chart = self._plain_chart
-        self._chart = chart.bound(chart.name, services.logger, services.clock)
+        self.chart = self.chart.bound(self.chart.name, services.logger, services.clock)
 
     @property
     def has_finished(self) -> bool:
         """Whether the agent is in a final state, in which it takes no more turns."""
-        return self.state in self._plain_chart.final_states
+        return self.state in self.chart.final_states
 
     async def turn(self) -> Turn:
         """Carry out one turn: the steps that are due, from the top; at most one asks the model.
@@ -292,7 +287,7 @@ class ProgramAgent:
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
         about = self.transition_context(step)
-        if self._chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
+        if self.chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 from prism.errors import ReplayError
@@ -75,18 +76,26 @@ class Journal:
         self._numbers: Counter[str] = Counter()
         self._pending: dict[int, str] = {}
         self._has_parted = False
+        self._to_copy: set[str] = set()
         if repeats is not None:
-            found = _answers_in(
-                locate_log(repeats.run).parent / ANSWERS_NAME, repeats.until, Counter()
-            )
-            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
-        self._to_copy: set[str] = {*self.earlier}
+            self._take_over(locate_log(repeats.run).parent / ANSWERS_NAME, repeats)
         if path is not None and path.exists():
             own = _answers_in(path, None, self.spent)
             self.earlier |= own
             self._to_copy -= own.keys()
             self._file = open_answers(path)
         self.unread: set[str] = {*self.earlier}
+
+    def _take_over(self, recorded: Path, repeats: Repeats) -> None:
+        """Take the answers of the run that this one repeats."""
+        if repeats.asks or self._path is None:
+            found = _answers_in(recorded, repeats.until, Counter())
+            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
+            self._to_copy = {*found}
+        elif recorded.exists() and not self._path.exists():
+            # it takes them all
+            open_answers(self._path).close()
+            copyfile(recorded, self._path)
 
     # Taking answers
 
@@ -168,8 +177,13 @@ class Journal:
         assert self._repeats is not None
         return self._repeats.until is None and prompt_hash() not in (None, told)
 
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked where the journal has no answer."""
+        return self._repeats is None or self._repeats.asks
+
     def _require_asking(self, what: str) -> None:
-        if self._repeats is not None and not self._repeats.asks:
+        if not self.asks:
             raise ReplayError(
                 f"the journal has no {what}: the run was stopped before, or does not do the same "
                 "as then"
@@ -414,5 +428,5 @@ def journalled(asker: Any, journal: Journal) -> None:
 
 def restore_spending(budget: Budget | None, journal: Journal) -> None:
     """Count what earlier answers have spent, so that a budget holds over kills."""
-    if budget is not None:
+    if budget is not None and journal.asks:
         budget.add(retries=journal.spent["calls"], tokens=journal.spent["tokens"])

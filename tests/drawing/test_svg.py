@@ -238,3 +238,12 @@ def test_a_box_that_begins_nowhere_has_no_dot() -> None:
     unknown = replace(NESTED, boxes={"in": Box(("one", "two"))})
     assert draw_svg(NESTED).count('class="start"') == 1
     assert 'class="start"' not in draw_svg(unknown)
+
+
+def test_a_large_picture_stays_readable_on_a_phone() -> None:
+    """It shrinks to what is around it, but not below two thirds of its size."""
+    states = tuple(f"state {number}" for number in range(30))
+    arrows = tuple(Arrow(source, states[0], ("back",)) for source in states[1:])
+    svg = ET.fromstring(draw_svg(Diagram(states, arrows)))
+    width = float(svg.get("width", ""))
+    assert f"max-width: 100%; min-width: {0.65 * width:.0f}px" in svg.get("style", "")

@@ -96,12 +96,6 @@ def test_what_would_not_be_sent_is_refused(rest: str) -> None:
     assert not re.search("secret|pass", str(told.value))
 
 
-def test_a_wrong_address_keeps_its_secret() -> None:
-    """The message on an address that cannot be used shows no password, either."""
-    with pytest.raises(FieldValueError, match=r"got 'http://models\.example:99999'"):
-        check_address("http://ann:secret@models.example:99999")
-
-
 @pytest.mark.parametrize("password", ["se/cret", "a#b", "12/34", "/77", "12?34", "12#3", "1/2@3/4"])
 def test_a_password_that_breaks_its_address_is_named_as_the_problem(password: str) -> None:
     """Where only the password is at fault, the message says how to write it, and shows none."""

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.llm import Model
 from prism.statechart import Reasoner
 from prism.testing import Asked, Fault
 from tests.kit.pools import FAILURES_TO_REST, ask_in_turn, at_rest
@@ -83,18 +82,6 @@ async def test_a_server_that_fails_fast_draws_no_decisions(
     assert at_rest(pool)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
-    fault: str, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
-) -> None:
-    """Of 400 decisions of 50 ms none falls back, nor of 400 more, with the pool's own settings."""
-    good, useless = serve(latency=0.05), bad(FAULTS[fault])
-    async with Model("tiny", [useless.host, good.host]).as_client() as pool:
-        assert await wave(pool, 400) == {"model": 400}
-        assert await wave(pool, 400) == {"model": 400}
-
-
 @pytest.mark.parametrize(
     "fault",
     [Fault.says('{"letter": "Z"}'), Fault.status(400), Fault.status(401), Fault.body(b"{}")],
@@ -110,21 +97,6 @@ async def test_questions_by_letter_are_asked_elsewhere_too(
     pool = connect(useless, good, concurrency=CONCURRENCY)
     assert await wave(pool, 20, "decision") == {"model": 20}
     assert pool.servers[0].failures
-    assert at_rest(pool)
-
-
-@BOTH
-@pytest.mark.slow
-async def test_two_of_three_servers_may_fail_fast(
-    serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
-) -> None:
-    """What a server answers badly goes to one that was of use lately, not to another bad one."""
-    good = serve(latency=0.02)
-    hosts = [bad(FAULTS["prose"]).host, bad(FAULTS["401"]).host, good.host]
-    pool = connect(*hosts, concurrency=CONCURRENCY)
-    decided = await wave(pool, 200)
-    assert decided["fallback"] <= 2 * CONCURRENCY
-    assert await wave(pool, 200) == {"model": 200}
     assert at_rest(pool)
 
 

@@ -75,13 +75,6 @@ def test_secrets_are_not_shown(options: Any) -> None:
     assert "hidden" not in json.dumps(options.to_config(), default=str)
 
 
-def test_an_address_is_shown_without_its_secrets() -> None:
-    """Text made of an address in options, in whatever way, has no secret in it."""
-    (host,) = Model("tiny", (SECRET,)).hosts or ()
-    assert str(host) == f"{host}" == "".join([host]) == "http://127.0.0.1:1/v1"
-    assert "hidden" not in f"{host!r} {host:>30} {host}"
-
-
 def test_copies_keep_the_secrets() -> None:
     """Options that are copied or sent to another process still reach their servers."""
     options = Model("tiny", (SECRET,))

@@ -8,7 +8,7 @@ import httpx
 import ollama
 import pytest
 
-from prism.errors import CircuitOpenError, FieldValueError, UnreachableError
+from prism.errors import CircuitOpenError, UnreachableError
 from prism.llm import Model
 from prism.reasoner import Decision, Reasoner
 from prism.reasoner._clients import adapt
@@ -17,7 +17,7 @@ from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
 from tests.kit.pools import FAILURES_TO_REST, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
-from tests.kit.servers import CHAT, Connect, watched
+from tests.kit.servers import CHAT, watched
 from tests.kit.waiting import MOST_SECONDS
 
 PASSING = [
@@ -28,7 +28,6 @@ PASSING = [
 # each pause between two requests is tested where it is the subject
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
-INTERNAL = [Fault.status(500), Fault.body(b'{"error": "the runner died"}')]
 LASTING = [
     *(Fault.status(code) for code in (400, 401, 403, 404, 413)),
     Fault.body(b"<html>"),
@@ -184,10 +183,3 @@ async def test_patience_is_that_of_the_model_or_the_reasoner(
     _, waiting = await asyncio.wait([asking], timeout=0.2 if waits else MOST_SECONDS)
     assert bool(waiting) is waits
     asking.cancel()
-
-
-@pytest.mark.parametrize("kind", ["prism", "pool"])
-def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: Connect) -> None:
-    """A pool has its own number of attempts, and another one would be ignored."""
-    with pytest.raises(FieldValueError, match="attempts must be omitted, got 2"):
-        Reasoner(connect(kind=kind), attempts=2)

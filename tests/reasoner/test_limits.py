@@ -8,10 +8,9 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.reasoner import Budget, Reasoner, Writer
-from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
-from tests.kit.pools import impatient, unpaused
+from tests.kit.pools import impatient
 from tests.kit.reasoners import answer, ask, crowd
 from tests.kit.servers import Connect
 
@@ -40,25 +39,6 @@ async def test_no_request_is_sent_beyond_the_budget(
     reasoner = Reasoner(client, mode="chat", budget=Budget(max_calls=max_calls))
     decisions = await reasoner.answer(crowd(40))
     assert server.asked == reasoner.budget.calls == max_calls
-    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
-
-
-@pytest.mark.parametrize("max_calls", [1, 7, 25])
-@pytest.mark.parametrize(
-    "fault", [Fault.status(429), Fault.drop(), Fault.status(500), Fault.status(400, "no think")]
-)
-@pytest.mark.sampled(15)
-async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
-    fault: Fault, max_calls: int, server: FakeOllama, connect: Connect
-) -> None:
-    """Requests that are made again for a user's own client are taken out of the budget, too."""
-    server.fail_always(fault)
-    budget = Budget(max_calls=max_calls)
-    client = adapt(connect(kind="ollama"), "tiny", 0, attempts=3, concurrency=16)
-    pool = unpaused(impatient(client, pause=0.001, patience=60))
-    reasoner = Reasoner(pool, mode="chat", budget=budget)
-    decisions = await reasoner.answer(crowd(30))
-    assert server.asked == budget.calls == max_calls
     assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
 
 

@@ -8,7 +8,7 @@ import pytest
 from prism.llm import Model
 from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI
-from tests.kit.reasoners import S, ask, crowd, outcomes
+from tests.kit.reasoners import S, ask, outcomes
 from tests.kit.servers import BOTH, Connect
 
 
@@ -27,17 +27,6 @@ async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
     reasoner = Reasoner(connect(), mode=mode, pick="argmax")
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
     assert letters(server) == [by_letter]
-
-
-@BOTH
-async def test_a_server_without_probabilities_is_asked_for_names(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """It costs the run one request, the question is asked again at once, and the rest by name."""
-    server.logprobs = False
-    reasoner = Reasoner(connect())
-    assert {decision.source for decision in await reasoner.decide_many(crowd(4))} == {"model"}
-    assert letters(server) == [True, False, False, False, False]
 
 
 async def test_two_event_loops_do_not_wait_for_each_other(server: FakeOllama) -> None:

@@ -1,6 +1,5 @@
 """Deciding without a model."""
 
-import random
 from itertools import pairwise
 from math import exp, isclose
 from types import SimpleNamespace
@@ -11,7 +10,6 @@ import pytest
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.statechart import PolicyReasoner, Question
-from prism.statechart.social import social_media_chart
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -98,28 +96,12 @@ async def test_an_agents_own_stream_is_used() -> None:
     assert first == second == [OPTIONS[stream.weighted_index([1 / 3] * 3)] for _ in first]
 
 
-async def test_another_kind_of_random_is_left_alone() -> None:
-    """An agent whose random is something else, as in Mesa, decides by the reasoner's streams."""
-    foreign = random.Random(5)
-    before = foreign.getstate()
-    assert await choices(PolicyReasoner(7), ask(random=foreign)) == await choices(
-        PolicyReasoner(7), ask()
-    )
-    assert foreign.getstate() == before
-
-
 async def test_choices_follow_the_probabilities() -> None:
     """Over many draws every option is chosen about as often as its probability says."""
     reasoner, question = PolicyReasoner(3), ask(0.5)
     drawn = await choices(reasoner, question, 3000)
     for option, chance in zip(OPTIONS, reasoner.probabilities(question), strict=True):
         assert drawn.count(option) / 3000 == pytest.approx(chance, abs=0.03)
-
-
-async def test_a_low_temperature_takes_the_best() -> None:
-    """Near temperature 0 the option of the highest utility is all but certain."""
-    drawn = await choices(PolicyReasoner(temperature=0.01), ask(0.0, {"engaging_like": 1.0}))
-    assert set(drawn) == {S.ENGAGING_LIKE}
 
 
 async def test_a_decision_tells_its_probabilities() -> None:
@@ -131,12 +113,6 @@ async def test_a_decision_tells_its_probabilities() -> None:
         "engaging_like": 0.333333,
         "scrolling": 0.333333,
     }
-
-
-async def test_a_policy_serves_a_chart() -> None:
-    """A chart can ask the policy, which chooses among the enabled targets."""
-    agent = SimpleNamespace(state=S.EVALUATING, agent_id="a1", should_engage=lambda post: True)
-    assert await social_media_chart().afire(agent, "decides", reasoner=PolicyReasoner(1)) in OPTIONS
 
 
 class FullDisk:

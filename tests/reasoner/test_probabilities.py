@@ -142,19 +142,6 @@ MARKS = [f"<{number}>" for number in range(12)]
 
 
 @pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
-async def test_draws_of_agents_without_a_name_come_in_the_order_of_asking(order: list[str]) -> None:
-    """Who has no name draws from a stream for all, whichever question is answered first."""
-    reasoner = Reasoner(Even(order), mode="decision")
-    walkers = [SimpleNamespace(interests=[mark]) for mark in MARKS]
-    chosen = [
-        reasoner.decide(walker, S.EVALUATING, "decides", list(OPTIONS), POST) for walker in walkers
-    ]
-    stream = RandomStream(0, "")
-    expected = [OPTIONS[stream.index(2)] for _ in MARKS]
-    assert await asyncio.gather(*chosen) == expected
-
-
-@pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
 async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) -> None:
     """One agent's questions put at once draw in their order, whichever answer is first."""
     reasoner = Reasoner(Even(order), mode="decision")

@@ -11,12 +11,11 @@ from prism.errors import FieldValueError, ReasonerError
 from prism.llm import Model, OllamaChatClient
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
-from prism.reasoner._prompts import chat_prompt
 from prism.statechart import Decision, Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent
-from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
+from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, outcomes
 from tests.kit.servers import Connect
 from tests.kit.waiting import until
 
@@ -82,16 +81,6 @@ def test_ollamas_client_without_a_model_is_refused(mode: Any) -> None:
     """Ollama's own client without a model is refused when the reasoner is made, in every mode."""
     with pytest.raises(ReasonerError, match=r"AsyncClient.* needs the name of a model: give one"):
         Reasoner(ollama.AsyncClient(), mode=mode)
-
-
-async def test_a_chat_is_bound_to_the_options(server: FakeOllama, connect: Connect) -> None:
-    """A raw Ollama client gets model, prompt, a schema with the options, and a seed."""
-    decision = await decide(connect(kind="ollama"), model="tiny", mode="chat", seed=7)
-    body = server.questions[0].body
-    assert (body["model"], body["stream"]) == ("tiny", False)
-    assert body["options"]["seed"] == 7 + decision.sampling_seed
-    assert body["messages"] == [{"role": "user", "content": chat_prompt(ask())}]
-    assert body["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
 
 
 async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:

@@ -102,12 +102,6 @@ async def test_a_fallback_is_recorded_with_what_was_said(kept: Kept) -> None:
     assert record["reason"].startswith("UselessReplyError")
 
 
-async def test_a_client_that_raises_is_recorded(kept: Kept) -> None:
-    """What a bare client raised is the fault of its attempt."""
-    await Reasoner(clients.Model(KeyError("no")), attempts=1, record=kept).decide_many([ask()])
-    assert kept[0]["attempts"][0]["fault"] == "KeyError: 'no'"
-
-
 async def test_a_refused_letter_stands_before_the_name(serve: Serve, kept: Kept) -> None:
     """Where a name was asked for in place of a letter, both are attempts of the decision."""
     server = serve(logprobs=False)

@@ -53,14 +53,6 @@ async def test_the_model_is_told_what_was_wrong(server: FakeOllama, heard: list[
     assert (event["repaired"], event["attempts"]) == (True, 2)
 
 
-async def test_an_empty_reply_is_asked_about_again(server: FakeOllama) -> None:
-    """A reply without a word, which is a fault of the server's, is repaired as well."""
-    server.fail(Fault.says(""))
-    async with Model("tiny", [server.host], attempts=1).as_client() as pool:
-        (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
-    assert (decision.source, server.asked) == ("model", 2)
-
-
 async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard: list[Any]) -> None:
     """A model is asked once more, not for ever; the reason is that of the last reply."""
     server.fail_always(Fault.says("Certainly!"))
@@ -69,14 +61,6 @@ async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard:
     assert (decision.source, server.asked) == ("fallback", 2)
     assert "Certainly!" in (decision.reason or "")
     assert heard[0]["repaired"] is True
-
-
-async def test_a_good_reply_is_not_asked_about_again(server: FakeOllama, heard: list[Any]) -> None:
-    """Where the first reply is of use there is one request, and the log has no such key."""
-    async with Model("tiny", [server.host]).as_client() as pool:
-        await Reasoner(pool, mode="chat").decide_many([ask()])
-    assert server.asked == 1
-    assert "repaired" not in heard[0]
 
 
 async def test_a_spent_budget_allows_no_second_question(server: FakeOllama) -> None:

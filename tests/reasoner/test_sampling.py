@@ -42,12 +42,6 @@ def sampled(question: Any) -> str:
     return str(question.options[0 if number < SHARE else 1])
 
 
-def weighing(option_mass: float) -> Fault:
-    """Return what gives the letters of all options together so much probability."""
-    weights = dict.fromkeys("AB", option_mass / 2)
-    return Fault.weighs({**weights, "Sure": 1 - option_mass})
-
-
 def is_near(count: int, share: float, of: int = AGENTS) -> bool:
     """Return True if a count is within four standard errors of a share."""
     return abs(count - share * of) <= 4 * sqrt(share * (1 - share) * of)
@@ -72,16 +66,6 @@ async def test_agents_with_one_prompt_draw_independently() -> None:
     assert server.asked == 2 * AGENTS
     seeds = [question.body["options"]["seed"] for question in server.questions]
     assert len({*seeds}) == 2 * AGENTS
-
-
-async def test_at_temperature_0_equal_questions_are_one() -> None:
-    """A model that samples nothing is asked once, with the seed as it is, and all answer alike."""
-    with FakeOllama(choose=sampled) as server:
-        async with Model("llama3.2", server.host, seed=5) as model:
-            decisions = await Reasoner(model, mode="chat").decide_many(twins())
-    assert (server.asked, len({*chosen(decisions)})) == (1, 1)
-    assert server.questions[0].body["options"]["seed"] == 5
-    assert {decision.sampling_seed for decision in decisions} == {None}
 
 
 @pytest.mark.slow

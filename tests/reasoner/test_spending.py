@@ -1,7 +1,6 @@
 """What decisions cost, within the limits of slots, time and budget."""
 
 import asyncio
-from collections import Counter
 from time import perf_counter
 from typing import Any
 
@@ -50,22 +49,6 @@ async def test_equal_questions_under_way_are_one_request(
     assert len(server.questions) == 2
 
 
-async def test_the_cost_of_a_common_failure_is_logged_once(
-    server: FakeOllama, connect: Connect, heard: Any
-) -> None:
-    """When a shared request fails all fall back, and its attempts stand with one of them."""
-    server.fail_always(Fault.status(503))
-    reasoner = Reasoner(unpaused(connect(attempts=2)), mode="chat")
-    decisions = await reasoner.decide_many([ask() for _ in range(10)])
-    assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
-    assert (
-        sum(event["attempts"] for event in heard)
-        == len(server.questions)
-        == reasoner.budget.calls
-        == 2
-    )
-
-
 @pytest.mark.parametrize("leaver", [0, 1])
 async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
     leaver: int, server: FakeOllama, connect: Connect, heard: Any
@@ -104,38 +87,6 @@ async def test_cancelling_all_equal_questions_cancels_the_request(
     await until(lambda: server.open_connections == 0)
     server.recover()
     assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
-
-
-@pytest.mark.parametrize(
-    ("limits", "answered", "reason"),
-    [
-        ({"max_calls": 3}, 3, "BudgetSpentError: budget spent: 3 calls"),
-        ({"max_tokens": 1}, 1, "BudgetSpentError: budget spent: 1 tokens"),
-    ],
-)
-@pytest.mark.parametrize("mode", ["chat", "decision"])
-async def test_a_spent_budget_sends_no_request(
-    mode: Any,
-    limits: Any,
-    answered: int,
-    reason: str,
-    server: FakeOllama,
-    connect: Connect,
-    heard: Any,
-) -> None:
-    """When calls or tokens are spent nothing is asked, and decisions fall back with the reason."""
-    reasoner = Reasoner(
-        connect(model="llama3.2", concurrency=1), mode=mode, budget=Budget(**limits)
-    )
-    await reasoner.decide_many(crowd(6))
-    await reasoner.decide_many(crowd(2))
-    assert len(server.questions) == answered
-    assert Counter(event["source"] for event in heard) == {
-        "model": answered,
-        "fallback": 8 - answered,
-    }
-    spent = [event for event in heard if event["source"] == "fallback"]
-    assert {(event["reason"], event["attempts"]) for event in spent} == {(reason, 0)}
 
 
 async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:

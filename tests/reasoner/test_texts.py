@@ -30,27 +30,6 @@ class Fixed(BaseWriter):
         return [self.answers.pop(0) for _ in calls]
 
 
-@pytest.mark.parametrize(
-    ("agent", "name"),
-    [
-        ("ada", "ada"),
-        (SimpleNamespace(agent_id="bo"), "bo"),
-        (SimpleNamespace(unique_id=7), "7"),
-        (SimpleNamespace(name="Cleo"), "Cleo"),
-    ],
-)
-def test_a_call_is_named_by_its_agent(agent: Any, name: str) -> None:
-    """The agent of a call is an agent, called as in any event, or a name."""
-    assert TextCall(agent, "k", "?").agent_id == name
-
-
-def test_the_hash_is_that_of_the_prompt() -> None:
-    """Equal prompts have equal hashes, whoever asks; half a character has one, too."""
-    assert TextCall("ada", "k", "é").prompt_hash == sha256("é".encode()).hexdigest()[:16]
-    assert TextCall("ada", "k", "é").prompt_hash == TextCall("bo", "j", "é").prompt_hash
-    assert len(TextCall("ada", "k", "\ud83d").prompt_hash) == 16
-
-
 @pytest.mark.parametrize("most", [0, -1])
 def test_a_call_that_may_not_be_asked_is_refused(most: int) -> None:
     """A call of which no request may be sent is a mistake."""

@@ -13,7 +13,6 @@ from prism.statechart import Wording
 from tests.kit.texts import ANY
 
 SHORT = Wording(20)
-FAMILY = "👩‍👩‍👧"
 
 
 def read(reply: Any, wording: Wording = SHORT) -> Any:

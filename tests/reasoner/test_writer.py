@@ -5,10 +5,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import ollama
 import pytest
 
-from prism.errors import ReasonerError
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.tokens import count_tokens
@@ -108,13 +106,6 @@ async def test_any_client_with_run_can_write() -> None:
     assert (written.value, written.source) == (4, "model")
     assert written.cost is not None
     assert (written.cost.attempts, written.cost.input_tokens) == (1, None)
-
-
-@pytest.mark.parametrize("wrong", [object(), ollama.Client()])
-def test_a_client_that_cannot_write_is_refused(wrong: Any) -> None:
-    """What has no method to ask, or blocks, is refused before the first text."""
-    with pytest.raises(ReasonerError):
-        Writer(wrong)
 
 
 # Faults
@@ -233,16 +224,6 @@ async def test_where_one_server_lacks_the_model_another_is_asked(
     assert written.cost.attempts == other.asked + counting.asked == 2
 
 
-async def test_what_one_server_writes_badly_is_asked_of_another(
-    counting: FakeOllama, serve: Serve, connect: Connect
-) -> None:
-    """A pool puts to another server what the first has answered with nothing of use."""
-    bad = serve(write=lambda prompt, schema: "nonsense")
-    pool = connect(bad, counting)
-    for _ in range(4):
-        assert (await Writer(pool).write(call(most_requests=2))).value == 9
-
-
 async def test_the_last_text_is_kept_with_a_failure(client: Client, counting: FakeOllama) -> None:
     """Where the model wrote something and then failed, the failure has the text and the reason."""
     asked, options = client()
@@ -250,15 +231,6 @@ async def test_the_last_text_is_kept_with_a_failure(client: Client, counting: Fa
     written = await Writer(asked, **options).write(call(most_requests=3))
     assert (written.text, written.source) == ("nonsense", "failed")
     assert "enough" in str(written.reason)
-
-
-@pytest.mark.parametrize("error", [RuntimeError("out of order"), ConnectionError("gone")])
-async def test_a_failure_is_an_answer(error: Exception) -> None:
-    """Whatever a client raises is in the reason of a failed text; others are not affected."""
-    writer = Writer(Model(error), attempts=1)
-    for written in await writer.write_many(calls(3)):
-        assert written.has_failed
-        assert str(error) in str(written.reason)
 
 
 async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
@@ -318,15 +290,6 @@ async def test_a_budget_is_shared_with_a_reasoner(server: FakeOllama, connect: C
     assert written.cost.attempts == 0
 
 
-async def test_a_budget_ends_the_retries(counting: FakeOllama, connect: Connect) -> None:
-    """A budget that is spent between two requests of a call ends it."""
-    counting.fail_always(NONSENSE)
-    writer = Writer(connect(counting), budget=Budget(max_calls=2))
-    written = await writer.write(call(most_requests=9))
-    assert (written.text, counting.asked) == ("nonsense", 2)
-    assert written.reason == "BudgetSpentError: budget spent: 2 calls"
-
-
 async def test_a_text_that_takes_too_long_fails() -> None:
     """A client that never answers is given up after the time-out, for each request."""
     written = await Writer(Silent(), timeout=0.02).write(call(most_requests=2))
@@ -348,15 +311,3 @@ async def test_a_cancelled_call_closes_its_connection(client: Client, counting: 
         await task
     await until(lambda: counting.open_connections == 0)
     assert ((await writer.write(call())).value, writer.budget.calls) == (9, 2)
-
-
-async def test_answers_are_in_the_order_of_the_calls(
-    counting: FakeOllama, connect: Connect, logger: Any, capture: Any
-) -> None:
-    """Texts that come in any order are returned and announced in the order of the calls."""
-    waits = iter([0.04, 0.02, 0.0, 0.03])
-    counting.latency = lambda: next(waits)
-    asked = [call(str(size), "x" * size) for size in (4, 3, 2, 1)]
-    found = await Writer(connect(counting, concurrency=4), logger=logger).write_many(asked)
-    assert [written.value for written in found] == [4, 3, 2, 1]
-    assert [entry["key"] for entry in capture.entries] == ["4", "3", "2", "1"]

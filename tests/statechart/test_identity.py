@@ -2,7 +2,6 @@
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -93,25 +92,6 @@ def test_identify_keeps_identifying_fields(context: Any, kept: dict[str, Any] | 
     """A context is reduced to plain data that identifies it."""
     assert identify(context) == kept
     assert json.loads(json.dumps(identify(context))) == kept
-
-
-def test_objects_of_one_class_may_be_identified_differently() -> None:
-    """Each object is read by the identifier it has, whatever others of its class had."""
-    anonymous, post, row = (
-        SimpleNamespace(x=1),
-        SimpleNamespace(post_id="p1"),
-        SimpleNamespace(id=2),
-    )
-    seen: list[Mapping[str, Any] | None] = [
-        identify(item) for item in (anonymous, post, row, post, anonymous)
-    ]
-    assert seen == [
-        {"type": "SimpleNamespace"},
-        {"post_id": "p1"},
-        {"simple_namespace_id": 2},
-        {"post_id": "p1"},
-        {"type": "SimpleNamespace"},
-    ]
 
 
 class Detached:

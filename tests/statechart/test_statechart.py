@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from prism.errors import UnknownStateError
 from prism.statechart import (
     AgentState,
     Statechart,
@@ -27,24 +26,6 @@ def no(agent: Any, context: Any) -> bool:
 
 def broken(agent: Any, context: Any) -> Any:
     raise LookupError("no such post")
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda chart: chart.valid_targets("flying", "go"),
-        lambda chart: chart.valid_triggers("flying"),
-        lambda chart: chart.active("flying"),
-        lambda chart: chart.is_in(SimpleNamespace(state=S.IDLE), "flying"),
-    ],
-)
-def test_asking_about_an_unknown_state_is_an_error(ask: Any) -> None:
-    """A question about a state outside the chart is an UnknownStateError that lists the states."""
-    chart = Statechart([S.IDLE], [], S.IDLE)
-    with pytest.raises(
-        UnknownStateError, match="state 'flying' is not in chart 'statechart': use one of idle"
-    ):
-        ask(chart)
 
 
 def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) -> None:

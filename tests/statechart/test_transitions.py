@@ -146,19 +146,11 @@ def with_default(agent: Any, context: Any, least: float = 0.5) -> bool:
     return True
 
 
-def of_any(*given: Any) -> bool:
-    return True
-
-
 def short(agent: Any) -> bool:
     return True
 
 
 def long(agent: Any, context: Any, least: float) -> bool:
-    return True
-
-
-def named_only(agent: Any, context: Any, *, least: float) -> bool:
     return True
 
 
@@ -185,20 +177,9 @@ def adapted(function: Callable[[Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 class Called:
-    """Objects and methods that can be called."""
-
-    def __call__(self, agent: Any, context: Any) -> bool:
-        return True
+    """An object with a method that can be called."""
 
     def method(self, agent: Any, context: Any) -> bool:
-        return True
-
-    @staticmethod
-    def static(agent: Any, context: Any) -> bool:
-        return True
-
-    @classmethod
-    def short(cls, agent: Any) -> bool:
         return True
 
 
@@ -209,31 +190,17 @@ class CalledLater:
         return False
 
 
-class CalledShort:
-    """An object that is called with the agent alone."""
-
-    def __call__(self, agent: Any) -> bool:
-        return False
-
-
 @pytest.mark.parametrize(
     "function",
     [
         plain,
         with_default,
-        of_any,
         lambda *given: True,
         partial(long, least=0.3),
-        partial(named_only, least=0.3),
         adapted(short),
-        Called(),
         Called().method,
-        Called.static,
         Mock(),
-        max,
         print,
-        isinstance,
-        partial(max, 1),
     ],
 )
 @pytest.mark.parametrize("kind", ["guard", "action"])
@@ -248,13 +215,8 @@ def test_whatever_takes_agent_and_context_is_accepted(kind: str, function: Any) 
     [
         (short, "'short'", "too many"),
         (long, "'long'", "missing a required argument: 'least'"),
-        (named_only, "'named_only'", "missing a required .*: 'least'"),
-        (lambda: True, "'<lambda>'", "too many"),
         (Called.method, "'method'", "missing a required argument: 'context'"),
-        (Called.short, "'short'", "too many"),
-        (CalledShort(), "<", "too many"),
         (partial(plain, None), "functools.partial", "too many"),
-        ([].append, "'append'", "too many"),
     ],
 )
 @pytest.mark.parametrize("kind", ["guard", "action"])
@@ -273,9 +235,7 @@ def test_whatever_does_not_take_both_is_refused_at_definition(
         (later, "guard 'later' is async"),
         (yields_later, "guard 'yields_later' is async"),
         (CalledLater(), "is async"),
-        (CalledLater().__call__, "is async"),
         (partial(later), "is async"),
-        (partial(partial(CalledLater())), "is async"),
         (AsyncMock(), "is async"),
         (yields, "guard 'yields' is a generator"),
     ],

@@ -1,5 +1,6 @@
 """A world with one agent, which a file describes."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -69,18 +70,16 @@ def test_an_agent_in_its_final_state_takes_no_turn(tmp_path: Path) -> None:
     assert (results.turns, results.has_finished) == (0, True)
 
 
-def test_a_run_makes_no_chart_of_all_transitions(tmp_path: Path) -> None:
-    """Where any of many states may follow any, only the transitions that are needed are made."""
+def test_a_chart_has_no_transition_that_no_step_can_make(tmp_path: Path) -> None:
+    """Where any of many states may follow any, it has those from the states of each step."""
     path, states = tmp_path / "wide.yaml", [f"s{number}" for number in range(30)]
     steps = [
-        f"    - {{name: to_{each}, code: 'n = 1', run_if: 'tick == 1', transition_to: {each}}}"
-        for each in states
+        f"  - {{name: to_{after}, code: 'n = 1', in_state: {before}, transition_to: {after}}}"
+        for before, after in pairwise(states)
     ]
-    machine = f"workflow:\n  state_machine: {{states: [{', '.join(states)}]}}\n  steps:\n"
+    machine = f"state_machine: {{states: [{', '.join(states)}]}}\nsteps:\n"
     path.write_text(machine + "\n".join(steps))
     run = Run(path, rounds=1)
     results = run.run()
     assert (results.state, results.transitions) == ("s29", 29)
-    agent = run.agents[0]
-    assert len(agent.chart.definition.states) == 30
-    assert len(agent.workflow.chart.transitions) == 30 * 30
+    assert len(run.agents[0].chart.transitions) == 29

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.programs.thinking._agent import CognitiveAgent, number_of_cycles, with_window
 from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import CognitiveResults, Cycle, reason_to_stop
@@ -82,7 +82,7 @@ class CognitiveRun(AloneRun):
     @property
     def number_of_rounds(self) -> int:
         """How many cycles it has, whether it says so or its file does."""
-        return self._number_of_cycles(self._agent()[1])
+        return number_of_cycles(self._agent()[1], self.rounds)
 
     def _make(self, logger: EventLogger | None) -> Cycles:
         """Read and make all that the run needs.
@@ -94,7 +94,7 @@ class CognitiveRun(AloneRun):
             InputError: If something is wrong with a file or an option.
         """
         thinker, config = self._agent()
-        cycles, writer = self._number_of_cycles(config), self._writer_of(config)
+        cycles, writer = number_of_cycles(config, self.rounds), self._writer_of(config)
         clock = SimulatedClock()
         try:
             memory = Memory.open(self.memory)
@@ -122,12 +122,6 @@ class CognitiveRun(AloneRun):
         own = self._own_class()
         place = str(self.file).rpartition(":")[0]
         yield self.file if own is None else Path(place if place.endswith(".py") else file_of(own))
-
-    def _number_of_cycles(self, config: Config) -> int:
-        try:
-            return number_of_cycles(config, self.rounds)
-        except FieldValueError as error:
-            raise InputError(str(error), field="rounds") from None
 
     def _writer_of(self, config: Config) -> BaseWriter:
         if self.reasoner is None:

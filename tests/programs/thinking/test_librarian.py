@@ -92,21 +92,3 @@ async def test_a_fact_that_was_lost_is_found_by_searching(librarian: Any) -> Non
         for asked in server.questions
     )
     assert server.cuts == 0
-
-
-@pytest.mark.slow
-async def test_the_prompts_say_how_much_is_stored(librarian: Any) -> None:
-    """Every prompt says how much is stored, and names what fits the last thought best."""
-    _, _, server = await live(librarian, Memory.in_memory())
-    prompts = [asked.prompt for asked in server.questions]
-    assert all("stored" in prompt for prompt in prompts)
-    last = prompts[-1]
-    assert "10 memories are stored" in last
-    assert '<memory tag="bakery"' in last
-
-
-def test_nothing_of_it_is_known_to_the_model(librarian: Any) -> None:
-    """Without the facts in its prompt the model has no answer."""
-    news = f"<news>\n<new>{librarian.QUESTION}</new>\n</news>"
-    prompt = f"{news}You are in the state executing"
-    assert "Ines" not in librarian.write(prompt)

@@ -10,7 +10,6 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import InputError
 from prism.programs.yaml import Action
-from prism.testing import ScriptedWriter
 from tests.kit.clocks import Clock
 from tests.kit.writers import ACT, agent_of, turns_of, writer_of
 
@@ -252,19 +251,3 @@ async def test_a_host_may_change_the_action_that_it_is_given() -> None:
     await agent.turn()
     assert agent.context["s"]["action"] == {"kind": "wait"}
     assert agent.action_history[-1].action == {"kind": "wait"}
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["99999999999999999999", '"\\ud800"', "[" * 500 + "]" * 500, '{"\\udc00": 1}'],
-    ids=["integer", "half a character", "depth", "key"],
-)
-@pytest.mark.parametrize("kind", ["", ", output: {type: object}"])
-async def test_a_reply_that_no_log_can_hold_is_asked_again(kind: str, said: str) -> None:
-    """Data that JSON carries and a checkpoint cannot is no answer; the next one is taken."""
-    writer = ScriptedWriter([f'{{"reasoning": "", "action": {{"a": {said}}}}}', ACT])
-    agent = agent_of(f"steps: [{{name: s, type: llm, prompt: p{kind}}}]\n", writer)
-    (run,) = (await agent.turn()).steps
-    assert run.outcome == "done"
-    assert agent.context["s"] == json.loads(ACT)
-    assert agent.to_dict()["s"] == json.loads(ACT)

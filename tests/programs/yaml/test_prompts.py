@@ -59,35 +59,6 @@ async def test_how_values_are_shown(value: Any, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "literal",
-    [
-        "{nobody}",
-        "{}",
-        "{0}",
-        "{x.y}",
-        "{x[0]}",
-        "{x!r}",
-        "{x:>99999999}",
-        "{x }",
-        '{"x": {"y": 1}}',
-        "}",
-        '{"x": 1}',
-        "{x.__class__.__mro__}",
-        "%s %(x)s",
-        "$x",
-    ],
-)
-async def test_all_but_plain_names_stay_as_they_are(literal: str) -> None:
-    """No formats, attributes or places, so that a prompt may hold JSON or code."""
-    writer = writer_of()
-    agent = agent_of(
-        f"steps: [{{name: s, type: llm, prompt: {json.dumps(literal)}}}]\n", writer, {"x": "seen"}
-    )
-    await agent.turn()
-    assert prompts_of(writer) == [literal]
-
-
-@pytest.mark.parametrize(
     ("written", "asked"),
     [
         ('{{"id": "{x}_notes", "of": {{"a": [{x}]}}}}', '{"id": "1_notes", "of": {"a": [1]}}'),

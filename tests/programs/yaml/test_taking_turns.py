@@ -45,16 +45,6 @@ steps:
     assert await asked(text, 4) == ["one", "two", "one", "two"]
 
 
-async def test_one_that_is_not_due_is_passed_over() -> None:
-    """Its run_if is looked at when a step above it could ask; no turn is lost for it."""
-    text = """
-steps:
-  - {name: one, type: llm, prompt: one}
-  - {name: two, type: llm, prompt: two, run_if: tick % 3 == 0}
-"""
-    assert await asked(text, 7) == ["one", "one", "two", "one", "one", "two", "one"]
-
-
 async def test_a_skipped_step_has_had_its_turn() -> None:
     """One whose server is down does not keep the others from asking."""
     text = "steps:\n  - {name: one, type: llm, prompt: one, on_failure: skip}\n"

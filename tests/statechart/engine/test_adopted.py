@@ -2,11 +2,9 @@
 
 import copy
 import itertools
-import json
 import pickle
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any
@@ -212,16 +210,6 @@ def test_what_can_be_asked_of_the_chart() -> None:
     }
 
 
-def test_a_final_state_that_is_left_is_an_ordinary_one() -> None:
-    """A state marked final is final in the chart only if no transition leaves it."""
-    machine = Machine(
-        Model(), states=["a", State("b", final=True), State("c", final=True)], initial="a"
-    )
-    machine.add_transition("go", "a", "b")
-    machine.add_transition("go", "b", "c")
-    assert Statechart.from_machine(machine).final_states == {"c"}
-
-
 def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
     """Also what an exception in ``after`` has left changed."""
     model: Any = Model()
@@ -267,28 +255,6 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, ca
     assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
     model.to_phase_WAITING()
     assert chart.enabled_targets(model, "go") == [Phase.RUNNING]
-
-
-def test_models_that_join_later_and_objects_that_are_none() -> None:
-    """The Machine's models get an agent's fields; of other objects only the state is written."""
-    machine = two_states()
-    chart = Statechart.from_machine(machine)
-    joined: Any = Model()
-    machine.add_model(joined)
-    joined.go()
-    assert (moves(joined), joined.ticks_in_state) == ([("a", "b", "go")], 0)
-
-    @dataclass
-    class Order:
-        state: str = "a"
-        state_history: list[str] = field(default_factory=lambda: ["paid"])
-
-    order = Order()
-    chart = Statechart.from_machine(two_states())
-    assert chart.fire(order, "go") == "b"
-    assert vars(order) == {"state": "b", "state_history": ["paid"]}
-    assert json.dumps(vars(order))
-    assert steps_of(chart.history(order)) == [("a", "b", "go")]
 
 
 def test_a_list_of_the_models_own_stays_its_own() -> None:

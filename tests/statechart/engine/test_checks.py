@@ -2,7 +2,6 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -175,24 +174,3 @@ def test_a_second_thread_on_one_agent_is_refused(drive: Any) -> None:
         assert first.result(30) is S.RESTING
     assert "another thread is making a transition of agent 'ada'" in str(caught.value)
     assert len(agent.state_history) == 1
-
-
-class Light(StrEnum):
-    """States of an enum that is declared."""
-
-    OFF = "off"
-    ON = "on"
-
-
-def test_agents_that_cannot_time_out_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A tick of one without a count of its ticks warns."""
-    chart = Statechart(
-        Light,
-        [Transition("timeout", Light.OFF, Light.ON)],
-        Light.OFF,
-        timeouts={Light.OFF: 2},
-    )
-    agent = SimpleNamespace(state=Light.OFF)
-    assert [chart.tick(agent) for _ in range(5)] == [None] * 5
-    (told,) = warnings_of(caplog)
-    assert "agents of SimpleNamespace have no 'ticks_in_state', so they never time out" in told

@@ -152,24 +152,6 @@ async def test_a_move_that_the_chart_did_not_make_is_noticed_too(decider: Any) -
     assert decider.state is S.IDLE
 
 
-@pytest.mark.parametrize("bare", [True, False])
-async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare: bool) -> None:
-    """Of two open questions about one agent the first answer makes the other stale."""
-    chart = decision_chart()
-    agent = StateOnly(ready=True, done=[]) if bare else decider
-    slow, quick = Patient(S.COMPOSING), Patient(S.RESTING)
-    tasks = [
-        asyncio.create_task(chart.afire(agent, "decide", reasoner=reasoner))
-        for reasoner in (slow, quick)
-    ]
-    await asyncio.gather(slow.asked.wait(), quick.asked.wait())
-    quick.let.set()
-    assert await tasks[1] is S.RESTING
-    slow.let.set()
-    assert await tasks[0] is None
-    assert agent.done == ["rest"]
-
-
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
     """Cancelling afire while a question is open changes nothing, and the agent can fire again."""
     chart, reasoner = decision_chart(), Patient(S.COMPOSING)

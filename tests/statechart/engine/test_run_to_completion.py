@@ -7,20 +7,9 @@ import pytest
 from prism.errors import RunawayError
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
-from tests.kit.moves import StateOnly, chart_of, moves_of
+from tests.kit.moves import chart_of, moves_of
 
 S = AgentState
-
-
-class Hooked(StateOnly):
-    """Fires again as soon as its state is written."""
-
-    chart: Any = None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if self.chart is not None:
-            self.chart.fire(self, "go")
 
 
 def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
@@ -63,18 +52,6 @@ def test_queued_fires_run_in_order(agent: Any) -> None:
     )
     assert chart.fire(agent, "go") is S.RESTING
     assert [trigger for _, trigger, _ in moves_of(agent)] == ["go", "on", "on", "last"]
-
-
-def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
-    """A class that fires whenever its state is written runs to completion, every time."""
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
-    )
-    for _ in range(2):
-        agent = Hooked()
-        agent.__dict__.update(chart=chart, ticks_in_state=0, state_history=[])
-        chart.fire(agent, "go")
-        assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "go", "resting")]
 
 
 def test_an_endless_chain_is_stopped(agent: Any) -> None:

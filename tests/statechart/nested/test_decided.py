@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import CapturingLogger
 
 from prism.errors import RunawayError
-from prism.statechart import Configuration, History, In, State, Statechart, Transition, done
+from prism.statechart import Configuration, History, State, Statechart, Transition, done
 from tests.statechart.nested.phone import AWAKE, Day, Owner, Phone, Sleeper, day, note, phone
 
 
@@ -34,15 +34,6 @@ def test_inner_transitions_come_before_outer_ones() -> None:
     agent = begun(chart, None, "opens")
     assert chart.fire(agent, "rings") is Phone.REPLYING
     assert chart.fire(agent, "rings") is Phone.POCKET
-
-
-def test_guards_see_the_state_before_any_region_has_moved() -> None:
-    """Both regions react to one event, and each guard sees where the other was."""
-    chart = day(
-        Transition("noon", Day.IDLE, Day.FEED, In(Day.FRESH)),
-        Transition("noon", Day.FRESH, Day.TIRED, In(Day.IDLE)),
-    )
-    assert chart.fire(begun(chart, Sleeper(), "wakes"), "noon") == "feed+tired"
 
 
 def test_each_guard_is_asked_once_a_step() -> None:
@@ -130,18 +121,6 @@ def test_a_history_leads_back_to_where_the_composite_was_left() -> None:
     chart.fire(agent, "rings")
     assert chart.fire(agent, "resumes") is Phone.REPLYING
     assert chart.fire(begun(chart), "resumes") is Phone.READING
-
-
-def test_a_deep_history_leads_back_to_the_leaves_of_all_regions() -> None:
-    """A shallow one of the same composite enters each region's initial state."""
-    chart = day(
-        Transition("deep", Day.ASLEEP, History(Day.AWAKE, deep=True)),
-        Transition("shallow", Day.ASLEEP, History(Day.AWAKE)),
-    )
-    agent = begun(chart, Sleeper(), "wakes", "opens", "tires", "sleeps")
-    assert chart.fire(agent, "deep") == "feed+tired"
-    chart.fire(agent, "sleeps")
-    assert chart.fire(agent, "shallow") == "idle+fresh"
 
 
 @pytest.mark.parametrize("left", [["reading", "sent"], ["broken"], ["gone"], ["engaging"], []])

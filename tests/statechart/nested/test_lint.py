@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.statechart import History, Statechart, Transition, done
-from tests.statechart.nested.phone import BASE, USED, Day, Phone, day, phone
+from tests.statechart.nested.phone import USED, Day, Phone, day, phone
 
 PLAIN = [Phone.POCKET, USED]
 BREAKS = Transition("breaks", "*", Phone.BROKEN)
@@ -89,19 +89,3 @@ def test_a_transition_as_written_is_reported_once() -> None:
         flaws[1]
     )
     assert whole(*again, decision_states=[Phone.POCKET, Phone.READING]).check() == []
-
-
-def test_time_outs_are_asked_of_all_states_of_a_chart_that_has_some() -> None:
-    """What needs no event from outside is as good as a time-out; a limit around counts inside."""
-    timeout = Transition("timeout", Phone.READING, Phone.POCKET)
-    assert found(whole(timeout)) == {("no_timeout", Phone.REPLYING)}
-    for more in (
-        Transition("bores", Phone.REPLYING, Phone.POCKET, after=5),
-        Transition("bores", Phone.REPLYING, Phone.POCKET, rate=0.1),
-        Transition(None, Phone.REPLYING, Phone.POCKET, lambda agent, context: False),
-    ):
-        assert found(whole(timeout, more)) == set()
-
-    for limits, expected in (({Phone.POCKET: 3}, False), ({Phone.ENGAGING: 3}, True)):
-        begins_inside = Statechart(PLAIN, BASE, Phone.READING, timeouts=limits)
-        assert (("no_timeout", Phone.READING) in found(begins_inside)) is expected

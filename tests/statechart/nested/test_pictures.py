@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from prism.drawing import Box
 from prism.statechart import History, State, Statechart, Transition
 from prism.statechart.outline import to_outline
-from tests.statechart.nested.phone import Phone, day, phone, whole_phone
+from tests.statechart.nested.phone import Phone, day, whole_phone
 from tests.statechart.nested.test_json import everything
 
 
@@ -24,20 +24,6 @@ def test_an_outline_says_what_lies_inside_what() -> None:
 
     noted = to_outline(whole_phone().definition)
     assert noted.notes["engaging"] == ("entry / unlock", "exit / lock")
-
-
-def test_a_history_has_a_mark_inside_its_composite() -> None:
-    """Arrows to it end there."""
-    chart = phone(Transition("returns", Phone.POCKET, History(Phone.ENGAGING, deep=True)))
-    outline = to_outline(chart.definition)
-    (mark,) = (name for name, sign in outline.marks.items() if sign == "H*")
-    assert mark in outline.boxes["engaging"].inside
-    assert mark in {arrow.target for arrow in outline.arrows}
-    returns = Transition("returns", Phone.POCKET, History(Phone.ENGAGING))
-    outline = to_outline(Statechart(INSIDE, [returns], Phone.POCKET).definition)
-    assert [name for name, box in outline.boxes.items() if {*outline.marks} & {*box.inside}] == [
-        "engaging"
-    ]
 
 
 def test_mermaid_has_states_in_states_and_regions() -> None:
@@ -141,18 +127,3 @@ def test_svg_puts_labels_on_the_colour_that_is_behind_them() -> None:
         ('class="paper"', "leave"),
         ('class="box" style="stroke: none"', "go"),
     ]
-
-
-def test_svg_has_every_box_inside_the_one_around_it() -> None:
-    """No state sticks out of its composite."""
-    picture = whole_phone().to_svg()
-    sizes = r'class="box[^"]*" x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"'
-    boxes = [[float(part) for part in found] for found in re.findall(sizes, picture)]
-    outer = max(boxes, key=lambda box: box[2] * box[3])
-    inner = re.findall(r'<g transform="translate\(([\d.-]+) ([\d.-]+)\)">', picture)[1]
-    left, top = map(float, inner)
-    for x, y, width, height in boxes[boxes.index(outer) + 1 :][:3]:
-        assert outer[0] <= left + x
-        assert left + x + width <= outer[0] + outer[2]
-        assert outer[1] <= top + y
-        assert top + y + height <= outer[1] + outer[3]

@@ -182,19 +182,6 @@ def test_an_error_of_a_strict_chart_takes_no_done_with_it(is_entry: bool) -> Non
     assert agent.state is Phone.POCKET
 
 
-def test_time_outs_come_before_after_and_each_only_while_its_state_is_active() -> None:
-    """Both are due in one tick; the first takes the agent away from the second."""
-    chart = phone(
-        Transition("timeout", Phone.ENGAGING, Phone.POCKET),
-        Transition("tires", Phone.READING, Phone.BROKEN, after=4),
-        timeouts={Phone.ENGAGING: 3},
-    )
-    agent = Owner()
-    chart.begin(agent)
-    chart.fire(agent, "opens")
-    assert ticks_until(chart, agent, Phone.POCKET) == 4
-
-
 def test_regions_have_times_of_their_own() -> None:
     """What moves in one region leaves the times of the other alone."""
     chart = day(Transition("tires", Day.FRESH, Day.TIRED, after=3))
@@ -265,22 +252,6 @@ def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFix
     assert "guard_failed" in caplog.text
     if rate != "often":
         assert f"a rate must be a finite number, 0 or more, got {float(rate)}" in caplog.text
-
-
-@pytest.mark.parametrize("rate", [1e9, "often"])
-def test_a_rate_may_have_moved_the_agent(rate: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Then its transition does not happen, whether or not the function failed."""
-
-    def ringing(agent: Any, _context: Any) -> Any:
-        chart.fire(agent, "rings")
-        return rate
-
-    chart = phone(Transition("idles", Phone.READING, Phone.BROKEN, rate=ringing))
-    agent = Owner()
-    chart.fire(agent, "opens")
-    chart.tick(agent)
-    assert agent.state is Phone.POCKET
-    assert ("guard_failed" in caplog.text) is (rate == "often")
 
 
 @pytest.mark.parametrize(
