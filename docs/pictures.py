@@ -38,6 +38,7 @@ from prism.examples import (
 )
 from prism.examples.day import Person
 from prism.examples.epidemic import Person as Patient
+from prism.examples.haggle import Trader
 from prism.examples.market import Buyer
 from prism.examples.threshold import Person as Joiner
 from prism.examples.vaccination import Parent
@@ -375,6 +376,7 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/epidemic.svg": _EPIDEMIC,
     "pictures/day-chart.svg": chart_of(Person),
     "pictures/day.svg": _DAY,
+    "pictures/haggle-chart.svg": chart_of(Trader),
     "pictures/lake.svg": _LAKE,
     "pictures/meadow.svg": _MEADOW,
     "pictures/market-chart.svg": chart_of(Buyer),

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the o
     from prism.examples.council import Council
     from prism.examples.day import Day
     from prism.examples.epidemic import Epidemic
+    from prism.examples.haggle import Haggle
     from prism.examples.lake import Lake
     from prism.examples.market import Market
     from prism.examples.meadow import Meadow
@@ -24,6 +25,7 @@ __all__ = [
     "Council",
     "Day",
     "Epidemic",
+    "Haggle",
     "Lake",
     "Market",
     "Meadow",

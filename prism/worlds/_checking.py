@@ -19,6 +19,8 @@ from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart.states import state_text
 from prism.worlds._addresses import address_of, load_world
+from prism.worlds._agent import Agent
+from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._run import Run
 from prism.worlds._world import TREATMENT, marked
 
@@ -123,12 +125,12 @@ def check_world(
         }
         notes: list[str] = []
         for name, process in runs.items():
-            out, error = process.communicate()
+            _, error = process.communicate()
             if process.returncode:
                 problem = error.decode().strip().splitlines()[-1:] or ["it failed"]
                 raise InputError(f"cannot be run: {problem[0]}", field="world")
             if name == "first":
-                notes = json.loads(out)
+                notes = json.loads((Path(folder) / "first.notes").read_text())
         first = _lines(Path(folder) / "first.jsonl")
         found = _compared("hash seed", first, _lines(Path(folder) / "hash seed.jsonl"))
         if not found and cls.order != "listed":
@@ -148,10 +150,23 @@ def _start(
     return Popen(command, stdout=PIPE, stderr=PIPE, env=environment)
 
 
+class _Unconnected:
+    """The neighbours of agents without a network; notes which kinds of agents read them."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, None] = {}
+
+    def __get__(self, agent: Any, cls: type) -> AgentSet[Any]:
+        if agent is not None:
+            self.kinds[cls.__name__] = None
+        return NOBODY
+
+
 def child() -> None:
-    """Carry out one of the runs, in a process of its own, and print what was silent."""
+    """Carry out one of the runs, in a process of its own, and note what was silent."""
     given = json.loads(sys.argv[1])
-    clock = SimulatedClock()
+    clock, unconnected = SimulatedClock(), _Unconnected()
+    setattr(Agent, "neighbours", unconnected)  # noqa: B010 - to a type checker it is a set
     with RunLog(given["path"], clock) as log:
         run = _run_of(given["options"], log.logger, clock)
         if given["is_permuted"]:
@@ -159,7 +174,14 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    sys.stdout.write(json.dumps([*_silent(run, Path(given["path"]))]))
+    notes = [*_silent(run, Path(given["path"]))]
+    if run.loop.world._network is None:
+        notes += [
+            f"{kind} reads its neighbours, but the world has no network: set one in setup"
+            for kind in unconnected.kinds
+        ]
+    # not to the standard output, to which the world itself may print
+    Path(given["path"]).with_suffix(".notes").write_text(json.dumps(notes))
 
 
 def _run_of(options: Mapping[str, Any], logger: Any, clock: Any) -> Run[Any]:

@@ -89,6 +89,23 @@ def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     assert '"first":' in found["first"]
 
 
+LONELY = """
+from prism.examples import Rumour
+
+
+class Lonely(Rumour):
+    def setup(self) -> None:
+        print(self.agents[0].neighbours)
+"""
+
+
+def test_neighbours_without_a_network_are_named(prism: Prism) -> None:
+    """Nobody is connected, which is silent otherwise; what a world prints changes nothing."""
+    (prism.folder / "own_lonely.py").write_text(LONELY)
+    ran = prism("world", "check", "own_lonely.py", "--agents", 5, "--rounds", 2)
+    assert "Person reads its neighbours, but the world has no network" in ran.err
+
+
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
     for line, problem in (

@@ -12,7 +12,7 @@ import pytest
 
 import prism
 from prism import Model, Run, examples
-from prism.examples import Bazaar, Council, Lake, Market, Rumour, Schelling
+from prism.examples import Bazaar, Council, Haggle, Lake, Market, Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import World, random_graph
@@ -40,12 +40,12 @@ def council_script(call: Any) -> str:
     return NOTE.format("post", "<text>Yes.</text>")
 
 
-def test_eleven_worlds_ship() -> None:
+def test_twelve_worlds_ship() -> None:
     """Every module of the examples has one world, which the package offers."""
     shipped = {cls.__module__.rpartition(".")[2]: cls.__name__ for cls in SHIPPED}
     assert sorted(shipped) == NAMES
     assert sorted(shipped.values()) == sorted(examples.__all__)
-    assert len(NAMES) == 11
+    assert len(NAMES) == 12
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,6 +72,20 @@ def test_buyers_pay_what_sellers_take(tmp_path: Path) -> None:
     assert len(sold) == 3 * 20
     for each in sold:
         assert agents[each["agent_id"]].cost <= each["price"] <= agents[each["buyer"]].worth
+
+
+def test_who_haggles_agrees_with_the_other_or_neither_does(tmp_path: Path) -> None:
+    """Both of a pair end in one state, on a price within both limits; their messages are logged."""
+    done = run_logged(tmp_path, Haggle(), 40, seed=2)
+    people = {each.agent_id: each for each in done.run.agents}
+    assert all(each.neighbours[0].state is each.state for each in people.values())
+    agreed = [each for each in done.events("reasoner.decision") if each["chosen"] == "agreed"]
+    assert len(agreed) >= 4
+    for each in agreed:
+        agent, price = people[each["agent_id"]], each["context"]["price"]
+        kind = type(agent).__name__
+        assert price <= agent.limit if kind == "Buyer" else price >= agent.limit
+    assert done.events("message.sent")[0]["content"]["words"].endswith(", please.")
 
 
 def test_everybody_has_a_house_of_his_own() -> None:

@@ -1,5 +1,7 @@
 """Batches on executors: the same bytes, whoever carries them out, and what becomes of lost work."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import (
@@ -25,6 +27,7 @@ from prism.science import (
     resume_batch,
 )
 from tests.kit.dice import tree
+from tests.kit.waiting import wait_until
 
 SMALL: dict[str, Any] = {"world": "rumour", "agents": 20, "rounds": 3, "seeds": 3}
 
@@ -141,3 +144,26 @@ def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
         found = fit(plan, tmp_path / "out", samples=20, generations=2, executor=threads)
     assert found.is_complete
     assert len(found.points) == 30
+
+
+@pytest.mark.long
+def test_a_dask_cluster_that_loses_a_worker_writes_the_same_bytes(tmp_path: Path) -> None:
+    """Of two real workers one is killed once runs have begun; another resumes its run."""
+    from distributed import Client, LocalCluster
+
+    plan = Plan({"world": "rumour", "agents": 300, "rounds": 30, "seeds": 6})
+    alone = batch(plan, tmp_path / "alone", workers=1)
+
+    def kill(process: int) -> None:
+        wait_until(lambda: bool(list((tmp_path / "out").glob("*/seed-*"))))
+        os.kill(process, signal.SIGKILL)
+
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        first = next(iter(cluster.workers.values()))
+        killer = threading.Thread(target=kill, args=(first.pid,))
+        killer.start()
+        found = batch(plan, tmp_path / "out", executor=client.get_executor(pure=False))
+        killer.join()
+    assert found.is_complete
+    assert tree(found.folder) == tree(alone.folder)
