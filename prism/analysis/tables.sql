@@ -264,7 +264,8 @@ select *, latency is not null and not (source is not distinct from 'fallback'
        if(len(weights) > 0 and list_min(weights) >= 0 and list_max(weights) > 0
           and not list_has_any(weights, [null]) and isfinite(list_max(weights)),
           list_sum(list_transform(weights, lambda w: w / list_max(weights))), null) as total,
-       abs(list_sum(list_transform(list_filter(weights, lambda w: w > 0), lambda w:
+       abs(list_sum(list_transform(list_filter(
+           weights, lambda w: w / list_max(weights) / total > 0), lambda w:
            w / list_max(weights) / total * log2(w / list_max(weights) / total)))) as bits,
        bits / nullif(log2(len(weights)), 0) as bits_share
 from (select *, list_transform(json_extract(probabilities, '$.*'), lambda p:

@@ -82,7 +82,7 @@ class Charts:
         met = (
             row["state"]
             for row in self.joined
-            if row["chart"] == name or (row["chart"] is None and not self.traffic)
+            if row["chart"] == name or (row["chart"] is None and not own)
         )
         moved = chain.from_iterable((row["from_state"], row["to_state"]) for row in own)
         return list(dict.fromkeys(map(showable, chain(met, moved))))
@@ -92,14 +92,18 @@ class Charts:
         counts = Traffic()
         for row in self.of(name):
             counts[showable(row["from_state"]), showable(row["to_state"])] += row["count"]
-        others = {state for other in self.names if other != name for state in self.states(other)}
-        own = {*self.states(name)} - others
+        own = self.own_states(name)
         for row in self.stays:
             if (state := showable(row["state"])) in own:
                 # the log of an application may have the transitions of these decisions, too
                 counts[state, state] = max(row["count"], counts[state, state])
 
         return counts
+
+    def own_states(self, name: str | None) -> set[str]:
+        """Return the states of a chart that no other chart of the run has."""
+        others = (self.states(other) for other in self.names if other != name)
+        return {*self.states(name)}.difference(*others)
 
     def diagram(self, name: str | None) -> Diagram:
         """Return a chart as it was defined, or else as far as the log shows it."""

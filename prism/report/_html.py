@@ -78,25 +78,30 @@ class Section:
 
     def html(self) -> Markup:
         """Return it as HTML, with a place for each figure."""
-        parts = [Markup('<p class="soft">{}</p>').format(self.about)] if self.about else []
-        places = Markup("").join(_place(name, each) for name, each in self.figures.items())
-        kind = "figures" if len(self.figures) > 1 and not self._is_drawn else ""
-        parts += [Markup('<div class="{}">{}</div>').format(kind, places)] if places else []
-        if self.rows:
-            options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
-            parts.append(html_table(self.anchor, self.rows, self.headings, **options))
-
+        about = Markup('<p class="soft">{}</p>').format(self.about) if self.about else ""
         return Markup(
             '<section id="{0}" aria-labelledby="{0}-heading"><h2 id="{0}-heading">{1}</h2>{2}{3}'
             "</section>"
-        ).format(self.anchor, showable(self.title), Markup("").join(parts), self.more)
+        ).format(self.anchor, showable(self.title), about, self.body())
+
+    def body(self) -> Markup:
+        """Return what is below its heading and how to read it."""
+        places = Markup("").join(place(name, each) for name, each in self.figures.items())
+        kind = "figures" if len(self.figures) > 1 and not self._is_drawn else ""
+        parts = Markup('<div class="{}">{}</div>').format(kind, places) if places else places
+        if self.rows:
+            options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
+            parts += html_table(self.anchor, self.rows, self.headings, **options)
+
+        return parts + self.more
 
     @property
     def _is_drawn(self) -> bool:
         return any(isinstance(each, str) for each in self.figures.values())
 
 
-def _place(name: str, figure: Figure) -> Markup:
+def place(name: str, figure: Figure | None = None) -> Markup:
+    """Return the element in which a figure is drawn, or a drawing itself."""
     if isinstance(figure, str):
         return Markup('<div class="scroll" tabindex="0">{}</div>').format(Markup(figure))
     return Markup('<div><div class="figure" id="figure-{}"></div></div>').format(name)
@@ -122,7 +127,7 @@ class Page:
 
     def html(self) -> str:
         """Return one HTML page that works offline."""
-        scripts = [_safe(library().result()), _safe(resource("report.js"))]
+        scripts = [_safe(library().result()), _safe(figures_script() + resource("report.js"))]
         specs = {
             name: figure_spec(each)
             for name, each in self._figures.items()
@@ -141,7 +146,7 @@ class Page:
             notes=noted if self.notes else "",
             sections=Markup("\n").join(each.html() for each in self.sections),
             sources=showable(", ".join(self.sources)),
-            figures=_embedded({"figures": specs, "themes": THEMES}),
+            figures=_embedded(specs),
             scripts=Markup("\n").join(
                 Markup("<script>{}</script>").format(Markup(each)) for each in scripts
             ),
@@ -247,6 +252,11 @@ def _bundle() -> str:
             file.write(b"\n".join([sha256(made).hexdigest().encode(), made]))
 
     return made.decode()
+
+
+def figures_script() -> str:
+    """Return the script that draws figures in the theme, when the library is there."""
+    return f"const THEMES = {json.dumps(THEMES)};\n{resource('figures.js')}"
 
 
 def resource(name: str) -> str:

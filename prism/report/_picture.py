@@ -111,7 +111,7 @@ def picture_of(
 
 
 def _list(row: Mapping[str, Any], name: str) -> list[Any]:
-    found = orjson.loads(row[name] or "[]")
+    found = orjson.loads(row[name] or "[]") if not isinstance(row[name], list) else row[name]
     if not isinstance(found, list):
         raise ValueError(f"{name} is no list")
     return found

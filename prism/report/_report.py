@@ -72,9 +72,7 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
     own = [to_outline(chart.definition) for chart in charts]
     followed = charts_of(log, own)
     _require_followed(own, followed)
-    ((unit,),) = log.sql(_UNIT).fetchall()
-    scope = Scope(_states_of(followed), unit or "round")
-    sections = list(_sections(log, followed, scope))
+    sections = report_sections(log, followed)
     notes = [shown_path(str(note)) for note in log.notes]
     if effect := _place_effect(sections):
         notes.insert(0, f"Beware: {effect}.")
@@ -86,6 +84,18 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
         notes=notes,
         sources=list(dict.fromkeys(shown_path(run.path) for run in runs)),
     )
+
+
+def report_sections(log: Log, charts: Sequence[Charts]) -> list[Section]:
+    """Return the sections of a report that have something to show.
+
+    Args:
+        log: The logs.
+        charts: The charts that their runs follow.
+    """
+    ((unit,),) = log.sql(_UNIT).fetchall()
+    made = _sections(log, charts, Scope(_states_of(charts), unit or "round"))
+    return [each for each in made if each.figures or each.rows or each.more]
 
 
 def _sections(log: Log, charts: Sequence[Charts], scope: Scope) -> Iterable[Section]:

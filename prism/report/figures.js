@@ -1,32 +1,13 @@
 "use strict";
 /* Draws a figure of a page, given as [id of its place, Vega-Lite]; returns whether that worked. */
 const drawFigure = (() => {
-  // What is drawn in each place, since a page may draw another figure there later.
-  const shown = new WeakMap();
-
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const options = { renderer: "svg", ast: true, actions: { export: true, source: false, compiled: false, editor: false } };
-
-  const swatch = (colour) => {
-    const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const circle = document.createElementNS(picture.namespaceURI, "circle");
-    for (const [name, value] of Object.entries({ cx: 5, cy: 5, r: 5, fill: colour })) circle.setAttribute(name, value);
-    picture.setAttribute("aria-hidden", "true");
-    picture.append(circle);
-    return picture;
-  };
-
-  const legendOf = (explained) => {
-    const list = document.createElement("ul");
-    list.className = "key";
-    list.tabIndex = 0;
-    list.setAttribute("aria-label", "Legend");
-    list.append(...explained.map(([name, colour]) => {
-      const item = document.createElement("li");
-      item.append(swatch(colour), name);
-      return item;
-    }));
-    return list;
-  };
+  const LEGEND_ENTRY = 140;
+  const AXIS_ROOM = 70;
+  const LABEL_ROOM = 170;
+  // What is drawn in each place, since a page may draw another figure there later.
+  const drawn = new Map();
 
   // A page may show what it knows before the library is there.
   const library = typeof vegaEmbed === "undefined"
@@ -37,57 +18,39 @@ const drawFigure = (() => {
     })
     : Promise.resolve();
 
-  // A view that keeps its first failure: what fails while Vega computes a figure, it only logs.
-  // The class to extend is nowhere in the library but in its views.
-  const strictView = library.then(async () => {
-    const { view } = await vegaEmbed(document.createElement("div"), {}, { ...options, mode: "vega" });
-    view.finalize();
-    return class extends view.constructor {
-      error(...problems) {
-        this.failure ??= problems[0];
-        return super.error(...problems);
-      }
-    };
-  });
-
-  // Small figures beside each other are as many as fit, so that a phone cuts none.
-  const AXIS_ROOM = 50;
-  const MENU_ROOM = 40;
-  const fitted = (place, spec) => {
-    if (!spec.columns || !place.clientWidth) return spec;
-    const fitting = Math.floor((place.clientWidth - MENU_ROOM) / (spec.spec.width + AXIS_ROOM));
-    return { ...spec, columns: Math.max(1, Math.min(spec.columns, fitting)) };
+  // a legend has as many columns as fit, and so have small figures, which are no wider than the page
+  const fitted = (spec, theme, width) => {
+    const config = { ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / LEGEND_ENTRY)) } };
+    if (!spec.columns) return { ...spec, config };
+    const small = Math.min(spec.spec.width, width - LABEL_ROOM);
+    const columns = Math.max(1, Math.min(spec.columns, Math.floor(width / (small + AXIS_ROOM))));
+    return { ...spec, columns, spec: { ...spec.spec, width: small }, config };
   };
 
-  // What is saved is the figure as a paper needs it: with its legend, and in light colours.
-  const embed = async (place, id, whole) => {
-    const spec = fitted(place, whole);
-    const { legend, alone } = spec.usermeta;
-    const viewClass = await strictView;
-    const { view, finalize } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
-    if (view.failure) throw view.failure;
+  const embed = async (place, whole) => {
+    const name = place.id.replace("figure-", "");
+    const spec = fitted(whole, prefersDark.matches ? THEMES.dark : THEMES.light, place.clientWidth);
+    await library;
+    const { view, finalize } = await vegaEmbed(place, spec, { ...options, downloadFileName: name });
+    drawn.get(place.id)?.finalize?.();
+    drawn.set(place.id, { spec: whole, finalize });
     place.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
-    shown.get(place)?.finalize();
     // a page may show more of what a mark stands for
     view.addEventListener("click", (_, item) => {
       if (item?.datum) place.dispatchEvent(new CustomEvent("mark", { bubbles: true, detail: item.datum }));
     });
-    const key = legend.length ? legendOf(legend) : null;
-    shown.get(place)?.key?.remove();
-    if (key) place.before(key);
-    shown.set(place, { finalize, key });
+    // a file is for paper
     view.toImageURL = async (kind, scale) => {
-      const apart = await vegaEmbed(document.createElement("div"), { ...whole, ...alone }, options);
-      const url = await apart.view.toImageURL(kind, scale);
-      apart.finalize();
-      return url;
+      const size = spec.width === "container" ? { width: 760, autosize: "pad" } : {};
+      const apart = await vegaEmbed(document.createElement("div"), { ...spec, ...size, config: THEMES.light }, options);
+      return apart.view.toImageURL(kind, scale).finally(() => apart.finalize());
     };
   };
 
-  return async ([id, spec]) => {
+  const draw = async ([id, spec]) => {
     const place = document.getElementById(id);
     try {
-      await embed(place, id, spec);
+      await embed(place, spec);
       return true;
     } catch (error) {
       console.error(error);
@@ -96,4 +59,9 @@ const drawFigure = (() => {
       return false;
     }
   };
+
+  prefersDark.addEventListener("change", () => {
+    for (const [id, { spec }] of drawn) if (document.getElementById(id)) draw([id, spec]);
+  });
+  return draw;
 })();

@@ -6,18 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
-from prism.report._facts.run_facts import Recorded
-from prism.report._sections.faults import texts_of
+from prism.report._charts import Traffic
+from prism.report._conversations import texts_of
 from prism.runlog._prompts import find_answers
 from prism.runlog._words import in_words
 from prism.telemetry.events import DECISION, TRANSITION
-from prism.watch._charts import Charts, Traffic, charts_of
+from prism.watch._charts import RunCharts, charts_of
 from prism.watch._html import (
     Section,
     View,
@@ -80,6 +80,13 @@ _HOW = (
 )
 
 
+class Asked(NamedTuple):
+    """A decision or a text: its event, and its prompt and reply if they were recorded."""
+
+    event: Mapping[str, Any]
+    record: Mapping[str, Any]
+
+
 class AgentPage:
     """The page of one agent: what it did in one round and in all.
 
@@ -127,7 +134,7 @@ class AgentPage:
     def _then(self) -> list[dict[str, Any]]:
         return [row for row in self._story if row["round"] == self._number]
 
-    def _decisions(self, *, here: bool) -> list[Recorded]:
+    def _decisions(self, *, here: bool) -> list[Asked]:
         """Return decisions with what was asked and replied, as far as that was recorded."""
         folder = self._watched.path.parent
         query = _ASKED.format("" if here else "desc")
@@ -138,9 +145,7 @@ class AgentPage:
         # a damaged file of prompts: the log has the decisions nevertheless
         with suppress(InputError):
             records = find_answers(folder, ids, lambda _problem: None) if ids else {}
-        return [
-            Recorded(row["id"] or "", "", row, records.get(row["id"], {}), folder) for row in rows
-        ]
+        return [Asked(row, records.get(row["id"], {})) for row in rows]
 
     def _listed(self, rows: Sequence[Mapping[str, Any]]) -> Markup:
         listed = event_list(
@@ -197,17 +202,17 @@ class AgentPage:
             for partner, group in groupby(rows, key=lambda row: row["partner"])
         )
 
-    def _asked(self, asked: Sequence[Recorded]) -> Markup:
+    def _asked(self, asked: Sequence[Asked]) -> Markup:
         return _EMPTY.join(map(self._decision, reversed(asked)))
 
-    def _decision(self, asked: Recorded) -> Markup:
+    def _decision(self, asked: Asked) -> Markup:
         """Write a decision or a text with all that is known of it."""
         event = asked.event
         if event["event"] == DECISION:
             what = f"{event['state']} on {event['trigger']}: {event['chosen']}"
         else:
             what = f"a text for {event['key']}"
-        texts = dict(texts_of(asked))
+        texts = dict(texts_of(asked.event, asked.record))
         for name in ("said", "text"):
             if isinstance(event[name], str):
                 texts.setdefault(name.capitalize(), event[name])
@@ -226,7 +231,7 @@ class AgentPage:
             title, _EMPTY.join(parts)
         )
 
-    def _about(self, asked: Recorded) -> Markup:
+    def _about(self, asked: Asked) -> Markup:
         """Write what a decision was about: a post with its text, or else its context."""
         event, about = asked.event, object_in(asked.event, "context")
         posts = [post for post in posts_in(event) if post in self._posts]
@@ -261,7 +266,7 @@ class AgentPage:
         return Markup('<ul class="options">{}</ul><p class="soft">{}</p>').format(rows, nothing)
 
 
-def _conditions(charts: Charts | None, event: Mapping[str, Any], option: str) -> Iterator[str]:
+def _conditions(charts: RunCharts | None, event: Mapping[str, Any], option: str) -> Iterator[str]:
     """Yield the transitions of the chart that lead to an option, as the chart writes them."""
     state, trigger = str(event["state"]), str(event["trigger"])
     for name, levels in charts.levels.items() if charts else ():

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import altair as alt
 import orjson
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.report._figures.page_figures import PageFigures
+from prism.report._drawing import figure_spec
 
 _MOST_CHARACTERS = 4000
 _NOTHING = Markup("")
@@ -39,12 +40,12 @@ class View:
 
     Args:
         sections: Its sections, of which those with nothing to show are left out.
-        figures: The figures that are drawn in them.
+        figures: The figures that are drawn in them, by name.
         more: What else the page's script needs.
     """
 
     sections: Sequence[Section]
-    figures: PageFigures = field(default_factory=lambda: PageFigures(()))
+    figures: Mapping[str, alt.TopLevelMixin] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -60,8 +61,7 @@ class View:
                 for each in self.sections
                 if each.html or each.explanation
             ],
-            "figures": {name: figure.on_page() for name, figure in self.figures.charts.items()},
-            "dark": self.figures.dark_rules(),
+            "figures": {f"figure-{name}": figure_spec(each) for name, each in self.figures.items()},
             **self.more,
         }
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from time import monotonic
 
-from markupsafe import Markup
-
-from prism.report._facts.run_facts import facts_of
-from prism.report._figures.page_figures import PageFigures
-from prism.report._figures.timeline import are_many
-from prism.report._page import familiar_charts
-from prism.report._sections import KINDS, sections_of
-from prism.report._sections.faults import FAULTS
+from prism.report._charts import charts_of
+from prism.report._report import report_sections
 from prism.watch._html import Section, View
 from prism.watch._watched import Watched
 
-_KINDS = tuple(kind for kind in (FAULTS, *KINDS) if kind.anchor not in ("chart", "picture"))
-"""The sections of a report that the view of a round does not have."""
+_OF_ROUND = ("the-chart-and-its-traffic", "the-world", "agents")
+"""The sections of a report that the view of a round or the lists have."""
 
 REST = 20
 """How many times as long as it took to make the sections a running run is left alone."""
@@ -56,14 +50,13 @@ class OverTime:
     def _made(self) -> View:
         head = self.watched.head()
         with self.watched.reading() as log:
-            runs, _ = facts_of(log, self.watched.charts, familiar_charts(log.runs))
-        if not runs:
-            return View([])
-
-        (facts,) = runs
-        figures = PageFigures(tuple(facts.state_names), by_round=are_many(facts.states), runs=runs)
-        sections = [
-            Section(each.anchor, each.heading, each.explanation, Markup("").join(each.parts))
-            for each in sections_of(_KINDS, runs, figures)
-        ]
+            parts = report_sections(log, charts_of(log, self.watched.charts)) if log.runs else []
+        made = [each for each in parts if each.anchor not in _OF_ROUND]
+        sections = [Section(each.anchor, each.title, each.about, each.body()) for each in made]
+        figures = {
+            name: each
+            for part in made
+            for name, each in part.figures.items()
+            if not isinstance(each, str)
+        }
         return View(sections, figures, {"round": head["rounds"]})

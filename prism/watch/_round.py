@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
+import altair as alt
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.report._facts.pictures import groups_in, read_picture
-from prism.report._figures.page_figures import PageFigures
-from prism.report._sections.picture import draw_picture
+from prism.report._html import place
+from prism.report._picture import GROUPS, draw_picture, picture_of
 from prism.watch._charts import charts_of, states_at
 from prism.watch._html import (
     Section,
@@ -64,16 +63,12 @@ _COUNTS = (
     *("agent_ticks", "transitions", "decisions_asked", "decisions_answered"),
     *("posts", "replies", "reshares", "likes", "dislikes"),
 )
-_PICTURE = """
-select round, space, width, height, state_names, agent_states::json as agent_states, places, edges,
-       colours, sizes, labels, agent_ids
-from events where event = 'agents.pictured' and line = $line
-"""
 _PICTURES = """
-select min(line) as first, max(line) filter ($number is null or round <= $number) as last
-from events where event = 'agents.pictured'
+select * from events
+where event = 'agents.pictured' and ($number is null or round <= $number or line = (
+    select min(line) from events where event = 'agents.pictured'))
+qualify line in (min(line) over (), max(line) over ()) order by line
 """
-_GROUPS = "select distinct colours from events where event = 'agents.pictured'"
 
 _HOW_TO_READ = (
     "States show the agents at the end of the {unit}, and arrows are as wide as the traffic of "
@@ -99,7 +94,8 @@ class Round:
         self._number: int | None = self._head["rounds"] if number is None else number
         self._kind = kind
         self._unit: str = self._head["unit"]
-        self._figures = PageFigures(())
+        self._figures: dict[str, alt.TopLevelMixin] = {}
+        self._states: list[str] = []
 
     def view(self) -> View:
         """Return everything that the page shows of the round, with the head of the same instant."""
@@ -113,7 +109,7 @@ class Round:
             return View([Section("chart", f"{self._unit.capitalize()} {self._number:,}", "", text)])
 
         states = {showable(state): n for state, n in states_at(self._watched, self._number).items()}
-        self._figures = PageFigures(tuple(dict.fromkeys([*charts.seen, *states])))
+        self._states = list(dict.fromkeys([*charts.seen, *states]))
         chart = charts.draw(self._number, states) or table(
             [{"state": state, "agents": count} for state, count in states.items() if count]
         )
@@ -149,22 +145,15 @@ class Round:
 
     def _picture(self) -> Section:
         """Draw the world after the round, or say why it is not drawn."""
-        ((first, last),) = [
-            each.values() for each in self._watched.rows(_PICTURES, number=self._number)
-        ]
+        rows = self._watched.rows(_PICTURES, number=self._number)
         picture = None
-        if last is not None:
-            lines = (self._line_of(first), self._line_of(last))
-            groups = {
-                name: None
-                for row in self._watched.rows(_GROUPS)
-                for name in groups_in(orjson.dumps({"colours": row["colours"]}))
-            }
-            picture = read_picture(*lines, groups=[*groups])
+        if rows and (self._number is None or rows[-1]["round"] <= self._number):
+            groups = [row["colour"] for row in self._watched.rows(GROUPS)]
+            picture = picture_of(rows[0], rows[-1], groups)
         if picture is not None:
             where = f"After {self._unit} {picture.round:,}. Choose an agent for all it did."
-            html = draw_picture(picture, "now", self._figures)
-            return Section("picture", "The world", where, html)
+            self._figures["picture-now"] = draw_picture(picture, self._states)
+            return Section("picture", "The world", where, place("picture-now"))
 
         why = ""
         if self._head["world"] is not None and (self._head["agents"] or 0) > _MOST_IN_NETWORK:
@@ -175,15 +164,6 @@ class Round:
                 "nor of any world with more than 10,000."
             )
         return Section("picture", "The world", why, Markup(""))
-
-    def _line_of(self, line: int) -> bytes:
-        (row,) = self._watched.rows(_PICTURE, line=line)
-        of_json = ("agent_states", "places", "edges", "colours", "sizes")
-        told = {name: value for name, value in row.items() if value is not None}
-        for name in of_json:
-            if isinstance(told.get(name), str):
-                told[name] = orjson.loads(told[name])
-        return orjson.dumps(told)
 
     def _numbers(self) -> Markup:
         """Return what the end of the round says in numbers, without counts of posts of no feed."""

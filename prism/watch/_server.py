@@ -27,8 +27,8 @@ from prism import __version__
 from prism.analysis import read_log
 from prism.errors import InputError, PrismError
 from prism.report import make_report
-from prism.report._document import library
-from prism.report._document import resource as report_resource
+from prism.report._html import figures_script, library
+from prism.report._html import resource as report_resource
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 from prism.watch._agent_page import AgentPage, thread_page
@@ -206,7 +206,8 @@ def _text(name: str) -> str:
 
 _STATIC: Mapping[str, Callable[[], str]] = {
     "library.js": lambda: library().result(),
-    **{name: partial(report_resource, name) for name in ("page.css", "figures.js")},
+    "page.css": partial(report_resource, "report.css"),
+    "figures.js": figures_script,
     **{name: partial(_text, name) for name in ("watch.css", "watch.js", "play.js")},
 }
 

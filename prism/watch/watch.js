@@ -280,8 +280,6 @@
     }
   };
 
-  const showDark = (id, view) => { get(id).textContent = `@media screen and (prefers-color-scheme: dark) { ${view.dark} }`; };
-
   const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
 
   const loadRound = loader(async () => {
@@ -293,7 +291,6 @@
     if (name !== state.name) return;
     complain(null);
     showHead(view.head);
-    showDark("dark-round", view);
     showKinds(view.kinds);
     const list = view.sections.find(({ anchor }) => anchor === "happened");
     if (list && kind === "faults") list.explanation = `${capital(faultWords(view.head))}. ${list.explanation}`;
@@ -309,7 +306,6 @@
     const { name } = state;
     const view = await ask("/time", { run: name });
     if (name !== state.name) return;
-    showDark("dark", view);
     const until = view.round == null ? "" : `Up to ${unit()} ${counted(view.round)}. `;
     get("time-note").textContent = view.due == null ? "" : `${until}The next ${unit()}s follow in ${timeText(view.due)}.`;
     await showSections(get("time"), "time", view);

@@ -77,7 +77,7 @@ class Page(HTMLParser):
     def figures(self) -> dict[str, Any]:
         """Return the figures of the page by name."""
         (script,) = self.all("script", id="figures")
-        figures: dict[str, Any] = json.loads(script.text)["figures"]
+        figures: dict[str, Any] = json.loads(script.text)
         return {
             name: _with_rows(figure, figure.get("datasets", {})) for name, figure in figures.items()
         }

@@ -63,12 +63,12 @@ def test_a_figure_that_fails_says_so_on_the_page(
     begin = html.index('<script type="application/json" id="figures">')
     start, end = html.index("{", begin), html.index("</script>", begin)
     data = json.loads(html[start:end])
-    data["figures"]["states"]["transform"] = [{"calculate": "datum.(", "as": "broken"}]
+    data["states"]["transform"] = [{"calculate": "datum.(", "as": "broken"}]
     browser.open(f"{html[:start]}{json.dumps(data)}{html[end:]}", tmp_path)
     text = browser.run("return document.getElementById('figure-states').textContent")
     assert text.startswith("This figure could not be drawn: ")
     counts = browser.run("return {...document.body.dataset}")
-    assert counts == {"drawn": str(len(data["figures"]) - 1), "failed": "1"}
+    assert counts == {"drawn": str(len(data) - 1), "failed": "1"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import read_log
-from prism.analysis._tables.cascades import tree_shape
 from prism.social import Results
 from tests.kit.tables import cascades
 
@@ -74,33 +73,6 @@ def test_measures_are_those_of_the_definitions(
         assert (row["replies"], row["reshares"]) == (len(nodes) - 1, 0)
         pairs = [distance(one, other, parents) for one, other in combinations(nodes, 2)]
         assert row["virality"] == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
-
-
-@settings(max_examples=2 * settings().max_examples)
-@given(
-    parents=st.integers(1, 12).flatmap(
-        lambda size: st.lists(st.none() | st.integers(0, size - 1), min_size=size, max_size=size)
-    )
-)
-def test_any_links_make_trees(parents: list[int | None]) -> None:
-    """Any links, even circles, give trees: each node is one deeper than its parent, or a root."""
-    depths, roots, sizes = tree_shape(parents)
-    for node, parent in enumerate(parents):
-        if depths[node]:
-            assert parent is not None
-            assert (depths[node], roots[node]) == (depths[parent] + 1, roots[parent])
-        else:
-            assert roots[node] == node
-    assert sum(size for node, size in enumerate(sizes) if depths[node] == 0) == len(parents)
-    assert sum(parent is None for parent in parents) <= depths.count(0)
-
-
-def test_very_deep_cascade_is_measured() -> None:
-    """A cascade of 200,000 posts, each below the last, has its depth and sizes."""
-    length = 200_000
-    depths, roots, sizes = tree_shape([*range(1, length), None])
-    assert (depths[0], roots[0], sizes[0]) == (length - 1, length - 1, 1)
-    assert sizes[-1] == length
 
 
 def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) -> None:

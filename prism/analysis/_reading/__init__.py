@@ -1,1 +1,0 @@
-"""Reading logs into frames of events."""

@@ -1,1 +1,0 @@
-"""Tables of measures, made from frames of events."""

@@ -1,1 +1,0 @@
-"""The facts of a run that a report shows, read from its log."""

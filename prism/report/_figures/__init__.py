@@ -1,1 +1,0 @@
-"""The figures, drawings and tables of a page."""
