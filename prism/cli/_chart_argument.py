@@ -115,6 +115,8 @@ def _from_module(where: str) -> Statechart[Any]:
             found = found()
     except PrismError as error:
         raise InputError(f"{where}: {error}") from error
+    except Exception as error:
+        raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(found, Statechart):
         raise InputError(
             f"{where} is {type(found).__name__}, not a chart: name a Statechart, a function that "

@@ -151,24 +151,6 @@ async def _window(server: ModelServer) -> Finding:
     return Finding(f"{min(windows)} tokens of prompt and reply together, {whose}")
 
 
-async def try_out(server: ModelServer, cost: Cost) -> str:
-    """Ask as a `Reasoner` would, with the same strictness, and return the answer in words.
-
-    Raises:
-        LLMError: If there is no valid answer.
-    """
-    return _in_words(await _chances(server, "name", 0, cost))
-
-
-async def try_text(server: ModelServer, cost: Cost) -> str:
-    """Ask as a `Writer` would, and return the answer, whatever it says.
-
-    Raises:
-        LLMError: If there is no answer.
-    """
-    return (await server.chat(Chat([{"role": "user", "content": "Say hello."}]), cost)).text
-
-
 async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     """Ask a question in every order of its options, and report what the order decides."""
     try:

@@ -338,7 +338,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME, "memory.json", "memory_before.json")
+_FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME)
 _OWN = (*_FILES, DOCUMENTS_NAME)
 
 

@@ -289,7 +289,7 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
             ("config.json", "--memory", "m", "--set", "n=1", "--model", "m"),
             "are not for a thinking",
         ),
-        (("bad.yaml", "--model", "m"), "'steps[0]': type must be 'llm', 'code'"),
+        (("bad.yaml", "--model", "m"), "must be 'llm', 'code'"),
     ],
 )
 @pytest.mark.sampled(3)

@@ -1,5 +1,6 @@
 """What the server answers, and to whom: one browser on this machine, and nothing else."""
 
+import gzip
 import json
 import os
 import re
@@ -433,6 +434,35 @@ def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
         answer = client.get(path, params={"run": "real"})
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text
+
+
+def test_a_compressed_log_is_refused(
+    shown: Show, visit: Visit, folder: Path, tmp_path: Path
+) -> None:
+    """It does not grow: whoever unpacks it can watch it."""
+    packed = tmp_path / "real" / "events.jsonl.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress((folder / "events.jsonl").read_bytes()))
+    answer = visit(shown(packed)).get("/head", params={"run": "real"})
+    assert answer.status_code == 400
+    assert "is compressed: unpack it to watch it" in answer.json()["problem"]
+
+
+def test_nothing_is_written_to_the_folder(
+    shown: Show, visit: Visit, folder: Path, tmp_path: Path
+) -> None:
+    """The log may be read only, and stays as it is."""
+    log = tmp_path / "real" / "events.jsonl"
+    log.parent.mkdir()
+    log.write_bytes((folder / "events.jsonl").read_bytes())
+    log.chmod(0o400)
+    before = log.stat()
+    client = visit(shown(log.parent))
+    wait_until(lambda: ask(client, "/head")["read"] == before.st_size)
+    ask(client, "/time")
+    after = log.stat()
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+    assert [*log.parent.iterdir()] == [log]
 
 
 def test_a_port_that_is_taken_is_told(watching: Watching, folder: Path) -> None:
