@@ -459,6 +459,7 @@ class CognitiveAgent(ProgramAgent):
             what = f"{result.type} {result.tags}".strip()
             parts = (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
             own.last_action, own.found = ". ".join(parts), list(result.found)
+            own.refused = result.type if result.outcome == "refused" else ""
         else:
             paging = (paged.reason for paged in cycle.paged if paged.reason)
             if (reason := cycle.brought_nothing or next(paging, None)) is not None:

@@ -238,7 +238,10 @@ class Pager:
         thoughts = memory.thoughts if self.form.config.thinking_log.enable else {}
         last = "\n".join(filter(None, (memory.own.last_action, memory.own.fault)))
         stored = len(memory.storage)
-        return Seen(memory.working, thoughts, stored, last_action=last, news=memory.own.news)
+        own = memory.own
+        return Seen(
+            memory.working, thoughts, stored, last_action=last, refused=own.refused, news=own.news
+        )
 
     def _thinking(self, memory: Memory) -> int:
         return self._made("thinking", self._seen(memory)).tokens

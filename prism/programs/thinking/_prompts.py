@@ -52,6 +52,7 @@ class Seen:
         named: Tags of memories in storage that may be wanted.
         found: Memories that the last action found, by tag.
         last_action: The last action and its result, and what has failed since.
+        refused: The type of the last action, if it was refused.
         news: What the agent has been told, oldest first.
     """
 
@@ -61,6 +62,7 @@ class Seen:
     named: Sequence[str] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: str = ""
+    refused: str = ""
     news: Sequence[str] = ()
 
     def without(self, gone: Iterable[str]) -> Self:
@@ -100,7 +102,7 @@ class Form:
             _section("goal", [_escaped(config.goal)]) if config.goal else "",
             *_memory_sections(seen),
             f"You are in the state {state}.",
-            *(self._thinking() if state == "thinking" else self._acting(state)),
+            *(self._thinking() if state == "thinking" else self._acting(state, seen.refused)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -144,13 +146,16 @@ class Form:
         yield self._shown({"next_state": "executing", "thinking_log": ""})
         yield _THOUGHT_PARTS
 
-    def _acting(self, state: str) -> Iterator[str]:
+    def _acting(self, state: str, refused: str) -> Iterator[str]:
         own, texts = self._offered(state)
         yield _section(
             "available_actions", _listed({**{n: e.text for n, e in own.items()}, **texts})
         )
         with_value = [name for name in WITH_VALUE if name in texts]
-        first = next(iter((*own, *with_value, *texts)), "")
+        # small models do what the form shows: not again what was refused just now
+        first = next(
+            iter((*sorted(own, key=lambda name: name == refused), *with_value, *texts)), ""
+        )
         parts = own[first].fields if first in own else ["tags", *(["value"] if with_value else [])]
         yield self._shown({"action": {"type": first, **dict.fromkeys(parts, "")}})
 
