@@ -16,6 +16,7 @@ from prism.statechart._engine.writing import history_of
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import StateT
+from prism.telemetry.instruments import engine_hooks
 
 
 class Deciding(Engine[StateT]):
@@ -166,6 +167,11 @@ class Deciding(Engine[StateT]):
             made: StateT | None = self._steps.run(agent, arc, context)
             return made
 
+        source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
+        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
+        if is_plain and not (engine_hooks or self._is_slow):
+            # by way of the Machine, a world of 10,000 deciding agents takes a quarter longer
+            return self._act(agent, arc, edge, context)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
     def has_moved(
