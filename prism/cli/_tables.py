@@ -43,11 +43,11 @@ def write_table(
         shown: Columns to draw, if the table has many others.
     """
     if as_json or str(out) == "-":
-        write_bytes(_copied(table, ".json" if as_json else ".csv"), None)
+        write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
     elif out is not None:
         if out.suffix not in _COPIES:
             raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
-        write_bytes(_copied(table, out.suffix), out, reads)
+        write_bytes(_copied(table, out.suffix, out), out, reads)
     else:
         draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), shown)
 
@@ -95,8 +95,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return bool(known) and all(isinstance(value, (int, float)) for value in known)
 
 
-def _copied(table: DuckDBPyRelation, kind: str) -> bytes:
-    """Return all rows in a format; lists become texts in CSV."""
+def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
+    """Return all rows in a format for a file; lists become texts in CSV."""
     names = [f'"{name}"' for name in table.columns]
     if kind == ".csv":
         names = [
@@ -104,7 +104,7 @@ def _copied(table: DuckDBPyRelation, kind: str) -> bytes:
             for name, each in zip(names, table.types, strict=True)
         ]
     # by way of a temporary file, since DuckDB writes only to names
-    with TemporaryDirectory() as folder, _as_os_errors():
+    with TemporaryDirectory() as folder, _as_os_errors(out):
         whole = Path(folder) / "table"
         table.query(
             "rows", f"copy (select {', '.join(names)} from rows) to '{whole}' ({_COPIES[kind]})"
@@ -113,8 +113,8 @@ def _copied(table: DuckDBPyRelation, kind: str) -> bytes:
 
 
 @contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Raise what the system says where DuckDB cannot write, such as that the disk is full."""
+def _as_os_errors(out: Path | None) -> Iterator[None]:
+    """Raise what the system says of a file that DuckDB cannot write, as when the disk is full."""
     import duckdb
 
     try:
@@ -123,4 +123,5 @@ def _as_os_errors() -> Iterator[None]:
         number = re.search(r'"errno":"(\d+)"', str(error))
         if number is None:
             raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+        reason = os.strerror(int(number[1]))
+        raise OSError(int(number[1]), reason, *([str(out)] if out else [])) from error

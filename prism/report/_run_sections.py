@@ -165,6 +165,7 @@ select run, chart, state, avg(agents) as agents, case
     when rounds = 1 and tick is not null then tick // step * step
     when moments <= {_MOST_MOMENTS} then round + coalesce((tick - 1) / ticks, 0)
     else first + (round - first) // step * step end as moment,
+    min(round) as round, min(tick) as tick,
     any_value(case when time is not null then 'time'
                    when rounds = 1 and tick is not null then 'tick' end) as unit
 from counts, sizes group by run, chart, state, moment order by run, chart, moment, state
@@ -175,28 +176,29 @@ def _states(rows: list[dict[str, Any]], scope: Scope) -> alt.TopLevelMixin:
     unit = next((row["unit"] for row in rows if row.get("unit")), scope.unit)
     places = sorted({row["moment"] for row in rows})
     # the last moment is as long as the one before it
-    end = places[-1] + (places[-1] - places[-2] if len(places) > 1 else 1)
-    ends = {(row.get("run"), row.get("chart")): row["moment"] for row in rows}
-    last = [row for row in rows if row["moment"] == ends[row.get("run"), row.get("chart")]]
-    rows += [
-        {**row, "moment": end if row["moment"] == places[-1] else row["moment"]} for row in last
-    ]
+    length = places[-1] - places[-2] if len(places) > 1 else 1
+    ends = dict(zip(places, [*places[1:], places[-1] + length], strict=True))
     order = {name: place for place, name in enumerate(scope.states)}
-    for row in rows:
-        row["order"] = order.get(row["state"], len(order))
+    tops: dict[tuple[Any, ...], float] = {}
+    for row in sorted(rows, key=lambda row: order.get(row["state"], len(order))):
+        bar = row.get("run"), row.get("chart"), row["moment"]
+        low = tops.get(bar, 0.0)
+        tops[bar] = low + row["agents"]
+        row |= {"end": ends[row["moment"]], "low": low, "high": tops[bar]}
     if unit == "time":
         x = alt.X("moment:T", title="time (UTC)", scale=alt.Scale(type="utc"))
     else:
         axis = alt.Axis(format=",d", tickMinStep=1)
         x = alt.X("moment:Q", title=unit, axis=axis, scale=alt.Scale(zero=False, nice=False))
     chart = (
-        alt.Chart(_data(rows))
-        .mark_area(interpolate="step-after")
+        alt.Chart(_data([row for row in rows if row["agents"]]))
+        .mark_rect()
         .encode(
             x,
-            alt.Y("agents:Q", stack="zero", scale=alt.Scale(nice=False)),
+            alt.X2("end"),
+            alt.Y("low:Q", title="agents", scale=alt.Scale(nice=False)),
+            alt.Y2("high"),
             scope.colour("state", rows),
-            alt.Order("order:Q"),
             tooltip=_tips("state:N", "agents:Q ,.4~g", "moment:Q .4~g"),
         )
     )

@@ -84,5 +84,5 @@ def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -
     first = f"import sys; sys.dont_write_bytecode = True; {LIMITED.format(10)}"
     ran = made.run(*naming(WRITERS[writer], "out.csv"), first=first)
     assert ran.status == 1
-    assert ran.err.splitlines()[-1].endswith(": File too large")
+    assert ran.err.splitlines()[-1] == "prism: out.csv: File too large"
     assert content(made.folder) == before

@@ -163,10 +163,10 @@ def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
 def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: Path) -> None:
     """A bar leads to the agents that it counts."""
     see(browser, shown(folder))
-    browser.wait("document.querySelector('#figure-states-1 .mark-rect path')")
-    browser.run("document.getElementById('figure-states-1').scrollIntoView()")
+    browser.wait("document.querySelector('#figure-states .mark-rect path')")
+    browser.run("document.getElementById('figure-states').scrollIntoView()")
     browser.run("""
-        const bar = document.querySelector('#figure-states-1 .mark-rect path');
+        const bar = document.querySelector('#figure-states .mark-rect path');
         const {left, top, width, height} = bar.getBoundingClientRect();
         const at = {bubbles: true, clientX: left + width / 2, clientY: top + height / 2};
         for (const kind of ['pointermove', 'pointerdown', 'pointerup', 'mousedown', 'click'])
