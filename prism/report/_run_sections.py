@@ -266,8 +266,8 @@ def _by_round(select: str, source: str, most: int = _MOST_BARS) -> str:
     width = f"(1 + (select max(round) - min(round) from {source}) // {most})"
     begin = f"coalesce(round, 0) // {width} * {width}"
     return (
-        f"select run, {select}, {begin} as round, {begin} + {width} as until from {source} "
-        "group by all order by run, round"
+        f"select run, {begin} as round, {begin} + {width} as until, {select} from {source} "
+        "group by all order by all"
     )
 
 
