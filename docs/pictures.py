@@ -325,7 +325,7 @@ def viewer_mark(folder: Path) -> str:
 
 _PAGE = {
     "prism.watch": ("watch.html", "watch.css", "watch.js"),
-    "prism.report": ("page.css", "figures.js"),
+    "prism.report": ("report.css", "figures.js"),
 }
 
 
