@@ -12,11 +12,7 @@ stats = library("scipy.stats")
 multipletests = library("statsmodels.stats.multitest").multipletests
 
 LEAST_RUNS = 3
-"""Fewest pairs, or runs of each group, for an interval and a test.
-
-Simulated 95 % intervals of lognormal values covered the true mean in 88 % of the cases with three
-runs, and in less with two.
-"""
+"""Fewest pairs, or runs of each group, for an interval and a test."""
 
 _DIGITS = 12
 """Differences of computed shares that differ only in the last bits would count as distinct."""
