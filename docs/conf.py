@@ -59,7 +59,7 @@ nitpicky = True
 # types may be foreign or private; names in prose may not
 nitpick_ignore_regex = [
     (r"py:(class|data|exc)", r".*"),
-    (r"py:obj", r"ConfigDict|prism\.files\.declarations\.ItemT"),
+    (r"py:obj", r"ConfigDict|typing\.Literal.*|prism\.files\.declarations\.ItemT"),
 ]
 toc_object_entries_show_parents = "hide"
 

@@ -309,7 +309,10 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
         return
 
     print_heading(f"{samples:,} samples, of which {kept:,} are kept")
-    _draw(estimates)
+    _draw([{**row, "remark": None} for row in estimates])
+    for row in estimates:
+        if row["remark"]:
+            say(f"{row['parameter']}: {row['remark']}.")
     _draw(targets)
     say(
         "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "

@@ -73,7 +73,7 @@ def _theme(
         "axisX": {"grid": False},
         "legend": {
             **{"orient": "top", "title": None, "labelColor": ink, "labelLimit": 120},
-            **{"symbolOpacity": 1, "symbolType": "square", "columns": 5},
+            **{"symbolOpacity": 1, "symbolType": "square", "symbolLimit": 0, "columns": 5},
         },
         "header": {"title": None, "labelColor": ink, "labelFontSize": 12, "labelLimit": 300},
         "title": {"color": ink, "subtitleColor": ink, "anchor": "start"},

@@ -54,7 +54,7 @@ class RunFolder:
         self.path = path
         self.is_new = True
         self.journal: Journal | None = None
-        self.skipped = 0
+        self.skipped: int = 0
         self._begin_at = 0
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}

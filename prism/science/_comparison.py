@@ -31,7 +31,7 @@ class Comparison(Differences):
         return self._page.html()
 
     def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
-        """Save every figure as a file; see `prism.report.Report.save_figures`."""
+        """Save every figure as a file; see `prism.report.Page.save_figures`."""
         return self._page.save_figures(folder, format)
 
     def latex(self) -> str:

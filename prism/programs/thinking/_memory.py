@@ -14,7 +14,7 @@ from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Annotated, Any, Self
+from typing import IO, Annotated, Any, ClassVar, Self
 
 import orjson
 from pydantic import ConfigDict, Field
@@ -148,7 +148,7 @@ class _WordIndex:
 class _Own(Declaration):
     """The part of a memory's file that prism keeps for itself; what is empty is left out."""
 
-    model_config = ConfigDict(extra="allow", frozen=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=False)
 
     cycle: Annotated[int, Field(ge=0)] = 0
     next_thought: Annotated[int, Field(ge=1)] = 1
@@ -164,7 +164,7 @@ class _Own(Declaration):
 
 
 class _Document(Declaration):
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
     working_memory: dict[str, Any] = Field(default={})
     storage: dict[str, Any] = Field(default={})
@@ -269,7 +269,8 @@ class Memory:
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
         self.state: str = document.state
-        self.own, self._thoughts = own, thoughts
+        self.own: _Own = own
+        self._thoughts = thoughts
         self._index: _WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)
         self.storage: Mapping[str, Any] = MappingProxyType(self._stored)
