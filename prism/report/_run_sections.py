@@ -572,8 +572,8 @@ OF_WORLDS_AND_PROGRAMS = (
 OF_STATES = (
     Kind(
         "Agents in each state",
-        "At the end of a tick; what closes a round counts in the next tick. A log without ticks is "
-        "counted by rounds or steps of time.",
+        "At the end of each tick. Transitions made at the end of a round are counted in the next "
+        "tick. A log without ticks is counted by rounds or steps of time.",
         plots=[Plot("states", STATES.format(states="states"), _states)],
     ),
     Kind(

@@ -75,7 +75,8 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> DuckDBPyRelation:
     first = min(map(names.index, states), default=0)
     others = [name for name in names if name not in states]
     filled = [{**dict.fromkeys(states, 0), **row} for row in rows]
-    columns = [*others[:first], *states, *others[first:]]
+    # before any run has ended there is nothing to tell of but runs
+    columns = [*others[:first], *states, *others[first:]] or ["run"]
     series = {name: _column([row.get(name) for row in filled]) for name in columns}
     return duckdb.connect().from_df(pd.DataFrame(series, columns=columns))
 

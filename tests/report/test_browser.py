@@ -27,7 +27,7 @@ COLOURS = """
     return {paper,
         texts: of("h1, h2, p, a, td, th, summary, .soft", "color"),
         drawn: of(".figure svg text, .prism-chart text", "fill"),
-        marks: of("#figure-states [class*=mark-area] path", "fill")};
+        marks: of("#figure-states [class*=mark-rect] path", "fill")};
 """
 ROWS = "return [...document.querySelectorAll('#table-agents tbody tr')].filter(row => !row.hidden)"
 
