@@ -160,15 +160,15 @@ def _once(
         )
         simulation.prepare(None if log is None else log.logger)
         begin = perf_counter()
-        totals = simulation.run().totals
+        totals = simulation.run().totals()
         if log is not None:
             log.close()
         taken = perf_counter() - begin
         lines = 0 if log is None else log.path.read_bytes().count(b"\n")
-    ticks = totals.agent_ticks
+    ticks = totals["agent_ticks"]
     return Cost(
         taken / ticks * 1e6,
-        totals.transitions / ticks,
-        totals.decisions_asked / ticks,
+        totals["transitions"] / ticks,
+        totals["decisions_asked"] / ticks,
         lines / ticks,
     )
