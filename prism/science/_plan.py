@@ -61,7 +61,7 @@ class Plan:
         data: Its contents, under the keys of a plan file: ``world``, ``agents``, ``rounds``,
             ``ticks``, ``seeds``, ``preset``, ``parameters``, ``vary``, ``arm``, ``treatments``,
             ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and the
-            others in ``docs/plan.schema.json``.
+            others on the page about experiments.
         file: The file it was read from, if any; errors name its lines.
 
     Raises:

@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from prism.errors import InputError
-from prism.files._source import Source
-from prism.files.declarations import Declaration, Listed, Optionally, read_document, schema_of
+from prism.files._source import Problems, Source
+from prism.files.declarations import Declaration, Listed, shaped
 
-SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
 """The name of the social feed in plans."""
 
@@ -51,34 +50,28 @@ def _distinct(values: Any) -> Any:
 class Writer(Declaration):
     """Have the model write the texts, too."""
 
-    model: Optionally[str] = Field(
+    model: str | None = Field(
         None, description="Another model than the one that decides, on the same servers."
     )
-    max_length: Optionally[Count] = Field(None, description="Most characters of a text.")
-    language: Optionally[str] = Field(None, description="Language of the texts.")
+    max_length: Count | None = Field(None, description="Most characters of a text.")
+    language: str | None = Field(None, description="Language of the texts.")
 
 
 class Budget(Declaration):
     """The limits on models for all runs together."""
 
-    max_calls: Optionally[Count] = Field(
-        None, description="Requests that all runs may make together."
-    )
-    max_tokens: Optionally[Count] = Field(
-        None, description="Tokens that all runs may use together."
-    )
-    deadline: Optionally[float] = Field(
+    max_calls: Count | None = Field(None, description="Requests that all runs may make together.")
+    max_tokens: Count | None = Field(None, description="Tokens that all runs may use together.")
+    deadline: float | None = Field(
         None, gt=0, description="Seconds from the first question of any run."
     )
 
 
 class Sizes(Declaration):
-    agents: Optionally[Agents] = Field(
-        None, description="How many agents there are, or a file of them."
-    )
-    rounds: Optionally[Count] = Field(None, description="Number of rounds.")
-    ticks: Optionally[Count] = Field(None, description="Ticks in a round.")
-    preset: Optionally[str] = Field(None, description="Preset of the world's parameters.")
+    agents: Agents | None = Field(None, description="How many agents there are, or a file of them.")
+    rounds: Count | None = Field(None, description="Number of rounds.")
+    ticks: Count | None = Field(None, description="Ticks in a round.")
+    preset: str | None = Field(None, description="Preset of the world's parameters.")
 
 
 class Arm(Sizes):
@@ -96,7 +89,7 @@ class Bound(Declaration):
     scale: Literal["linear", "log"] = Field(
         "linear", description="Whether values, or their logarithms, are spread evenly."
     )
-    step: Optionally[float] = Field(
+    step: float | None = Field(
         None, gt=0, description="Distance between the values to take, from the smallest on."
     )
 
@@ -121,10 +114,10 @@ class Vary(Declaration):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
 
-    agents: Optionally[Listed[Agents]] = Field(None, min_length=1)
-    rounds: Optionally[Listed[Count]] = Field(None, min_length=1)
-    ticks: Optionally[Listed[Count]] = Field(None, min_length=1)
-    preset: Optionally[Listed[str]] = Field(None, min_length=1)
+    agents: Listed[Agents] | None = Field(None, min_length=1)
+    rounds: Listed[Count] | None = Field(None, min_length=1)
+    ticks: Listed[Count] | None = Field(None, min_length=1)
+    preset: Listed[str] | None = Field(None, min_length=1)
 
 
 class Target(Declaration):
@@ -139,54 +132,47 @@ class Target(Declaration):
         "mean",
         description="Statistic of the runs of a sample: their mean, or their standard deviation.",
     )
-    arm: Optionally[str] = Field(None, description="The arm to which the figure applies.")
-    round: Optionally[Count] = Field(
+    arm: str | None = Field(None, description="The arm to which the figure applies.")
+    round: Count | None = Field(
         None, description="The round to which the figure applies; by default the last."
     )
     held_out: bool = Field(
         False, description="Leave it out of the fit, and report how near the fit comes to it."
     )
-    source: Optionally[str] = Field(None, description="Where it was published.")
+    source: str | None = Field(None, description="Where it was published.")
 
 
 class PlanFile(Sizes):
     """A plan of an experiment: parameters, arms and seeds."""
 
-    name: Optionally[str] = Field(None, description="Name of the plan.")
-    description: Optionally[str] = Field(None, description="Purpose of the plan.")
+    name: str | None = Field(None, description="Name of the plan.")
+    description: str | None = Field(None, description="Purpose of the plan.")
     world: str = Field(FEED, description="A short name, package.module:Name, or file.py:Name.")
-    posts: Optionally[str] = Field(
-        None, description="File of posts with which the social feed begins."
-    )
-    log_agents: Optionally[Annotated[int, Field(ge=0)]] = Field(
+    posts: str | None = Field(None, description="File of posts with which the social feed begins.")
+    log_agents: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
     seeds: Annotated[
         Count | Annotated[Listed[int], Field(min_length=1)], AfterValidator(_distinct)
     ] = Field(1, description="Number of seeds, counted from 0, or a list of seeds.")
     parameters: Parameters = Field({})
-    vary: Optionally[Vary] = None
+    vary: Vary | None = None
     treatments: Treatments = ()
-    arm: Annotated[Optionally[Listed[Arm]], AfterValidator(_distinct)] = Field(
+    arm: Annotated[Listed[Arm] | None, AfterValidator(_distinct)] = Field(
         None, min_length=1, description="The arms."
     )
     reasoner: Reasoner = Field({})
-    writer: Optionally[Writer] = None
-    budget: Optionally[Budget] = None
+    writer: Writer | None = None
+    budget: Budget | None = None
     bounds: dict[str, Annotated[Ends | Bound, AfterValidator(_ordered)]] = Field(
         {}, description="Bounds of the parameters that a sensitivity analysis or a fit samples."
     )
-    target: Optionally[Listed[Target]] = Field(
+    target: Listed[Target] | None = Field(
         None, min_length=1, description="Figures that a fit should reproduce."
     )
     measures: Listed[str] = Field(
         (), description="Columns of the results that a sensitivity analysis explains."
     )
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan."""
-    return schema_of(PlanFile, title="A plan of prism batch", name=SCHEMA_NAME)
 
 
 def require_plan(source: Source) -> None:
@@ -198,7 +184,9 @@ def require_plan(source: Source) -> None:
     Raises:
         InputError: If there are problems; the message lists them all, by line and key.
     """
-    read_document(PlanFile, source)
+    problems = Problems(source)
+    shaped(PlanFile, source.value, problems)
+    problems.raise_if_any()
 
 
 def bound_of(given: Any) -> Bound:
