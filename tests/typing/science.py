@@ -41,7 +41,6 @@ assert_type(read_batch("out").outcomes(), list[str])
 
 found = sensitivity(plan, "screened", method="sobol", samples=64)
 assert_type(found, Sensitivity)
-assert_type(found.save_figures("pdf"), list[Path])
 
 batch(plan, "out", workers="two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 sensitivity(plan, "out", method="fast")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
