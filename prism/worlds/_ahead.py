@@ -102,7 +102,7 @@ async def round_ahead(turns: Any, moments: Sequence[Moment], logger: TurnLogger)
         for moment in moments:
             turns.clock.show(moment)
             turns.begin_tick()
-            for _, _, agent in turns.in_order(agents):
+            for _, agent in turns.in_order(agents):
                 turn = Turn(agent, turns.now, moment)
                 depends = (agent, *turns.world.depends(agent))
                 before = [last[each] for each in depends if each in last]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any
 
 from prism._faults import place_in
@@ -50,6 +51,7 @@ _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
+_PLACE = itemgetter(0)
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -109,7 +111,7 @@ class Turns:
         self.assignments = Assignments(seed)
         self._networks = 0
         self._now, self._at = 0, _EVERYBODY_IS_OVER
-        self._newcomers: list[tuple[int, str, Any]] = []
+        self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
         self._active: dict[Agent, None] = {}
         self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
@@ -138,7 +140,7 @@ class Turns:
         self.has_begun, self.refusing = True, None
         kinds = self.population.kinds
         agents = self.population.everybody()
-        for _, _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
+        for _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
             self.acting = agent
             kinds[type(agent)].chart.enter(agent)
         self.acting = None
@@ -150,12 +152,12 @@ class Turns:
         self._do(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
     def _join(
-        self, agent: Agent, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+        self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
     ) -> None:
         kind = self.population.take_in(agent)
         self.population.count(agent)
         self._look_at(agent)
-        vars(agent)["_acts_from"] = self.now + 1
+        agent._acts_from = self.now + 1
         for space in () if parent is None else [*parent._spaces]:
             space.bring(agent, parent)
         if self.world._network is not None:
@@ -217,11 +219,11 @@ class Turns:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.clock.tick, "time": time, "reason": reason}
 
-    def set_ticks(self, agent: Agent, ticks: int) -> None:
+    def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
-        vars(agent)["_since"] = self.now - ticks
+        agent._since = self.now - ticks
         self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -357,14 +359,14 @@ class Turns:
             dwell -= 1
             agent._since = now - 1
         if self._look_at(agent) and is_to_come:
-            heappush(self._newcomers, (place, agent.agent_id, agent))
+            heappush(self._newcomers, (place, agent))
         return dwell
 
-    def _look_at(self, agent: Agent) -> bool:
+    def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
         kind = self.population.kinds[type(agent)]
         if kind.limits:
-            vars(agent)["_due"] = agent._since + kind.limits.get(agent.state, _NEVER)
+            agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
@@ -379,14 +381,14 @@ class Turns:
         """Return an agent's place in the order of this tick."""
         return agent._place if self.is_listed else mixed(agent._key + self.now * GOLDEN)
 
-    def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
+    def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
         if self.is_listed:
             places = [each._place for each in chosen]
         else:
             places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
-        return sorted(zip(places, [each.agent_id for each in chosen], chosen, strict=True))
+        return sorted(zip(places, chosen, strict=True), key=_PLACE)
 
     def begin_tick(self) -> None:
         """Begin a tick."""
@@ -451,7 +453,7 @@ class Turns:
             kinds = self.population.kinds
             ticked = [each for each in self._active if kinds[type(each)].is_ticked]
             passing = dict.fromkeys((*due, *ticked))
-            for _, _, agent in self.in_order(each for each in passing if each not in agents):
+            for _, agent in self.in_order(each for each in passing if each not in agents):
                 self._pass_time(agent)
         for agent in agents:
             if not agent.has_left and agent._acts_from <= self.now:
@@ -472,16 +474,16 @@ class Turns:
         newcomers, last = self._newcomers, None
         for place in self.in_order(agents):
             while newcomers and newcomers[0] < place:
-                self._at, _, agent = heappop(newcomers)
+                self._at, agent = heappop(newcomers)
                 if agent is not last and not agent.has_left:
                     yield agent
                 last = agent
-            self._at, _, agent = place
+            self._at, agent = place
             if agent is not last and not agent.has_left:
                 yield agent
             last = agent
         while newcomers:
-            self._at, _, agent = heappop(newcomers)
+            self._at, agent = heappop(newcomers)
             if agent is not last and not agent.has_left:
                 yield agent
             last = agent
@@ -490,6 +492,17 @@ class Turns:
     def _take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
         kind = self.population.kinds[type(agent)]
+        if kind.is_plain:
+            step = kind.steps.get(agent.state)
+            if step is None:
+                return None
+            self.acting = agent
+            running = step(self.world, agent)
+            if running is not None:
+                return self._advance(agent, running, None)
+            if self.unawaited is not None:
+                raise _unawaited(self.unawaited)
+            return None
         # with timers, the step is that of the state in which the turn begins
         step = self._step_of(agent, kind) if kind.is_ticked else None
         if (kind.is_ticked or kind.limits) and self._pass_time(agent):
@@ -518,7 +531,7 @@ class Turns:
             return None
         return lambda world, agent: _several(world, agent, [*own.items()][::-1])
 
-    def _time_out(self, agent: Agent) -> bool:
+    def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
         state, chart = agent.state, self.population.kinds[type(agent)].chart
 
@@ -535,7 +548,7 @@ class Turns:
             self._do(fire, agent)
         if agent._due <= self.now:
             # a guard may let it pass later
-            vars(agent)["_due"] = self.now + 1
+            agent._due = self.now + 1
             self._due.setdefault(agent._due, []).append(agent)
         return is_over
 
