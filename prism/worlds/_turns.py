@@ -35,7 +35,6 @@ from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, MESSAGE_SENT, TREAT
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import Agent, Asked, Message, Receiving, Waits, Writing
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._decisions import Answers, apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest
@@ -71,6 +70,7 @@ class Turns:
 
     Attributes:
         population: The agents.
+        now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
@@ -110,7 +110,7 @@ class Turns:
         self.part_of_tick: float | None = None
         self.assignments = Assignments(seed)
         self._networks = 0
-        self._now, self._at = 0, _EVERYBODY_IS_OVER
+        self.now, self._at = 0, _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
         self._active: dict[Agent, None] = {}
@@ -189,15 +189,9 @@ class Turns:
 
     # Time
 
-    @property
-    def now(self) -> int:
-        """The tick, counted from the beginning of the run."""
-        return self._now if (turn := UNDER_WAY.get()) is None else turn.tick
-
     def seconds(self) -> float:
         """Return the simulated time in seconds, as the clock of charts."""
-        turn = UNDER_WAY.get()
-        return self.clock.moment.seconds if turn is None else turn.moment.seconds
+        return self.clock.moment.seconds
 
     def _count_transition(self) -> float:
         self.transitions += 1
@@ -367,7 +361,7 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
-            self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
+            self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
             self._active[agent] = None
@@ -392,7 +386,7 @@ class Turns:
 
     def begin_tick(self) -> None:
         """Begin a tick."""
-        self._now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
+        self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
         self._deferred = [] if self.world.together else None
         self.agent_ticks += len(self.population.everybody())
 
@@ -406,7 +400,7 @@ class Turns:
 
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
-        due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
+        due = [each for each in self._due.pop(self.now, ()) if each._due <= self.now]
         turns = (
             self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
             if agents is None
@@ -415,9 +409,9 @@ class Turns:
         waiting: list[Waiting] = []
         try:
             for agent in turns:
-                waits = self._take(agent)
+                waits = self.take(agent)
                 if waits is not None and not isinstance(waits[2], Waits):
-                    waits = await self._outside(waits)
+                    waits = await self.outside(waits)
                 if waits is not None:
                     waiting.append(waits)
         except BaseException:
@@ -448,8 +442,8 @@ class Turns:
 
     def _activated(self, agents: Mapping[Agent, None], due: Sequence[Agent]) -> Iterator[Agent]:
         """Yield the agents that a world activates, after time has passed for all others."""
-        if self._passed_in != self._now:
-            self._passed_in = self._now
+        if self._passed_in != self.now:
+            self._passed_in = self.now
             kinds = self.population.kinds
             ticked = [each for each in self._active if kinds[type(each)].is_ticked]
             passing = dict.fromkeys((*due, *ticked))
@@ -489,7 +483,7 @@ class Turns:
             last = agent
         self._at = _EVERYBODY_IS_OVER
 
-    def _take(self, agent: Agent) -> Waiting | None:
+    def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
         kind = self.population.kinds[type(agent)]
         if kind.is_plain:
@@ -499,7 +493,7 @@ class Turns:
             self.acting = agent
             running = step(self.world, agent)
             if running is not None:
-                return self._advance(agent, running, None)
+                return self.advance(agent, running, None)
             if self.unawaited is not None:
                 raise _unawaited(self.unawaited)
             return None
@@ -516,7 +510,7 @@ class Turns:
         self.acting = agent
         running = step(self.world, agent)
         if running is not None:
-            return self._advance(agent, running, None)
+            return self.advance(agent, running, None)
         if self.unawaited is not None:
             raise _unawaited(self.unawaited)
         return None
@@ -561,7 +555,7 @@ class Turns:
             if record.trigger == TIMEOUT:
                 self.timeouts[state_text(record.from_state)] += 1
 
-    def _advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
+    def advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
         """Continue a step; return what it waits for, or None if it has ended."""
         self.acting = agent
         try:
@@ -577,7 +571,7 @@ class Turns:
             raise
         return agent, running, waits
 
-    async def _outside(self, waiting: Waiting | None) -> Waiting | None:
+    async def outside(self, waiting: Waiting | None) -> Waiting | None:
         """Wait for what belongs to the event loop, such as a process that a guest has started."""
         while waiting is not None and not isinstance(waiting[2], Waits):
             agent, running, future = waiting
@@ -591,9 +585,9 @@ class Turns:
                     await asyncio.wait([future])
             except asyncio.CancelledError as error:
                 # of the run, or by a time limit of the guest's own
-                waiting = self._advance(agent, _Throwing(running, error), None)
+                waiting = self.advance(agent, _Throwing(running, error), None)
             else:
-                waiting = self._advance(agent, running, None)
+                waiting = self.advance(agent, running, None)
         return waiting
 
     # Waves
@@ -607,7 +601,7 @@ class Turns:
             if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
                 late.add(id(waits))
         writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-        await self._ask([*first.values()], writing)
+        await self.ask([*first.values()], writing)
 
         # agents that wait for a message that nobody will send get None
         is_quiet = all(
@@ -618,7 +612,7 @@ class Turns:
             for each in waiting:
                 then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
                 if then is not None and not isinstance(then[2], Waits):
-                    then = await self._outside(then)
+                    then = await self.outside(then)
                 if then is not None:
                     following.append(then)
         except BaseException:
@@ -637,12 +631,12 @@ class Turns:
         if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
             return waiting
         if not is_late:
-            return self._advance(agent, running, self._value_of(waits))
+            return self.advance(agent, running, self.value_of(waits))
         chart = self.population.kinds[type(waits.agent)].chart
         settled = None if is_stale(chart, waits) else settle(self, waits)
-        return waiting if settled is waits else self._advance(agent, running, settled)
+        return waiting if settled is waits else self.advance(agent, running, settled)
 
-    async def _ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+    async def ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
         self.acting = None
         policy = self.answers.policy
         if policy is not None and asked:
@@ -663,7 +657,7 @@ class Turns:
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
-    def _value_of(self, waits: Any) -> Any:
+    def value_of(self, waits: Any) -> Any:
         """Carry out a decision; return the value with which its step continues."""
         if type(waits) is Receiving:
             return None
@@ -676,26 +670,6 @@ class Turns:
             return apply(self, waits)
         self._do(lambda: apply(self, waits), waits.agent)
         return waits.answer
-
-    async def take_alone(self, agent: Agent) -> None:
-        """Take a whole turn by itself, for agents that are ahead of each other.
-
-        Raises:
-            SimulationError: If its step waits for another agent.
-        """
-        waiting = await self._outside(self._take(agent))
-        while waiting is not None:
-            _, running, waits = waiting
-            if type(waits) is Receiving or waits.agent is not agent:
-                running.close()
-                raise SimulationError(
-                    f"the step of {agent!r} waits for another agent, in an independent world"
-                )
-            if type(waits) is Asked:
-                await self._ask([waits], ())
-            else:
-                await self._ask((), [waits])
-            waiting = await self._outside(self._advance(agent, running, self._value_of(waits)))
 
     def begin_round(self) -> None:
         """Begin the counts of a round."""
