@@ -1,8 +1,9 @@
-"""Everything that prism writes to a log is what the published schema says."""
+"""Everything that prism writes to a log is what the page of events says."""
 
 import asyncio
 import json
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,8 +14,6 @@ from typing import Any
 
 import pytest
 import structlog
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.protocols import Validator
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
@@ -28,7 +27,6 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
-from prism.runlog._events import COMMON, EVENTS, Key, json_schema
 from prism.social import Feed
 from prism.statechart import (
     AgentState,
@@ -41,10 +39,12 @@ from prism.statechart import (
     Writer,
     Written,
 )
+from prism.telemetry import events
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, FakeOpenAI, Fault, ScriptedWriter
 from prism.worlds import treatment
 from tests.kit.cognition import all_that_happens, interrupted_run
+from tests.kit.event_schema import faults_of, keys_by_event
 from tests.kit.pictured import WORLDS
 from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
@@ -332,77 +332,31 @@ def seen(logs: dict[str, list[Lines]]) -> Lines:
     return [*chain.from_iterable(chain.from_iterable(logs.values()))]
 
 
-@pytest.fixture(scope="module")
-def strict() -> Validator:
-    """Return a validator that refuses unknown events and keys."""
-    return Draft202012Validator(json_schema(strict=True))
+def test_every_line_is_as_the_page_says(seen: Lines) -> None:
+    """Every line has all required keys, no unknown ones, and values of their kinds."""
+    assert faults_of(seen) == []
 
 
-def for_event(event: str, *, is_strict: bool) -> Validator:
-    """Return a validator without what the schema says of other events, which takes most time."""
-    schema = json_schema(strict=is_strict)
-    alone: Any = {"properties": {"event": {"const": event}}}
-    schema["allOf"] = [each for each in schema["allOf"] if each.get("if", alone) == alone]
-    return Draft202012Validator(schema)
+def test_everything_on_the_page_is_written(seen: Lines) -> None:
+    """Every event of the code is on the page; every key occurs, and every optional one is missing.
 
-
-def kind_of(value: Any) -> Any:
-    """Return what makes lines alike to a schema: keys, words, and kinds of all other values."""
-    if isinstance(value, dict):
-        return {name: kind_of(value[name]) for name in sorted(value)}
-    if isinstance(value, list):
-        return sorted({repr(kind_of(each)) for each in value})
-    if isinstance(value, str):
-        return value if value.replace(".", "_").isidentifier() and "_0" not in value else str
-    return type(value) if value is None or isinstance(value, bool) else (type(value), value < 0)
-
-
-@pytest.mark.parametrize("is_strict", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.slow
-def test_the_schema_is_a_schema(is_strict: bool) -> None:
-    """The published schema is valid JSON Schema, draft 2020-12."""
-    Draft202012Validator.check_schema(json_schema(strict=is_strict))
-
-
-def test_every_line_is_valid(seen: Lines, strict: Validator) -> None:
-    """Every line has all required keys, no unknown ones, and valid values."""
-    events = {line["event"]: line for line in seen}
-    alone = {event: for_event(event, is_strict=True) for event in events}
-    for line in {repr(kind_of(line)): line for line in seen}.values():
-        alone[line["event"]].validate(line)
-    for line in events.values():
-        strict.validate(line)
-
-
-def test_everything_in_the_schema_is_written(seen: Lines) -> None:
-    """Every event, key, allowed null and enumerated text occurs in some log."""
-    values: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    So do every null and every text that the page allows.
+    """
+    named = {name for name in vars(events) if name.isupper() and name != "SCHEMA_VERSION"}
+    assert {getattr(events, name) for name in named} == keys_by_event().keys() - {""}
+    lines: dict[str, Lines] = defaultdict(list)
     for line in seen:
-        for name, value in line.items():
-            values[line["event"], name].append(value)
-    for event in EVENTS:
-        for key in event.keys:
-            found = values[event.name, key.name]
-            assert found, f"{event.name} never had {key.name}"
-            assert allowed_only(key) <= {repr(value) for value in found}, (
-                f"{event.name}: {key.name}"
-            )
-
-
-def allowed_only(key: Key) -> set[str]:
-    """Return the values that must occur for the definition to be no wider than needed."""
-    texts = {repr(text) for text in key.schema.get("enum", ())}
-    return texts | ({"None"} if "null" in key.schema.get("type", ()) else set())
-
-
-def test_optional_keys_are_sometimes_missing(seen: Lines) -> None:
-    """Every optional key is missing in some line."""
-    for event in EVENTS:
-        lines = [line for line in seen if line["event"] == event.name]
-        for key in event.keys:
-            assert key.required or any(key.name not in line for line in lines), (
-                f"{event.name}: {key.name}"
-            )
+        lines[line["event"]].append(line)
+    for event, keys in keys_by_event().items():
+        for key, words in keys.items() if event else ():
+            values = [line[key] for line in lines[event] if key in line]
+            allowed = words.partition(", optional")[0]
+            texts = re.findall("`([^`]+)`", allowed) if allowed.startswith("`") else ()
+            assert values, f"{event} never had {key}"
+            assert {*texts} <= {*map(str, values)}, f"{event}: {key}"
+            assert " or null" not in allowed or None in values, f"{event}: {key}"
+            is_missing = len(values) < len(lines[event])
+            assert is_missing or ", optional" not in words, f"{event}: {key}"
 
 
 def test_lines_of_a_simulation_have_round_and_tick(logs: dict[str, list[Lines]]) -> None:
@@ -417,37 +371,10 @@ def test_lines_of_a_simulation_have_round_and_tick(logs: dict[str, list[Lines]])
 def test_no_key_is_an_attribute_of_a_log_record() -> None:
     """No key is an attribute of the standard library's log records."""
     record = {*vars(logging.makeLogRecord({})), "message", "asctime"}
-    keys = {key.name for event in EVENTS for key in event.keys} | {key.name for key in COMMON}
-    assert not keys & record
+    assert not {key for keys in keys_by_event().values() for key in keys} & record
 
 
 def test_a_decision_has_all_keys_of_a_call_or_none(seen: Lines) -> None:
     """A decision has all keys of a model's call or none."""
     calls = {frozenset(line.keys() & set(COST_KEYS)) for line in seen if line["event"] == DECISION}
     assert calls == {frozenset(), frozenset(COST_KEYS)}
-
-
-def test_the_published_schema_accepts_new_keys(seen: Lines, strict: Validator) -> None:
-    """The published schema accepts new keys and events, the strict one does not."""
-    published = Draft202012Validator(json_schema())
-    for line in (
-        *({**line, "new": [1]} for line in seen[:50]),
-        {"event": "mine", "timestamp": seen[0]["timestamp"]},
-    ):
-        published.validate(line)
-        with pytest.raises(ValidationError):
-            strict.validate(line)
-
-
-@pytest.mark.parametrize("is_strict", [True, False])
-def test_a_wrong_line_is_refused(seen: Lines, is_strict: bool) -> None:
-    """Both schemas refuse a missing key and a value of the wrong type."""
-    examples = {line["event"]: line for line in seen}
-    for event in EVENTS:
-        validator = for_event(event.name, is_strict=is_strict)
-        for key in (*COMMON, *event.keys):
-            line = examples[event.name]
-            wrong = [{**line, key.name: object}] if key.name in line and key.name != "event" else []
-            if key.required:
-                wrong.append({name: value for name, value in line.items() if name != key.name})
-            assert not any(map(validator.is_valid, wrong)), f"{event.name}: {key.name}"
