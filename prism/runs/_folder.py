@@ -24,7 +24,6 @@ from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
-RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
 
 _RESULTS = "results"
@@ -288,8 +287,8 @@ def _require_free(path: Path) -> None:
     if found:
         hint = "choose another folder, resume it, or delete it"
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
-    # reruns and batches write their own files before the run begins
-    require_nothing_else(path, own=(LOG_NAME, RERUN_NAME, TRACEBACK_NAME))
+    # a batch writes the traceback of a run that failed
+    require_nothing_else(path, own=(LOG_NAME, TRACEBACK_NAME))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
