@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     )
     from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import compare
-    from prism.science._comparison import Comparison, Difference
+    from prism.science._comparison import Comparison
+    from prism.science._differences import Difference
     from prism.science._fit import Fit, fit, read_fit
     from prism.science._measured_runs import ComparedRun
     from prism.science._plan import Configuration, Plan

@@ -10,7 +10,8 @@ from pathlib import Path
 from prism.errors import FieldValueError, InputError
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.science._batch_folder import BatchFolder
-from prism.science._comparison import Comparison, Difference
+from prism.science._comparison import Comparison
+from prism.science._differences import Difference
 from prism.science._measure_names import titles_of
 from prism.science._measured_runs import (
     ComparedRun,

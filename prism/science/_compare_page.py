@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from prism.files._records import shown_path
 from prism.report import Page, Section, page
-from prism.science._comparison import Comparison, Difference
+from prism.science._differences import Difference, Differences
 from prism.science._paper import seeds_text
 
 _MOST_DRAWN = 24
@@ -39,7 +39,7 @@ _DIFFERENCES = (
 _ROUNDS = "The mean of each group's runs in each round, with Student's {:g}% interval."
 
 
-def page_of(comparison: Comparison) -> Page:
+def page_of(comparison: Differences) -> Page:
     """Return the page of a comparison."""
     sections = [
         Section("Groups", rows=[*_groups(comparison)]),
@@ -57,14 +57,14 @@ def page_of(comparison: Comparison) -> Page:
     )
 
 
-def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
+def _groups(comparison: Differences) -> Iterator[dict[str, Any]]:
     for label, runs in comparison.groups.items():
         seeds = seeds_text(sorted({run.seed for run in runs if run.seed is not None}))
         rounds = max(run.rounds for run in runs)
         yield {"group": label, "runs": len(runs), "seeds": seeds, "rounds": rounds}
 
 
-def _effects(comparison: Comparison) -> Iterator[Section]:
+def _effects(comparison: Differences) -> Iterator[Section]:
     rows = [row for row in comparison.differences if row.effect is not None]
     if rows:
         tests = sum(row.p is not None for row in comparison.differences)
@@ -72,7 +72,7 @@ def _effects(comparison: Comparison) -> Iterator[Section]:
         yield Section("Effects", about, {"effects": _draw_effects(rows, comparison)})
 
 
-def _differences(comparison: Comparison) -> Section:
+def _differences(comparison: Differences) -> Section:
     tested = [row for row in comparison.differences if not row.remark]
     optional = ("setting",) * any(row.setting for row in tested)
     optional += ("second",) * (len(comparison.groups) > 2)
@@ -93,7 +93,7 @@ def _differences(comparison: Comparison) -> Section:
     return Section("Differences", _DIFFERENCES, rows=rows, most=most, headings=_HEADINGS, more=more)
 
 
-def _rounds(comparison: Comparison) -> Iterator[Section]:
+def _rounds(comparison: Differences) -> Iterator[Section]:
     """Draw the rounds of the measures that differ most; the world's own come first."""
     ranked = sorted(
         (row for row in comparison.differences if row.difference and not row.remark),
@@ -112,7 +112,7 @@ def _rounds(comparison: Comparison) -> Iterator[Section]:
         yield Section("Rounds", _ROUNDS.format(100 * comparison.confidence), figures)
 
 
-def _draw_effects(rows: Iterable[Difference], comparison: Comparison) -> alt.TopLevelMixin:
+def _draw_effects(rows: Iterable[Difference], comparison: Differences) -> alt.TopLevelMixin:
     """Draw every difference with its interval, in standard deviations."""
     points = [
         {
@@ -160,7 +160,7 @@ def _in_deviations(row: Difference, end: float | None) -> float | None:
 
 
 def _draw_rounds(
-    rows: list[dict[str, Any]], title: str, comparison: Comparison
+    rows: list[dict[str, Any]], title: str, comparison: Differences
 ) -> alt.TopLevelMixin:
     """Draw the mean of each group in each round, with its band."""
     base = alt.Chart(alt.InlineData(values=rows)).encode(

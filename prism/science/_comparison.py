@@ -1,172 +1,20 @@
-"""What differs between groups of runs: as tables, in words, as a page and for a paper."""
+"""A comparison, as a page and for a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from prism.files._records import shown_path
-from prism.science._batch_tables import table_of
-from prism.science._measured_runs import ComparedRun, MeasureKind
-from prism.science._statistics import band
+from prism.science._differences import Differences
+from prism.science._paper import latex_of, methods_of, write_paper
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
     from prism.report import FigureFormat, Page
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How one measure differs between two groups.
-
-    Args:
-        measure: The measure.
-        kind: ``own`` for a measure of the world (its last round, and its mean over the rounds),
-            ``run`` for those of the table ``run_measures``, ``state`` for shares of the agents
-            in a state, ``cost`` for what models cost.
-        first: Label of the first group.
-        second: Label of the second.
-        paired: Whether runs of the same seed were compared with each other.
-        runs_first: Runs of the first group that have the measure; the number of pairs if paired.
-        runs_second: Runs of the second group that have the measure.
-        mean_first: Mean of the first group.
-        mean_second: Mean of the second.
-        difference: The second mean minus the first.
-        low: Lower end of Student's interval of the difference for pairs, or Welch's for groups;
-            None of fewer than three pairs or runs, and if nothing varies.
-        high: Its upper end.
-        p: Two-sided p-value of no difference, from the same distribution as the interval.
-        p_holm: The p-value, corrected for all tests of the comparison.
-        effect: The difference in units of the runs' standard deviation (Cohen's d_av); None if that
-            is 0 or unknown.
-        setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
-        title: The measure in words with its unit, as its world has them; else its name.
-        remark: Why there is no test; empty if there is one.
-    """
-
-    measure: str
-    kind: MeasureKind
-    first: str
-    second: str
-    paired: bool
-    runs_first: int
-    runs_second: int
-    mean_first: float | None = None
-    mean_second: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    p_holm: float | None = None
-    effect: float | None = None
-    setting: str = ""
-    title: str = ""
-    remark: str = ""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The results of a comparison, from `compare`.
-
-    Args:
-        runs: The runs, each with its group; the first group is the control.
-        differences: A row for each measure, setting and group except the first.
-        notes: Remarks on the runs and the tests.
-        from_round: The first round included.
-        to_round: The last round included.
-        confidence: Confidence level of the intervals.
-        folder: The folder of the batch, if it is one.
-    """
-
-    runs: tuple[ComparedRun, ...]
-    differences: tuple[Difference, ...]
-    notes: tuple[str, ...]
-    from_round: int
-    to_round: int
-    confidence: float
-    folder: Path | None = None
-
-    @property
-    def groups(self) -> dict[str, tuple[ComparedRun, ...]]:
-        """The runs of each group by its label, the control first."""
-        labels = dict.fromkeys(run.group for run in self.runs)
-        return {each: tuple(run for run in self.runs if run.group == each) for each in labels}
-
-    def table(self) -> DuckDBPyRelation:
-        """Return the differences as a table, with a column for each field of `Difference`."""
-        names = [each.name for each in fields(Difference)]
-        return table_of([dict.fromkeys(names) | asdict(row) for row in self.differences])
-
-    def values(self) -> DuckDBPyRelation:
-        """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
-        return table_of(
-            [
-                {"group": run.group, "run": shown_path(run.path), "seed": run.seed, **run.values}
-                for run in self.runs
-            ]
-        )
-
-    def rounds(self, measures: Iterable[str] | None = None) -> DuckDBPyRelation:
-        """Return the mean of each group in each round.
-
-        Args:
-            measures: The measures. Defaults to all that have rounds.
-
-        Returns:
-            ``measure``, ``group``, ``setting``, ``round``, ``runs``, ``mean``, ``low`` and
-            ``high``: Student's interval of the mean, missing below three runs.
-        """
-        return table_of(self.round_rows(measures))
-
-    def round_rows(self, measures: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """Return the rows of `rounds` as plain data."""
-        names = dict.fromkeys(name for run in self.runs for name in run.kinds)
-        rows = []
-        for name in names if measures is None else measures:
-            for (group, setting), runs in groupby(self.runs, lambda run: (run.group, run.setting)):
-                cell = [*runs]
-                for number in range(self.from_round, self.to_round + 1):
-                    if values := [*_in_round(cell, name, number)]:
-                        head = {"measure": name, "group": group, "setting": setting}
-                        counts = {"round": number, "runs": len(values)}
-                        mean, low, high = band(values, self.confidence)
-                        rows.append({**head, **counts, "mean": mean, "low": low, "high": high})
-        return rows
-
-    @property
-    def intervals(self) -> str:
-        """Whose intervals the differences have: Student's for pairs, Welch's for groups."""
-        paired = {row.paired for row in self.differences}
-        names = {True: "Student's", False: "Welch's"}
-        return " or ".join(name for key, name in names.items() if key in paired)
-
-    @property
-    def pairing(self) -> str:
-        """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
-        pairs = sorted({row.runs_first for row in self.differences if row.paired} - {0})
-        if not pairs:
-            return "as groups"
-        number = "1 pair" if pairs == [1] else f"{pairs[-1]} pairs"
-        text = f"in {number if len(pairs) == 1 else f'{pairs[0]} to {number}'} of the same seed"
-        text += " at each setting" * any(row.setting for row in self.differences)
-        is_all = all(row.paired for row in self.differences)
-        return text if is_all else f"{text} where there are any, else as groups"
-
-    @property
-    def title(self) -> str:
-        """The groups in words."""
-        control, *others = self.groups
-        return f"{' and '.join(others)} against {control}"
-
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds of all runs that have one."""
-        return sorted({run.seed for run in self.runs if run.seed is not None})
+class Comparison(Differences):
+    """The results of a comparison, from `compare`; its attributes are those of `Differences`."""
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
@@ -178,14 +26,10 @@ class Comparison:
 
     def latex(self) -> str:
         """Return the differences that were tested as a LaTeX table of six columns."""
-        from prism.science._paper import latex_of
-
         return latex_of(self)
 
     def methods(self) -> str:
         """Return a paragraph for the methods of a paper: runs, seeds, tests, failures, versions."""
-        from prism.science._paper import methods_of
-
         return methods_of(self)
 
     def save_paper(self, folder: Path) -> list[Path]:
@@ -201,8 +45,6 @@ class Comparison:
         Raises:
             OSError: If a file cannot be written.
         """
-        from prism.science._paper import write_paper
-
         return [*write_paper(folder, self), *self.save_figures(folder, "pdf")]
 
     @cached_property
@@ -210,12 +52,3 @@ class Comparison:
         from prism.science._compare_page import page_of
 
         return page_of(self)
-
-
-def _in_round(runs: Iterable[ComparedRun], name: str, number: int) -> Iterator[float]:
-    """Yield the value of a measure in one round, for each run that has it."""
-    for run in runs:
-        by_round = run.by_round.get(name, {})
-        # a state that no agent was in has no share there: it is 0
-        if number in by_round or run.kinds.get(name) == "state":
-            yield by_round.get(number, 0.0)

@@ -10,14 +10,14 @@ from pathlib import Path
 from prism import __version__
 from prism.files import make_folder, write_durably
 from prism.science._batch import Batch, read_batch
-from prism.science._comparison import Comparison
+from prism.science._differences import Differences
 
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
 }
 
 
-def write_paper(folder: Path, comparison: Comparison) -> list[Path]:
+def write_paper(folder: Path, comparison: Differences) -> list[Path]:
     """Write the table as LaTeX and CSV, and the methods as text.
 
     Args:
@@ -42,7 +42,7 @@ def write_paper(folder: Path, comparison: Comparison) -> list[Path]:
     return [folder / name for name in (*texts, "differences.csv")]
 
 
-def latex_of(comparison: Comparison) -> str:
+def latex_of(comparison: Differences) -> str:
     """Return the differences that were tested as a LaTeX table.
 
     Its columns are the measure with its unit, the group, the difference, the interval, the
@@ -89,7 +89,7 @@ def _escaped(text: str) -> str:
     return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
-def methods_of(comparison: Comparison) -> str:
+def methods_of(comparison: Differences) -> str:
     """Return a paragraph for the methods of a paper."""
     control, *others = comparison.groups
     tested = sum(row.p is not None for row in comparison.differences)
