@@ -54,7 +54,7 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
             {
                 "step": name,
                 "states": [*map(state_text, states)],
-                "rate": _rate(getattr(getattr(cls, name), RATE)),
+                "rate": _rate(getattr(getattr(cls, name), RATE)[0]),
                 "doc": _summary(getattr(cls, name)),
             }
             for name, states in marked(cls, STEP).items()
