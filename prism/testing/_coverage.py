@@ -263,7 +263,7 @@ class Recorder(Instrument):
                 )
                 for item in chart.written
             ]
-            use = self._known(chart.name, chart.hierarchy.texts, uses)
+            use = self._known(chart.name, chart.hierarchy.texts[1:], uses)
             self._known_uses[chart] = use
 
         return use
