@@ -53,6 +53,9 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
+    if type(context) in _id_names:
+        # of its class an object was reduced before
+        return _identity(context)
     if isinstance(context, Mapping):
         # neither a transition nor a decision fails with a context that cannot be read
         with suppress(Exception):
@@ -153,11 +156,14 @@ def _own_key(name: str) -> str:
 
 def agent_name(agent: object) -> str:
     """Return what logs and messages call an agent: its id or name, else its class and address."""
-    # the name of a detached database row cannot be read
-    with suppress(Exception):
-        if name := given_name(agent):
-            return name
-    return f"{type(agent).__name__}@{id(agent):x}"
+    try:
+        own = getattr(agent, "agent_id", None)
+        if own and type(own) is str:
+            return own
+        return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
+    except Exception:
+        # that of a detached database row cannot be read
+        return f"{type(agent).__name__}@{id(agent):x}"
 
 
 def given_name(agent: object) -> str | None:

@@ -1,6 +1,7 @@
 """The guides as pages: their examples run, are short, and are found."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,16 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS
-from tests.kit import processes
 
 PAGES = sorted([*SECTIONS, *(path.stem for path in GUIDES.glob("*.md"))])
-ELSEWHERE = {"mesa"}
-"""Guides whose packages are too heavy for the usual environment; their own tests run them."""
 
 
 def run(script: Path) -> tuple[int, str]:
     """Run a file with warnings as errors; return its exit code and stderr."""
-    done = processes.run(
+    done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=script.parent,
         capture_output=True,
@@ -28,7 +26,7 @@ def run(script: Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("side", ["+", "-"])
-@pytest.mark.parametrize("guide", [page for page in PAGES if page not in ELSEWHERE])
+@pytest.mark.parametrize("guide", PAGES)
 @pytest.mark.sampled(2)
 def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> None:
     """All code of a guide runs with its assertions, before and after its diffs."""
