@@ -52,7 +52,6 @@ class Trial:
         self.reasoner = Reasoner(
             self.pool,
             mode=self.mode,
-            pick="argmax",
             fallback=S.SCROLLING,
             logger=logger,
         )
@@ -145,7 +144,7 @@ FAULTS = [
     *(
         pytest.param(mode, fault, why, id=f"{name}, {mode}")
         for name, fault, why in ON_THE_WIRE
-        for mode in ("chat", "decision")
+        for mode in ("chat", "auto")
     ),
     *(
         pytest.param(mode, fault, why, id=f"{name}, {mode}")
@@ -183,7 +182,7 @@ def assert_matches(text: str, pattern: str) -> None:
     assert re.search(pattern, text), text
 
 
-@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode: str) -> None:
     """A model that obeys a post instead of the question is not followed, and the log records it."""
     trial = await begin(mode=mode)
@@ -193,7 +192,7 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
     assert (await trial.decide())[1]["source"] == "model"
 
 
-@pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
+@pytest.mark.parametrize("mode", ["auto", "chat"])
 @pytest.mark.sampled(3)
 async def test_a_host_that_dies_and_comes_back_decides_again(
     server: FakeOllama, begin: Any, mode: str

@@ -23,7 +23,6 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner import Router
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import (
-    PromptLog,
     RunLog,
     SimulatedClock,
     configure,
@@ -180,10 +179,8 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
         reasoner = Reasoner(
             OllamaChatClient(server.host, "llama3.2", attempts=1, concurrency=8),
             mode=mode,
-            asks_once=True,
             fallback=S.SCROLLING,
             seed=5,
-            reasons=True,
             rotations="drawn",
         )
         for run in ("asked", "known"):
@@ -220,19 +217,13 @@ async def own_loop(folder: Path) -> None:
     question = Question(
         SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,)
     )
-    for reasoner in (
-        Reasoner(Answers()),
-        Reasoner(Answers()),
-    ):
-        await reasoner.decide_many([question])
+    await Reasoner(Answers()).decide_many([question])
     with FakeOpenAI() as server:
         server.fail_always(Fault.weighs({"A": 0.6, "B": 0.3, "Sure": 0.1}))
         async with Model("llama3.2", [server.host], server="openai").as_client() as pool:
             wide = replace(question, options=(S.SCROLLING, S.IDLE))
-            await Reasoner(pool, mode="decision").decide_many([wide])
-    with PromptLog(folder / "answers.jsonl") as record:
-        await Reasoner(Answers(), record=record).decide_many([question])
-        await Writer(Answers(), record=record).write(TextCall("bo", "k", "Hi?"))
+            await Reasoner(pool, mode="auto").decide_many([wide])
+    await Writer(Answers()).write(TextCall("bo", "k", "Hi?"))
 
 
 async def of_texts(folder: Path) -> Lines:
@@ -246,11 +237,11 @@ async def of_texts(folder: Path) -> Lines:
         server.fail(*[Fault.status(400, "content_filter")] * 2, Fault.status(400, "no"))
         async with OllamaChatClient(server.host, "llama3.2") as client:
             with RunLog(first, SimulatedClock()) as log:
-                writer = Writer(client, asks_once=True, logger=log.logger)
+                writer = Writer(client, logger=log.logger)
                 for each in (call, safe, call, call):
                     await writer.write(each)
                 server.fail(Fault.says("no number"))
-                await writer.write(TextCall("ada", "n", "How many?", read=int, most_requests=2))
+                await writer.write(TextCall("ada", "n", "How many?", read=int, tries=2))
 
     with RunLog(again, SimulatedClock()) as log:
         await carry_out(log.logger)
@@ -300,11 +291,11 @@ def run_turns(folder: Path) -> Lines:
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     """Return the logs of simulations and of an application's own loop."""
     folder = tmp_path_factory.mktemp("logs")
-    router = Router({"all": Reasoner(Answers(), model="any")}, lambda agent: "all")
+    router = Router({"all": Reasoner(Answers(), model="any")})
     simulations = [
         simulate(folder / "policy.jsonl"),
         *with_a_model(folder, "chat"),
-        *with_a_model(folder, "decision"),
+        *with_a_model(folder, "auto"),
         simulate(folder / "by-agent.jsonl", router),
         simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
         simulate(folder / "shown.jsonl", parameters=SHOWN, log_agents=12),

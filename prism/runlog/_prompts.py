@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from io import BytesIO, FileIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import orjson
 
 from prism.errors import InputError
 from prism.files._durable import lock
 from prism.runlog._reader import last_run, locate_log, read_blocks
-from prism.runlog._writer import SimulatedClock
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
 
 ANSWERS_NAME = "answers.jsonl"
@@ -27,56 +26,6 @@ Tell = Callable[[str], object]
 """Receives problems with unreadable parts."""
 
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
-
-
-class PromptLog:
-    """A file of prompts and replies, for the ``record`` of a `Reasoner` or a `Writer`.
-
-    Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
-    colon, and the number of decisions and texts that the agent has asked for. It is in the
-    operating system's hands as soon as it is kept. Only the user who runs prism may read the file.
-    Of a program that starts again with the same file, the last line with an id counts.
-
-    Args:
-        path: File to write, ``answers.jsonl`` beside the log.
-        clock: The run's clock, for round and tick of each line; None for neither.
-
-    Raises:
-        InputError: If another process is writing to it.
-        OSError: If it cannot be written; any method may also raise it later.
-
-    Attributes:
-        path: The file.
-    """
-
-    def __init__(self, path: PathLike[str] | str, clock: SimulatedClock | None = None) -> None:
-        self.path: Path = Path(path)
-        self._clock = clock
-        self._numbers: Counter[str] = Counter()
-        self._file = open_answers(self.path)
-
-    def new_id(self, agent_id: str) -> str:
-        """Return the id of an agent's next decision or text."""
-        self._numbers[agent_id] += 1
-        return f"{agent_id}:{self._numbers[agent_id]}"
-
-    def keep(self, record: dict[str, Any]) -> None:
-        """Write one record."""
-        clock = self._clock
-        at = {} if clock is None else {"round": clock.round, "tick": clock.tick}
-        self._file.write(as_line({"id": record["id"], **at, **record}))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return the log itself."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Close the file."""
-        self.close()
 
 
 def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:

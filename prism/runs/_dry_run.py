@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from math import ceil, log
+from math import ceil
 from typing import Any
 
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import OF_SPENDING
-from prism.reasoner._tokens import count_tokens
+from prism.reasoner._requests import ChatReply, Request
+from prism.reasoner._slots import Pool, Server
+from prism.reasoner._words import count_tokens
 from prism.runs._documents import documents
 from prism.runs._options import models_of
 from prism.statechart import (
@@ -50,6 +52,7 @@ _BOUNDS = OF_SPENDING
 
 _USUAL_LENGTH = 200
 _OWN_HOSTS = 1
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,62 +257,53 @@ def _by_name(counted: Sequence[Counted]) -> Iterator[Counted]:
     return iter(found.values())
 
 
-class CountingClient:
-    """Counts questions, and answers at once with anything that the schema allows.
-
-    It is a client with its own slots, so nothing waits for it.
+class CountingClient(Pool):
+    """Counts requests, and answers at once with anything that their schema allows.
 
     Args:
         counted: Collects the counts.
         writes: Whether it is asked for texts.
-    """
 
-    concurrency = 64
+    Attributes:
+        temperature: That of the model, since sampled questions are asked separately for each agent;
+            None for texts, which repeat prompts more often than a model's would.
+    """
 
     def __init__(self, counted: Counted, *, writes: bool) -> None:
         model = counted.model
-        self.model = model.model
-        # sampled questions are asked separately for each agent
-        # its texts repeat prompts more often than a model's would, so each of them is counted
+        super().__init__([_CountingServer("", model.model, _AT_ONCE)], model.model)
         self.temperature: float | None = None
         if not writes:
             asked = model.client
             known = getattr(asked, "temperature", None)
             self.temperature = known if asked is not None else model.temperature or 0.0
         self.counted = counted
-        self._counts = counted.counts
         self._writes = writes
 
-    async def chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-        chances: bool = False,
-    ) -> Any:
-        """Count a conversation; where probabilities are asked for, all letters have the same."""
-        said = _such_as(format) if format is not None else "x " * (_USUAL_LENGTH // 2)
-        text = said if isinstance(said, str) else json.dumps(said)
-        self._count("\n".join(str(message["content"]) for message in messages), text, cost)
-        letters = (format or {}).get("properties", {}).get("letter", {}).get("enum", ())
-        even = [{"token": each, "logprob": -log(len(letters))} for each in letters]
-        return _Reply(text, [{**even[0], "top_logprobs": even}] if chances and even else ())
+    async def ask(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Count a request, and answer it."""
+        reply = await super().ask(request, cost)
+        self.counted.counts.update(
+            calls=1,
+            texts=self._writes,
+            input_tokens=count_tokens(request.text),
+            output_tokens=count_tokens(reply.text),
+        )
+        return reply
 
-    def _count(self, prompt: str, reply: str, cost: Cost) -> None:
+
+class _CountingServer(Server):
+    """Answers with anything that a schema allows; all letters have the same probability."""
+
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Answer a request."""
         cost.ended(cost.began(self.model, None))
-        self._counts["calls"] += 1
-        self._counts["texts"] += self._writes
-        self._counts["input_tokens"] += count_tokens(prompt)
-        self._counts["output_tokens"] += count_tokens(reply)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    text: str
-    tokens: Sequence[Any] = ()
-    model: str = ""
-    host: str = ""
+        schema = request.schema
+        said = "x " * (_USUAL_LENGTH // 2) if schema is None else _such_as(schema)
+        text = said if isinstance(said, str) else json.dumps(said)
+        letters = (schema or {}).get("properties", {}).get("letter", {}).get("enum", ())
+        even = {each: 1 / len(letters) for each in letters}
+        return ChatReply(text, tokens=[(letters[0], even)] if even else ())
 
 
 def _such_as(schema: Mapping[str, Any]) -> Any:
@@ -442,7 +436,7 @@ class ByPolicy(BaseReasoner):
     def __init__(self, asking: Reasoner, client: CountingClient, seed: int) -> None:
         super().__init__()
         self.concurrency: int = asking.concurrency
-        self.memory: Any = asking.memory
+        self.memory: int = asking.memory
         # for a writer that shares the client of the reasoner
         self.client: Any = CountingClient(client.counted, writes=True)
         self.named: str | None = None

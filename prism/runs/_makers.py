@@ -10,7 +10,6 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
 from prism.runs._options import (
@@ -28,7 +27,6 @@ from prism.statechart import (
     Budget,
     PolicyReasoner,
     Reasoner,
-    Recollection,
     Writer,
 )
 
@@ -68,11 +66,7 @@ def make_reasoner(
     parts = {
         title: _reasoner(each, seed, fallback, shared) for title, each in _parts(options, later)
     }
-    return Router(parts, _first if later else None, **_stopping(options))
-
-
-def _first(_agent: object) -> str:
-    return ALL_OTHERS
+    return Router(parts, **_stopping(options))
 
 
 def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) -> BaseReasoner:
@@ -85,27 +79,20 @@ def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) ->
     budget = _budget_of(any_of_them)
     models = {title: _reasoner(each, seed, fallback, budget) for title, each in options.items()}
 
-    return Router({ALL_OTHERS: first, **models}, _first, **_stopping(any_of_them))
+    return Router({ALL_OTHERS: first, **models}, **_stopping(any_of_them))
 
 
 def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget) -> BaseReasoner:
-    memory = None
-    if options.remember is not None:
-        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
-
     reasoner = Reasoner(
         **_asked(options, seed),
         mode=options.mode or "auto",
-        pick=options.pick or "draw",
         fallback=fallback,
         seed=seed,
         prompt=options.prompt,
         attributes=options.attributes or (),
-        memory=memory,
-        reasons=bool(options.reasons),
+        memory=options.remember,
         rotations=options.rotations or "drawn",
         budget=budget,
-        asks_once=True,
     )
     return in_a_dry_run(reasoner, seed)
 
@@ -140,7 +127,7 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
 
     asked = _asked(options, seed, writes=True)
     shared = budget or _budget_of(options)
-    return Router({ALL_OTHERS: Writer(**asked, seed=seed, budget=shared, asks_once=True)})
+    return Router({ALL_OTHERS: Writer(**asked, seed=seed, budget=shared)})
 
 
 def _parts(options: Model, later: Later) -> Iterator[tuple[str, Model]]:
@@ -232,10 +219,10 @@ def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that shares the clients of the reasoner, for the same agents."""
     writers = {
         # a client of another library does not reveal its model
-        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, asks_once=True)
+        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget)
         for name, part in decides.parts.items()
     }
-    return Router(writers, _first if len(writers) > 1 else None)
+    return Router(writers)
 
 
 def _own_model(reasoner: Model, model: str | Model) -> Model:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, mixed
-from prism.reasoner._recollection import transition_in_words
+from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
@@ -315,9 +315,8 @@ class Agent(Declares):
                 wording.max_length if max_length is None else max_length,
                 wording.language if language is None else language,
             )
-        if (memory := turns.answers.memory) is not None:
-            words = str(memory.tell(self.memories(HISTORY_DEPTH)))
-            prompt = f"{words}\n\n{prompt}" if words else prompt
+        if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
+            prompt = f"{words}\n\n{prompt}"
         call = wording.call(
             self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
@@ -347,7 +346,7 @@ class Agent(Declares):
         self.world.turns.send(Message(self, content), to)
 
     def remember(self, text: str) -> None:
-        """Store a note in the agent's memory for a model (see `prism.statechart.Recollection`).
+        """Store a note in the agent's memory for a model (see the ``memory`` of `prism.Reasoner`).
 
         The last 50 notes are kept.
         """
@@ -429,7 +428,7 @@ class Asked(Waits):
     It has the form of a question, for a policy.
     """
 
-    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+    __slots__ = ("context", "options", "prompt", "since", "state", "trigger", "weights")
 
     options: tuple[Any, ...]
     state: Any
@@ -445,7 +444,6 @@ class Asked(Waits):
     ) -> None:
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
-        self.reason: str | None = None
         agent.world.turns.unawaited = self
 
     def __await__(self) -> Generator[Any, Any, Any]:

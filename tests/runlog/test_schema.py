@@ -25,7 +25,6 @@ def test_calls_are_those_of_the_code() -> None:
         "option_mass",
         "rotation",
         "sampling_seed",
-        "said",
         *COST_KEYS,
         *KNOWN_COST_KEYS,
         "decision_id",
