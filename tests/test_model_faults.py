@@ -200,9 +200,9 @@ async def test_a_host_that_dies_and_comes_back_decides_again(
     """While the server is down decisions are the fallback; once it is back they are the model's."""
     trial = await begin(mode=mode)
     states, events = zip(*[await trial.decide()], strict=True)
-    for change in (server.stop, server.start, server.stop, server.start):
+    for day, change in enumerate((server.stop, server.start, server.stop, server.start)):
         change()
-        state, event = await trial.decide()
+        state, event = await trial.decide({"post_id": f"p{day}", "text": f"Tea, day {day}"})
         states, events = (*states, state), (*events, event)
     assert [event["source"] for event in events] == ["model", "fallback"] * 2 + ["model"]
     assert states == (S.COMPOSING, S.SCROLLING) * 2 + (S.COMPOSING,)

@@ -28,6 +28,7 @@ from prism.runlog import (
     configure,
 )
 from prism.runlog._events import COMMON, EVENTS, Key, json_schema
+from prism.runs import WriterOptions
 from prism.social import Feed
 from prism.statechart import (
     AgentState,
@@ -279,6 +280,15 @@ async def carry_out(logger: Any) -> None:
     assert again.state.value == "a"
 
 
+def run_with_a_model(folder: Path) -> Lines:
+    """Run a world whose decisions and texts a model makes, as a run that is kept."""
+    with FakeOllama(models=["tiny"]) as server:
+        model = Model("tiny", [server.host])
+        run = Run(Feed, 6, rounds=2, model=model, writer=WriterOptions())
+        run.keep(folder / "kept")
+    return read(folder / "kept" / "events.jsonl")
+
+
 def run_turns(folder: Path) -> Lines:
     """Run the turns of a workflow that asks nobody, as a run that is kept."""
     file = folder / "turns.yaml"
@@ -309,7 +319,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         raise ValueError("no ink")
     return {
         "simulations": simulations,
-        "turns": [run_turns(folder)],
+        "turns": [run_turns(folder), run_with_a_model(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
         "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "texts": [asyncio.run(of_texts(folder))],
