@@ -6,12 +6,13 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runlog._configuration import configure
-    from prism.runlog._prompts import read_answers
+    from prism.runlog._prompts import PromptLog, read_answers
     from prism.runlog._writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
+    "PromptLog",
     "RunLog",
     "SimulatedClock",
     "configure",
