@@ -15,7 +15,7 @@ from prism.analysis import Log
 from prism.files._records import shown_path
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, rows_of, short
 from prism.runlog._prompts import find_answers
-from prism.runlog._words import in_words
+from prism.runlog._reader import in_words
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 
@@ -43,7 +43,7 @@ order by size desc, b.root_id, path
 
 DECISIONS = """
 select line, event, round, tick, agent_id, state, "trigger", chosen, source, reason, options,
-       probabilities, context, said, "key", model, option_mass, latency, queue_seconds, attempts,
+       probabilities, context, text, "key", model, option_mass, latency, queue_seconds, attempts,
        input_tokens, output_tokens, coalesce(decision_id, text_id) as id
 from events
 """
@@ -214,7 +214,7 @@ def _texts_of(row: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, st
         "About": in_words(context),
         "Asked": in_words(how),
         "Reason": row["reason"],
-        "Said": row["said"],
+        "Text": row["text"],
         "Prompt": record.get("prompt"),
         "Reply": reply if isinstance(reply, str | None) else json.dumps(reply, indent=1),
     }

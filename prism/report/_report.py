@@ -17,7 +17,7 @@ from prism.report._html import Page, Section, page
 from prism.report._picture import picture
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
 from prism.report._table import rows_of, short, with_values
-from prism.runlog._words import in_words
+from prism.runlog._reader import in_words
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 

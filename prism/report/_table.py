@@ -10,7 +10,7 @@ from duckdb import DuckDBPyRelation
 from markupsafe import Markup
 
 from prism.drawing import showable
-from prism.runlog._words import in_words
+from prism.runlog._reader import in_words
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table: values by the names of columns, the same in each row."""

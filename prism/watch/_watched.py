@@ -17,9 +17,8 @@ from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.report._table import rows_of
-from prism.runlog._reader import TOO_LONG
 from prism.runs import RunStatus, run_status
-from prism.watch._tail import Changed, Tail
+from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 
 SECONDS_BETWEEN = 0.2
 """Least time from one look at a log to the next."""
@@ -31,7 +30,7 @@ _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
 _ENDED = ("complete", "stopped")
 _SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
-_OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
+_OF_STATUS = ("rate", "seconds_left", "spent")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
@@ -209,7 +208,7 @@ class Watched:
                 if block:
                     self.log.append(block)
                 else:
-                    self.log.skip(TOO_LONG)
+                    self.log.skip(f"is longer than {BLOCK_BYTES:,} bytes and is left out")
                 self.read, self._head = self.tail.position, None
                 self.version += 1
             self._look()

@@ -21,7 +21,9 @@ from prism.telemetry.events import (
 from prism.telemetry.instruments import Level, join_hooks
 from prism.telemetry.loggers import (
     EventLogger,
+    active_logger,
     debug_logger,
+    pass_over,
     report,
     report_fault,
     synchronous,
@@ -62,16 +64,22 @@ class Reporter:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         if join_hooks:
             self.met(agent, edge.from_text)
-        self._report(
-            "info",
-            TRANSITION,
-            agent,
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-            ticks_in_state=dwell,
-            context=identify(context),
-        )
+        # not by `report`: of all events this is the one that there are millions of
+        try:
+            logger = active_logger(self.logger)
+            if logger is not None:
+                logger.info(
+                    TRANSITION,
+                    chart=self._chart,
+                    agent_id=agent_name(agent),
+                    from_state=edge.from_text,
+                    to_state=edge.to_text,
+                    trigger=edge.trigger,
+                    ticks_in_state=dwell,
+                    context=identify(context),
+                )
+        except Exception as error:
+            pass_over(error, TRANSITION)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
