@@ -169,7 +169,7 @@ class Asked:
     """A decision or a text in a log.
 
     Args:
-        id: Its id; None if it has none, such as a decision by a policy in a run with prompts.
+        id: Its id; None if no model was asked.
         line: Line of the log, counted from 1.
         event: Its event.
         outcome: After a decision, the agent's next transition or discarded answer; after a text,
@@ -186,8 +186,7 @@ class Asked:
 def asked_in(run: Path, on_fault: OnFault, agent_id: str | None = None) -> list[Asked]:
     """Return the decisions and texts of a log, in its order.
 
-    In a log without ids, they are numbered in the usual way, from 1 for each agent. Of runs of an
-    application that follow each other in one file, those of the last count.
+    Of runs of an application that follow each other in one file, those of the last count.
 
     Args:
         run: The folder of the run, or its log.
@@ -197,32 +196,24 @@ def asked_in(run: Path, on_fault: OnFault, agent_id: str | None = None) -> list[
     Raises:
         InputError: If there is no log.
     """
-    log = locate_log(run)
-    # if answers were recorded, events without an id asked no model
-    is_recorded = (log.parent / ANSWERS_NAME).is_file()
     names = _ID_KEYS if agent_id is None else (agent_id,)
     # most lines are about something else, and need not be parsed
     texts = (json.dumps(name, ensure_ascii=False) for name in (*names, RUN_STARTED))
     marks = [text.encode("utf-8", "replace") for text in texts]
     result: list[Asked] = []
     pending: list[Asked] = []
-    counts: Counter[str] = Counter()
-    for number, line in read_lines(log, on_fault):
+    for number, line in read_lines(locate_log(run), on_fault):
         if not any(mark in line for mark in marks):
             continue
         event = read_line(line) or {}  # prism log check reports invalid JSON
         name, agent = event.get("event"), event.get("agent_id")
         if name == RUN_STARTED and "agents" not in event:
-            result, pending, counts = [], [], Counter()
+            result, pending = [], []
         if agent_id not in (None, agent):
             continue
         pending = _unanswered(pending, event)
         if name in _ID_KEYS:
-            answer_id = event.get(_ID_KEYS[name])
-            if answer_id is None and not (is_recorded or event.get("source") == "template"):
-                counts[str(agent)] += 1
-                answer_id = f"{agent}:{counts[str(agent)]}"
-            result.append(Asked(answer_id, number, event))
+            result.append(Asked(event.get(_ID_KEYS[name]), number, event))
             if agent_id is not None:
                 pending.append(result[-1])
     return result

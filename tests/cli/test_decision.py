@@ -124,7 +124,7 @@ def asked(chosen: str, state: str = "calm", trigger: str = "hears", **more: obje
     """Return the line of a decision of Ann's."""
     where = {"agent_id": "ann", "state": state, "trigger": trigger, "options": ["calm", "loud"]}
     event = {"event": "reasoner.decision", "round": 1, "tick": 1, **where, "chosen": chosen}
-    return json.dumps({**event, "source": "policy", **more})
+    return json.dumps({**event, "source": "policy", "decision_id": "ann:1", **more})
 
 
 def moved(before: str, after: str, trigger: str = "hears") -> str:

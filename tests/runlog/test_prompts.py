@@ -66,15 +66,17 @@ def test_a_damaged_record_is_told_with_its_line(tmp_path: Path) -> None:
     assert "line 2: is damaged" in told[0]
 
 
-def test_what_no_model_was_asked_for_has_no_id(tmp_path: Path) -> None:
-    """Neither a template, nor anything where answers were recorded and it has none."""
-    text = {"event": TEXT_WRITTEN, "agent_id": "ada", "source": "model"}
-    events = [{**text, "source": "template"}, text, {**text, "text_id": "ada:7"}]
+def test_the_questions_of_the_last_run_are_those_of_a_log(tmp_path: Path) -> None:
+    """Decisions and texts, with their lines and ids; what no model was asked for has none."""
+    begun = {"event": "run.started"}
+    text = {"event": TEXT_WRITTEN, "agent_id": "ada"}
+    events = [begun, {**text, "text_id": "ada:1"}, begun, text, {**text, "text_id": "ada:7"}]
     log = tmp_path / "events.jsonl"
-    log.write_text("".join(json.dumps(each) + "\n" for each in events))
-    asked = asked_in(log, pytest.fail)
-    assert [each.id for each in asked] == [None, "ada:1", "ada:7"]
-    with PromptLog(tmp_path / NAME):
-        pass
-    asked = asked_in(tmp_path, pytest.fail)
-    assert [(each.id, each.line) for each in asked] == [(None, 1), (None, 2), ("ada:7", 3)]
+    log.write_text("".join(json.dumps(each) + "\n" for each in events) + "no JSON\n")
+    assert [(each.id, each.line) for each in asked_in(log, pytest.fail)] == [
+        (None, 4),
+        ("ada:7", 5),
+    ]
+    (first, last) = asked_in(tmp_path, pytest.fail, "ada")
+    assert (first.outcome, last.outcome) == (events[-1], None)
+    assert asked_in(log, pytest.fail, "bo") == []
