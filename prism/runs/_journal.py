@@ -27,7 +27,11 @@ from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
+_HOW = (
+    *("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed"),
+    *("was_cut", "was_declined"),
+)
+_COST = (*COST_KEYS, *KNOWN_COST_KEYS)
 _EFFECT = "effect"
 _AGAIN = "again"
 _FROM = "from"
@@ -210,8 +214,9 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            tokens = (line.get("input_tokens") or 0) + (line.get("output_tokens") or 0)
-            spent.update(calls=line.get("attempts_made", 0), tokens=tokens)
+            cost = Counter(line.get("cost", {}))
+            spent["calls"] += cost["attempts"]
+            spent["tokens"] += cost["input_tokens"] + cost["output_tokens"]
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
@@ -275,9 +280,13 @@ class JournalledPart(Wrapped):
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         (answer,) = await self.part.answer([asked])
-        what = _of_decision(answer) if isinstance(answer, Decision) else _of_text(answer)
-        about = {**record_of(answer_id, asked, answer), "digest": digest_of(asked)}
-        self._journal.add({**about, **what, **_of_cost(answer.cost)})
+        line = {**record_of(answer_id, asked, answer), "digest": digest_of(asked)}
+        how = {name: getattr(answer, name, None) for name in _HOW}
+        line |= {name: each for name, each in how.items() if each is not None and each is not False}
+        if (cost := answer.cost) is not None:
+            known = {name: getattr(cost, name) for name in _COST}
+            line["cost"] = {name: value for name, value in known.items() if value is not None}
+        self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
 
@@ -302,60 +311,37 @@ def digest_of(asked: Question | TextCall) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _of_decision(decision: Decision) -> dict[str, Any]:
-    how = {name: value for name in _HOW_ASKED if (value := getattr(decision, name)) is not None}
-    return {"chosen": state_text(decision.chosen), "probabilities": decision.probabilities, **how}
-
-
-def _of_text(written: Written) -> dict[str, Any]:
-    how = {"cut": written.was_cut, "declined": written.was_declined}
-    return {"text": written.text, **{name: True for name, is_so in how.items() if is_so}}
-
-
-def _of_cost(cost: Cost | None) -> dict[str, Any]:
-    if cost is None:
-        return {}
-    known = {name: getattr(cost, name) for name in (*COST_KEYS, *KNOWN_COST_KEYS)}
-    attempts = known.pop("attempts")
-    return {
-        "attempts_made": attempts,
-        **{key: each for key, each in known.items() if each is not None},
-    }
-
-
-def _cost_in(line: Mapping[str, Any]) -> Cost | None:
-    if "attempts_made" not in line:
-        return None
-    known = {name: line[name] for name in (*COST_KEYS, *KNOWN_COST_KEYS) if name in line}
-    return Cost(**{**known, "attempts": line["attempts_made"]})
-
-
 def _decision(line: Mapping[str, Any], question: Question) -> Decision:
     options = {state_text(each): each for each in question.options}
-    how = {name: line[name] for name in _HOW_ASKED if name in line}
     return Decision(
         options[line["chosen"]],
         line["source"],
         line["reason"],
         line["probabilities"],
-        _cost_in(line),
+        _cost_of(line),
         decision_id=line["id"],
-        **how,
+        **_how(line),
     )
 
 
 def _written(line: Mapping[str, Any], call: TextCall) -> Written:
     """Return the result of a text call, read again from the text."""
-    cost, source = _cost_in(line), line["source"]
+    cost, source, text = _cost_of(line), line["source"], line["reply"]
     if source in ("model", "cache"):
-        written = read_as(call, line["text"], source, cost)
+        written = read_as(call, text, source, cost)
     else:
         value = None if source == "failed" else call.fallback
-        text = line["text"] if source == "failed" else fallback_text(call)
-        written = Written(
-            text, source, value, line["reason"], cost, was_declined=line.get("declined", False)
-        )
-    return replace(written, text_id=line["id"], was_cut=line.get("cut", False))
+        text = text if source == "failed" else fallback_text(call)
+        written = Written(text, source, value, line["reason"], cost)
+    return replace(written, text_id=line["id"], **_how(line))
+
+
+def _how(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: line[name] for name in _HOW if name in line}
+
+
+def _cost_of(line: Mapping[str, Any]) -> Cost | None:
+    return Cost(**line["cost"]) if "cost" in line else None
 
 
 def journalled(asker: Any, journal: Journal) -> None:

@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.programs.thinking import Memory
 from prism.runs import WriterOptions
-from prism.runs._dry_run import estimate, estimate_all
+from prism.runs._dry_run import estimate
 from prism.social import Feed
 from prism.testing import FakeOllama
 
@@ -178,10 +178,10 @@ def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
     model, nobody = Model("llama3.2", **PRICED), Run(world=silent)
     few, many = (Run(world=file, rounds=turns, model=model) for turns in (10, 50))
     each = [estimate(run).models["llama3.2"] for run in (few, many)]
-    found = estimate_all([(few, 2), (many, 3), (nobody, 7)])
+    found = estimate(few, many, nobody, times=[2, 3, 7])
     asked = found.models["llama3.2"]
     assert (found.runs, found.of_rounds, found.of_agents) == (5, 170, 5)
     assert asked["calls"] == 2 * each[0]["calls"] + 3 * each[1]["calls"] == 2 * 4 + 3 * 20
     assert asked["money"] == pytest.approx(2 * each[0]["money"] + 3 * each[1]["money"])
-    with pytest.raises(InputError, match="needs at least one run that asks a model"):
-        estimate_all([(nobody, 7)])
+    with pytest.raises(InputError, match="needs a model"):
+        estimate(nobody, times=[7])
