@@ -6,17 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._tokens import count_tokens
+from prism.reasoner._words import count_tokens
 from prism.runs._documents import documents
 from prism.runs._journal import Wrapped
 from prism.runs._options import models_of
-from prism.statechart import Cost, PolicyReasoner
+from prism.statechart import PolicyReasoner
 from prism.telemetry.loggers import LateLogger
 
 ROUNDS, ROUNDS_ALONE = 3, 5
@@ -166,12 +165,7 @@ class _Tried(Wrapped):
 
 
 class _CountingClient:
-    """Counts questions, and answers at once with anything that the schema allows.
-
-    It is a client with its own slots, so nothing waits for it.
-    """
-
-    concurrency = 64
+    """Counts questions, and answers at once with anything that the schema allows."""
 
     def __init__(self, model: Model) -> None:
         self.model = model.model
@@ -198,18 +192,15 @@ class _CountingClient:
     async def chat(
         self,
         messages: Sequence[Mapping[str, Any]],
-        *,
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
     ) -> Any:
         """Count a conversation."""
         reply = _such_as(format or {}, self.counts["calls"])
         text = reply if isinstance(reply, str) else json.dumps(reply)
-        cost.ended(cost.began(self.model, None))
         self.counts["calls"] += 1
         self.counts["input_tokens"] += sum(count_tokens(str(each["content"])) for each in messages)
         self.counts["output_tokens"] += count_tokens(text)
-        return SimpleNamespace(text=text, model="", host="")
+        return {"message": {"content": text}}
 
 
 def _such_as(schema: Mapping[str, Any], number: int) -> Any:

@@ -88,7 +88,7 @@ def make_kind(
     """Return a kind of agents of a world."""
     definition = cls.chart.definition
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
-    has_regions = definition.hierarchy.tree.has_regions
+    has_regions = definition.hierarchy.has_regions
     own = _steps_of(world, cls)
     steps = {} if by_rate else _by_leaf(definition, own)
     is_guest = issubclass(cls, Guest)
@@ -168,7 +168,7 @@ def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any
         return dict(steps)
 
     found = {}
-    for leaf in tree.leaves:
+    for leaf in definition.states:
         owner = next((each for each in tree.around(leaf) if each in steps), None)
         if owner is not None:
             found[leaf] = steps[owner]
@@ -192,7 +192,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     definition = cls.chart.definition
     sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
     timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or cls.chart.has_timers or definition.hierarchy.tree.has_regions:
+    if not timed or cls.chart.has_timers or definition.hierarchy.has_regions:
         return {}
 
     limits = {
@@ -318,7 +318,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
 
 def inside(tree: Hierarchy) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    nodes = tree.tree.nodes
+    nodes = tree.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]
@@ -333,6 +333,6 @@ def arrows(tree: Hierarchy) -> list[list[str]]:
         trigger = trigger_text(arc.written.trigger)
         for target in arc.targets or (arc.source,):
             number = target if isinstance(target, int) else target.composite
-            found[tree.texts[arc.source - 1], tree.texts[number - 1], trigger] = None
+            found[tree.texts[arc.source], tree.texts[number], trigger] = None
 
     return [*map(list, found)]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -21,7 +22,6 @@ from prism.errors import InputError
 from prism.runlog import configure
 from prism.runs import run_status
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
-from tests.kit import processes
 from tests.kit.tables import agents
 
 JOIN, MOVE = "agent.joined", "statechart.transition"
@@ -167,7 +167,7 @@ def run_python(code: str, *, strict: bool = True) -> str:
         "    social_media_chart().fire(SocialAgent(agent_id, interests=['tea']), 'feed_ready')\n"
     )
     warn = ["-W", "error"] if strict else []
-    done = processes.run(
+    done = subprocess.run(
         [sys.executable, *warn, "-c", opening + code],
         capture_output=True,
         text=True,
