@@ -15,7 +15,7 @@ from prism.analysis import Log
 from prism.drawing import showable
 from prism.files._records import shown_path
 from prism.report._table import Rows, rows_of, short
-from prism.runlog._prompts import ANSWERS_NAME, asked_in, find_answers
+from prism.runlog._answers import ANSWERS_NAME, find_answers
 
 _MOST_THREADS, _MOST_POSTS, _MOST_STEPS = 6, 100, 8
 _MOST_OF_A_KIND = 6
@@ -55,10 +55,10 @@ with asked as (
            list_max(try_cast(json_extract(probabilities, '$.*') as double[])) as best
     from events where event = 'reasoner.decision'
 )
-select run, line, state, "trigger", chosen, reason, 'it fell back' as why
+select run, decision_id, state, "trigger", chosen, reason, 'it fell back' as why
 from asked where source = 'fallback' and place <= $most
 union all (
-    select run, line, state, "trigger", chosen, reason,
+    select run, decision_id, state, "trigger", chosen, reason,
            format('its probability was {:.3f}', chance)
     from asked where source <> 'fallback' and chance < best
     qualify row_number() over (partition by run order by chance, line) <= $most
@@ -121,10 +121,7 @@ def prompts(log: Log) -> Markup:
     rows = rows_of(log.sql(_NOTABLE, most=_MOST_OF_A_KIND)) if kept else []
     parts = []
     for run in kept:
-        own = {row["line"]: row for row in rows if row["run"] == run.label}
-        asked = {
-            each.id: own[each.line] for each in asked_in(run.path, _ignore) if each.line in own
-        }
+        asked = {row["decision_id"]: row for row in rows if row["run"] == run.label}
         folder = run.path.parent
         records = find_answers(folder, filter(None, asked), _ignore)
         parts += [

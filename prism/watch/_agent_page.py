@@ -14,7 +14,7 @@ from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report._charts import Traffic
 from prism.report._conversations import texts_of
-from prism.runlog._prompts import find_answers
+from prism.runlog._answers import find_answers
 from prism.runlog._reader import in_words
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch._charts import RunCharts, charts_of

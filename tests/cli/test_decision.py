@@ -102,7 +102,7 @@ def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> 
     said = log("decision", recorded)
     assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
     assert all(row["id"] in said.out for row in rows[:20])
-    assert "no such decision" in log("decision", recorded, "--agent", "nobody").err
+    assert "no rows" in log("decision", recorded, "--agent", "nobody").err
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_texts_are_counted_apart() -> None:
     run = Run("council", 20, rounds=2, writer=WriterOptions(Model("llama3.2")))
     asked = estimate(run).models["llama3.2"]
     assert asked["decisions"] == 0
-    assert asked["texts"] == asked["calls"] > 0
-    assert asked["output_tokens"] > 10 * asked["texts"]
+    assert asked["texts"] >= asked["calls"] > 0
+    assert asked["output_tokens"] > 10 * asked["calls"]
 
 
 def test_each_model_is_told_for_itself() -> None:
@@ -118,8 +118,8 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
         estimate(run)
 
 
-def test_questions_by_letter_are_counted() -> None:
-    """What is asked by letter is counted with the tokens of the prompts."""
+def test_what_is_asked_for_probabilities_is_counted() -> None:
+    """It is counted with the tokens of the prompts."""
     run = Run("rumour", 40, model=Model("llama3.2", mode="auto"))
     asked = estimate(run).models["llama3.2"]
     assert asked["calls"] > 0
