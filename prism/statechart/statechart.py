@@ -115,11 +115,6 @@ class Described(Deciding[StateT]):
         """Whether exceptions of guards and actions propagate."""
         return self._definition.strict
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Names of the attributes and methods that guards and actions use of an agent."""
-        return self.definition.needs
-
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
         outcomes = self._rows_as_it_runs.outcomes(self.state_of(value_text(state)), trigger)
@@ -324,7 +319,6 @@ class Statechart(Written[StateT]):
             events that are no transition's trigger.
         final_states: States in which an agent has finished: it reacts to no event and never times
             out. ``"*"`` does not include them, and a transition that leaves one is refused.
-        needs: Names of the agent's attributes that guards and actions use; `fits` looks for them.
         description: What the chart is about, for a model's prompt.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
@@ -349,7 +343,6 @@ class Statechart(Written[StateT]):
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
         final_states: Iterable[StateT] = (),
-        needs: Iterable[str] = (),
         description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
@@ -363,7 +356,6 @@ class Statechart(Written[StateT]):
             timeouts,
             strict,
             final_states,
-            needs,
             description,
         )
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
@@ -438,8 +430,8 @@ class Statechart(Written[StateT]):
         names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts, or a `State`, which adds what it
-                contains to the state of that name. The new chart then has its own enum,
+            states: Further states, as an enum or as texts, or a `State` with what it contains. The
+                new chart then has its own enum,
                 `state_type`: the given one if it has all states of the chart, otherwise one with
                 all former and new members. Former members equal their successors by text. Agents of
                 the new chart set ``state_type`` in their class.
@@ -448,7 +440,6 @@ class Statechart(Written[StateT]):
                 states of the new chart, but a former ``"*"`` only for the former states.
             without: The transitions to leave out, or their names.
             guards: New guards, by the transition's name; None for no guard.
-            actions: New actions, by the transition's name; None for no action.
             timeouts: New limits in ticks, by state; None for no limit.
             decision_states: Further decision states.
             final_states: Further final states.
@@ -471,31 +462,12 @@ class Statechart(Written[StateT]):
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
 
-        This reports states that cannot be reached, states with no way out, transitions shadowed by
-        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
-        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
-        or without an event count as time-outs. A chart that has no time-outs at all needs none.
+        This reports states that cannot be reached, states with no way out that are not final, and
+        transitions shadowed by an earlier unguarded one (outside decision states).
         """
         from prism.statechart.inspection import find_flaws
 
         return find_flaws(self._as_it_runs)
-
-    def fits(self, agent: object) -> list[str]:
-        """Return the attributes that an agent lacks: ``state``, and those in `needs`.
-
-        Args:
-            agent: An agent; its properties are read.
-
-        Returns:
-            The missing names, in the order of ``needs``; an empty list if it fits.
-
-        Raises:
-            AgentError: If it is a class.
-        """
-        from prism.statechart.inspection import missing
-
-        return missing(agent, self._definition)
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prism.statechart._hierarchy import CHART, Arc, Memory
 from prism.statechart._nesting import EventDescriptor, done
-from prism.statechart._numbers import CHART, Arc, Memory
 from prism.statechart.states import SEPARATOR, Configuration, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge
 
@@ -108,7 +108,7 @@ class NestedRows:
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         self.hierarchy = hierarchy
-        self.tree = hierarchy.tree
+        self.tree = hierarchy
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         keep = lru_cache(MOST_KEPT)
@@ -287,7 +287,7 @@ class NestedRows:
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
-    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
+    if isinstance(trigger, EventDescriptor):
         return trigger.matches(event)
     return event is EVENTLESS if trigger is None else trigger == event
 

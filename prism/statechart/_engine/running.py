@@ -17,7 +17,7 @@ from prism.statechart._engine.machine import PASSED, MachineError, evaluate
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run
 from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
 from prism.statechart._engine.writing import restart_time
-from prism.statechart._numbers import Arc
+from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text

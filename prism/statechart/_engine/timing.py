@@ -14,7 +14,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
-from prism.statechart._numbers import Arc
+from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone
@@ -47,7 +47,7 @@ class Schedule:
     def __init__(self, chart: Any) -> None:
         self._chart = chart
         hierarchy = chart._definition.hierarchy
-        texts = hierarchy.tree.texts
+        texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
         self._after: dict[str, dict[str, Arc]] = {}
@@ -61,7 +61,7 @@ class Schedule:
         self._timed = frozenset(texts[number] for number in hierarchy.timed)
         self._settles = bool(hierarchy.eventless)
         # in a configuration no state alone has the limit
-        has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
+        has_timeout = hierarchy.has_regions and TIMEOUT in hierarchy.triggers
         has_timers = self._limits or self._after or self._rates
         self.is_empty: bool = not (has_timers or self._settles or has_timeout)
 
@@ -169,7 +169,7 @@ class Schedule:
 
     def rated(self) -> Iterator[Rated]:
         """Yield the transitions that happen at rates: see `Statechart.rated`."""
-        nodes = self._chart._definition.hierarchy.tree.nodes
+        nodes = self._chart._definition.hierarchy.nodes
         for arc in (arc for arcs in self._rates.values() for arc in arcs):
             rate: Any = arc.written.rate
             yield Rated(
