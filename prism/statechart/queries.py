@@ -62,7 +62,7 @@ def state_distribution(
     population = list(agents)
     reported: Iterable[Any] = AgentState if states is None else states
     if chart is not None:
-        reported = _level(chart.tree, depth or inf)
+        reported = _level(chart.definition.hierarchy.states, depth or inf)
     elif states is None and population and isinstance(population[0].state, Enum):
         reported = type(population[0].state)
 

@@ -141,5 +141,5 @@ def test_only_a_plain_function_adapts(make: Any, function: Any, problem: str) ->
 
 def test_the_chart_says_what_it_needs() -> None:
     """The chart needs what its guards use, without the method that the caller adapts."""
-    assert social_media_chart().needs == ("should_engage", "pending_action")
-    assert social_media_chart(should_engage=by_relevance).needs == ("pending_action",)
+    assert social_media_chart().definition.needs == ("should_engage", "pending_action")
+    assert social_media_chart(should_engage=by_relevance).definition.needs == ("pending_action",)

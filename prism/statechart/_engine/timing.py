@@ -39,14 +39,15 @@ class Schedule:
 
     Args:
         chart: The chart.
+        steps: What makes its transitions.
 
     Attributes:
         is_empty: Whether there is nothing to look at but the limit of the agent's state.
     """
 
-    def __init__(self, chart: Any) -> None:
-        self._chart = chart
-        hierarchy = chart._definition.hierarchy
+    def __init__(self, chart: Any, steps: Any) -> None:
+        self._chart, self._steps = chart, steps
+        hierarchy = steps.rows.hierarchy
         texts = hierarchy.tree.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
@@ -101,12 +102,12 @@ class Schedule:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
         if self._settles:
-            yield partial(self._chart._steps.run, agent, None, context)
+            yield partial(self._steps.run, agent, None, context)
 
     def _time_outs(
         self, agent: Any, ticks: int, context: Any, active: Iterable[str]
     ) -> Iterator[Callable[[], Any]]:
-        if TIMEOUT not in self._chart._triggers:
+        if TIMEOUT not in self._steps.rows.hierarchy.triggers:
             return
         fire = partial(self._chart.fire, agent, TIMEOUT, context)
         limited = [state for state in active if state in self._limits]
@@ -120,7 +121,7 @@ class Schedule:
 
     def _active(self, agent: Any) -> tuple[str, ...]:
         """Return the texts of the active states, outermost first."""
-        texts: tuple[str, ...] = self._chart._nested.place(agent.state).texts
+        texts: tuple[str, ...] = self._steps.rows.place(agent.state).texts
         return texts
 
     def _time_in(self, agent: Any, state: str, ticks: int) -> int:
@@ -145,7 +146,8 @@ class Schedule:
         for key, arc in self._after[state].items():
             after: Any = arc.written.after
             if callable(after) and key not in delays:
-                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, context))
+                arguments = (agent,) if takes_agent_alone(after) else (agent, context)
+                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, *arguments))
         return delays
 
     def _make_in_time(
@@ -160,7 +162,7 @@ class Schedule:
         if not limit or time < limit:
             return None
 
-        made = self._chart._steps.alone(arc, agent, context)
+        made = self._steps.alone(arc, agent, context)
         if self._time_in(agent, state, ticks) == time:
             delays[key] = 0
         return made
@@ -169,13 +171,13 @@ class Schedule:
 
     def rated(self) -> Iterator[Rated]:
         """Yield the transitions that happen at rates: see `Statechart.rated`."""
-        nodes = self._chart._definition.hierarchy.tree.nodes
+        nodes = self._steps.rows.tree.nodes
         for arc in (arc for arcs in self._rates.values() for arc in arcs):
             rate: Any = arc.written.rate
             yield Rated(
                 nodes[arc.source].state,
                 partial(self._rate_of, arc) if callable(rate) else float(rate),
-                partial(self._chart._steps.alone, arc),
+                partial(self._steps.alone, arc),
             )
 
     def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
@@ -191,24 +193,25 @@ class Schedule:
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self._chart._steps.alone(arcs[happening], agent, context)
+        return self._steps.alone(arcs[happening], agent, context)
 
     def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
-        return self._result_of(_rate, rate, agent, arc, context) if callable(rate) else float(rate)
+        if not callable(rate):
+            return float(rate)
+        return self._result_of(_rate, rate, agent, arc, agent, context)
 
     def _result_of(
-        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, context: Any
+        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, *arguments: Any
     ) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
         # it may move the agent before it fails
         state = agent.state
         try:
-            is_alone = check is _whole_ticks and takes_agent_alone(function)
-            return check(function(agent) if is_alone else function(agent, context))
+            return check(function(*arguments))
         except Exception as error:
-            self._chart._steps.report(error, agent, state, arc)
+            self._steps.report(error, agent, state, arc)
             return 0
 
 

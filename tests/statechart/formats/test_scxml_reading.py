@@ -149,7 +149,7 @@ def test_a_parallel_state_may_have_one_region() -> None:
     """It is read as it is written."""
     chart, agent = begun('<parallel id="p"><state id="a"><state id="b"/></state></parallel>')
     assert agent.state == "b"
-    (parallel,) = chart.tree
+    (parallel,) = chart.definition.hierarchy.states
     assert isinstance(parallel, State)
     assert parallel.parallel
 

@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
@@ -82,7 +80,6 @@ def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected:
 
 
 S = AgentState
-NEEDS = ("mood", "patience", "speak")
 
 
 class Slotted:
@@ -98,16 +95,6 @@ class Mixed(StatechartMixin):
 
 def chart_with(*needs: str) -> Statechart[S]:
     return Statechart(S, [], S.IDLE, name="c", needs=needs)
-
-
-@given(st.sets(st.sampled_from(["state", *NEEDS])))
-def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
-    """All that an agent lacks is listed, in the order of the needs."""
-    fields = dict.fromkeys(given_names, 1)
-    missing = [name for name in ("state", *NEEDS) if name not in given_names]
-    chart = chart_with(*NEEDS)
-    assert chart.fits(SimpleNamespace(**fields)) == missing
-    assert chart.fits(type("Made", (), dict(fields))()) == missing
 
 
 def test_an_agent_that_lacks_something_is_refused() -> None:
