@@ -186,10 +186,6 @@ class AdoptedEngine(Deciding[Any]):
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)
 
-    def is_in(self, agent: Any, state: Any) -> bool:
-        """Return whether an agent is in a state."""
-        return state_text(self._value(agent)) == state_text(state)
-
     def _member(self, state: Any) -> Any:
         members = (each for each in self._definition.states if each == state_text(state))
         return next(members, state)

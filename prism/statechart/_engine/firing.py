@@ -8,7 +8,7 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from threading import get_ident
@@ -21,6 +21,7 @@ from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.described import callback_name, snapshot_of
 from prism.statechart._engine.machine import (
     ActionCallback,
+    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
@@ -57,7 +58,7 @@ from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_want
 
 if TYPE_CHECKING:
     from prism.statechart._engine.running import Steps
-    from prism.statechart._engine.timing import Rated
+    from prism.statechart._engine.timing import Schedule
 
 
 class _Events(dict[str, Any]):
@@ -90,45 +91,43 @@ class Engine(Checks[StateT]):
     _made = 0
 
     def __init__(
-        self, definition: Definition[StateT], reporter: Reporter, clock: Callable[[], float]
+        self,
+        definition: Definition[StateT],
+        reporter: Reporter,
+        clock: Callable[[], float],
+        machine: ChartMachine | None = None,
     ) -> None:
         super().__init__(definition)
+        self._reporter = reporter
+        self._has_logger = reporter.logger is not None
+        self._clock = clock
         # the longest dwell times by state; none is too long in a final state
         self._limits: dict[Any, float] = {
             **definition.timeouts,
             **dict.fromkeys(definition.final_states, inf),
         }
-        # transitions that are under way, by the address of the agent
+        # transitions that are under way, by the address of the agent; so, too, the Machine's events
         self._firing: dict[int, Run] = {}
+        self._events: dict[int, list[EventData]] = {}
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        if definition.tree is None:
-            self._machine = build_machine(definition)
-            # what the Machine was when it was built
-            self._built: Any = snapshot_of(self._machine)
-        self._bind(reporter, clock)
-
-    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Begin to run for agents, of which there are none yet, on the chart's own Machine."""
-        self._reporter = reporter
-        self._has_logger = reporter.logger is not None
-        self._clock = clock
-        self._warned_of = set()
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        # the events of the Machine that are under way, by the address of the agent
-        self._events: dict[int, list[EventData]] = {}
         self._is_slow = True
-        if self._definition.tree is None:
+        self._built: Any = None
+        if definition.tree is None:
+            self._machine = machine or build_machine(definition)
+            # what the Machine was when it was built
+            self._built = snapshot_of(self._machine)
             self._observe_machine()
             self._machine.chart = self
         else:
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
 
-            self._steps = Steps(self, self._definition.tree)
+            self._steps = Steps(self, definition.tree)
             self._rows = self._steps.rows
         if engine_hooks:
-            observe("chart_built", ChartBuilt, self._definition)
+            observe("chart_built", ChartBuilt, definition)
 
     def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
@@ -140,14 +139,11 @@ class Engine(Checks[StateT]):
         definition = self._definition
         if name != definition.name:
             definition = Definition(**{**arguments_of(definition), "name": name})
-
+        machine = None if self._machine is None else self._machine.copied()
         chart = object.__new__(type(self))
-        # not by its `__dict__`: a chart whose `__dict__` has been asked for fires an eighth slower
-        for attribute, value in vars(self).items():
-            setattr(chart, attribute, value)
-        chart._definition = definition
-        chart._machine = None if self._machine is None else self._machine.copied()
-        chart._bind(Reporter(name, logger, strict=definition.strict), clock)
+        reporter = Reporter(name, logger, strict=definition.strict)
+        Engine.__init__(chart, definition, reporter, clock, machine)
+        chart._firing, chart._built = self._firing, self._built
         return chart
 
     @property
@@ -510,10 +506,8 @@ class Engine(Checks[StateT]):
 
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it."""
-        known = self._rows if self._steps is None else self._steps.rows.tree.numbers
-        if state_text(state) not in known:
-            raise self._unknown_state(f"state {state!r}")
-        return state in self.active(self._require_known_state(agent))
+        active = self.active(self._require_known_state(agent))
+        return state_text(state) in map(state_text, active)
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
@@ -576,25 +570,22 @@ class Engine(Checks[StateT]):
         ticks = self._ticks_of(agent)
         if ticks is not None:
             agent.ticks_in_state = ticks = ticks + 1
-        if self.has_timers:
+        if self._steps is not None:
             # rates and composites need no count of the agent's
-            return self.let_pass(agent, ticks or 1, context)
+            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
+            return moved
 
         limit = self._limits.get(state) or count_of(agent, "timeout_threshold")
         limit = self._usual_limit if limit is None else limit
-        if ticks is None or limit is None or ticks <= limit or not self._times_out(agent):
+        if ticks is None or limit is None or ticks <= limit:
+            return None
+        if not any(arcs_from(self._machine, agent, self._timeout_trigger)):
             return None
         return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
 
     def _ticks_of(self, agent: Any) -> int | None:
         """Return the ticks of an agent in its state; None if the agent counts none."""
         return count_of(agent, "ticks_in_state")
-
-    def _times_out(self, agent: Any) -> bool:
-        """Return whether an agent's state reacts to time-outs."""
-        if self._steps is not None:
-            return TIMEOUT in self._triggers
-        return any(arcs_from(self._machine, agent, self._timeout_trigger))
 
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
@@ -604,28 +595,6 @@ class Engine(Checks[StateT]):
             )
 
     @property
-    def has_timers(self) -> bool:
-        """Whether a tick does more than fire the time-out of the agent's state."""
-        return self._steps is not None and not self._steps.schedule.is_empty
-
-    def let_pass(
-        self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True
-    ) -> StateT | None:
-        """Make what is due in a tick that the caller has counted, on a chart that `has_timers`.
-
-        Args:
-            agent: Anything with a writable ``state``.
-            ticks: How many the agent has spent in its state, this one included.
-            context: What guards and actions get.
-            by_chance: Whether rates are looked at; whoever has a time for each event does it.
-
-        Returns:
-            The new state if the tick moved the agent, else None.
-        """
-        assert self._steps is not None
-        moved: StateT | None = self._steps.schedule.tick(agent, ticks, context, by_chance=by_chance)
-        return moved
-
-    def rated(self) -> Iterator[Rated]:
-        """Yield what happens at rates, for whoever has a time of its own for each event."""
-        return iter(()) if self._steps is None else self._steps.schedule.rated()
+    def schedule(self) -> Schedule | None:
+        """The timers and rates of a chart with composites; None if the chart has no composites."""
+        return None if self._steps is None else self._steps.schedule

@@ -14,6 +14,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
+from prism.statechart._engine.writing import count_of
 from prism.statechart._numbers import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
@@ -40,9 +41,6 @@ class Schedule:
     Args:
         chart: The chart.
         steps: What makes its transitions.
-
-    Attributes:
-        is_empty: Whether there is nothing to look at but the limit of the agent's state.
     """
 
     def __init__(self, chart: Any, steps: Any) -> None:
@@ -61,12 +59,8 @@ class Schedule:
                 self._rates.setdefault(texts[arc.source], []).append(arc)
         self._timed = frozenset(texts[number] for number in hierarchy.timed)
         self._settles = bool(hierarchy.eventless)
-        # in a configuration no state alone has the limit
-        has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-        has_timers = self._limits or self._after or self._rates
-        self.is_empty: bool = not (has_timers or self._settles or has_timeout)
 
-    def tick(self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True) -> Any:
+    def tick(self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         An error of one keeps none of the others from being made: the first is raised in the end.
@@ -111,7 +105,7 @@ class Schedule:
             return
         fire = partial(self._chart.fire, agent, TIMEOUT, context)
         limited = [state for state in active if state in self._limits]
-        threshold = getattr(agent, "timeout_threshold", None)
+        threshold = count_of(agent, "timeout_threshold")
         # the agent's own limit is for states that the chart sets none for
         if not limited and threshold is not None and ticks > threshold:
             yield fire
@@ -170,7 +164,7 @@ class Schedule:
     # At a rate
 
     def rated(self) -> Iterator[Rated]:
-        """Yield the transitions that happen at rates: see `Statechart.rated`."""
+        """Yield the transitions that happen at rates, for whoever has a time for each event."""
         nodes = self._steps.rows.tree.nodes
         for arc in (arc for arcs in self._rates.values() for arc in arcs):
             rate: Any = arc.written.rate
