@@ -24,7 +24,6 @@ from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
-RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
 _MOST_NAMED = 3
 
@@ -313,8 +312,8 @@ def _require_free(path: Path) -> None:
         hint = f"choose another folder{way}, or delete it"
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
 
-    # reruns and batches write their own files before the run begins
-    require_nothing_else(path, own=(*_OWN, RERUN_NAME, TRACEBACK_NAME))
+    # a batch writes the traceback of a run that failed
+    require_nothing_else(path, own=(*_OWN, TRACEBACK_NAME))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:

@@ -18,7 +18,7 @@ from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
-from prism.science._plan_file import limits_of
+from prism.science._plan_file import bound_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -77,7 +77,7 @@ class Fit:
         missed = self._missed()
         rows = []
         for place, name in enumerate(self.parameters):
-            least, most, _ = limits_of(self.batch.plan.data["bounds"][name])
+            bound = bound_of(self.batch.plan.data["bounds"][name])
             ends = self._found.quantiles(place, _INTERVAL)
             points = [[end if name == each else 0.5 for each in self.parameters] for end in ends]
             low, median, high = (
@@ -85,7 +85,7 @@ class Fit:
             )
             remark = "; ".join(filter(None, (_remark(*ends), missed)))
             width = ends[2] - ends[0]
-            bounds = {"parameter": name, "least": float(least), "most": float(most)}
+            bounds = {"parameter": name, "least": float(bound.least), "most": float(bound.most)}
             interval = {"median": median, "low": low, "high": high, "width": width}
             rows.append({**bounds, **interval, "remark": remark})
 
@@ -232,13 +232,7 @@ def fit(
     """
     given = Plan.of(plan)
     names = sampled(given, ("vary",))
-    targets = given.data.get("target", ())
-    if all(each.get("held_out") for each in targets):
-        problem = (
-            "needs at least one [[target]] that is not held out, with a measure, a value "
-            "and a spread"
-        )
-        raise given.source.error(problem, ("target",) if targets else ())
+    _require_targets(given)
     if samples < _LEAST_SAMPLES or generations < 1:
         name, least = ("samples", _LEAST_SAMPLES) if generations > 0 else ("generations", 1)
         raise InputError(f"must be {least} or more", field=name)
@@ -253,6 +247,25 @@ def fit(
     how = Carrying(workers, executor, observer or BatchObserver(), grow=_grown)
 
     return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
+
+
+def _require_targets(plan: Plan) -> None:
+    """Refuse targets that no fit can have."""
+    targets = plan.data.get("target", ())
+    if all(each.get("held_out") for each in targets):
+        problem = (
+            "needs at least one [[target]] that is not held out, with a measure, a value "
+            "and a spread"
+        )
+        raise plan.source.error(problem, ("target",) if targets else ())
+
+    arms = [arm["name"] for arm in plan.data.get("arm", ())] or [None]
+    for index, each in enumerate(targets):
+        if each.get("arm") not in arms:
+            problem = f"is of no arm of the plan, which has {', '.join(map(str, arms))}"
+            raise plan.source.error(problem, ("target", index))
+        if each.get("statistic") == "sd" and len(plan.seeds) < 2:
+            raise plan.source.error("needs two seeds or more", ("target", index, "statistic"))
 
 
 def resume_fit(

@@ -202,7 +202,7 @@ class Feed(Parameters):
                 if reader not in awake and reader.state is not AgentState.IDLE:
                     # time does not pass for those who sleep
                     reader.ticks_in_state -= 1
-            await self.activate(agent for *_, agent in turns.in_order(awake))
+            await self.activate(agent for _, agent in turns.in_order(awake))
 
     async def close_round(self) -> None:
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
@@ -211,7 +211,7 @@ class Feed(Parameters):
 
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(agent for *_, agent in self.turns.in_order(busy))
+            await self.activate(agent for _, agent in self.turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
-from prism.files.declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
+from prism.files.declarations import Declaration, WholeNumber, adapter, shape_problems
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.names import own_name
@@ -181,7 +181,7 @@ def _state_part(value: Any, info: Any) -> Any:
     return State(**dict(value)) if isinstance(value, StateDocument) else _state(value, info)
 
 
-StateName = Annotated[AnyText, AfterValidator(_state)]
+StateName = Annotated[str, AfterValidator(_state)]
 Guarding = AfterValidator(partial(_function, "guards"))
 
 # The document
@@ -190,7 +190,7 @@ Guarding = AfterValidator(partial(_function, "guards"))
 class DescriptorDocument(Declaration):
     """A trigger of a chart from SCXML, which matches events by their beginnings."""
 
-    descriptor: Annotated[AnyText, AfterValidator(_descriptor)]
+    descriptor: Annotated[str, AfterValidator(_descriptor)]
 
 
 class InDocument(Declaration):
@@ -204,17 +204,15 @@ class HistoryDocument(Declaration):
 
     state: StateName = Field(alias="history")
     deep: bool = False
-    default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
+    default: Annotated[str | list[str] | None, AfterValidator(_targets)] = None
 
 
 Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
 InState = Annotated[InDocument, _making(In)]
 HistoryPart = Annotated[HistoryDocument, _making(History)]
-Targets = Annotated[
-    AnyText | HistoryPart | list[AnyText | HistoryPart] | None, AfterValidator(_targets)
-]
-Actions = Annotated[AnyText | list[AnyText] | None, AfterValidator(partial(_function, "actions"))]
-StatePart = Annotated["AnyText | StateDocument", AfterValidator(_state_part)]
+Targets = Annotated[str | HistoryPart | list[str | HistoryPart] | None, AfterValidator(_targets)]
+Actions = Annotated[str | list[str] | None, AfterValidator(partial(_function, "actions"))]
+StatePart = Annotated["str | StateDocument", AfterValidator(_state_part)]
 
 
 class StateDocument(Declaration):
@@ -231,14 +229,14 @@ class StateDocument(Declaration):
 class TransitionDocument(Declaration):
     """One entry of ``transitions``."""
 
-    trigger: AnyText | Descriptor | None
-    source: Annotated[AnyText, AfterValidator(_source)]
+    trigger: str | Descriptor | None
+    source: Annotated[str, AfterValidator(_source)]
     target: Targets
-    guard: Annotated[AnyText | InState | None, Guarding] = None
+    guard: Annotated[str | InState | None, Guarding] = None
     action: Actions = None
     internal: bool = False
-    after: Annotated[WholeNumber | AnyText | None, Guarding] = None
-    rate: Annotated[float | AnyText | None, Guarding] = None
+    after: Annotated[WholeNumber | str | None, Guarding] = None
+    rate: Annotated[float | str | None, Guarding] = None
     probability: float | None = None
 
 
@@ -252,13 +250,13 @@ class ChartDocument(Declaration):
     states: list[StatePart] = Field(min_length=1)
     transitions: list[TransitionPart]
     initial: Targets
-    name: AnyText = DEFAULT_NAME
+    name: str = DEFAULT_NAME
     decision_states: list[StateName] = Field(default_factory=list)
     timeouts: dict[StateName, int] = Field(default_factory=dict)
     strict: bool = False
     final_states: list[StateName] = Field(default_factory=list)
-    needs: list[AnyText] = Field(default_factory=list)
-    description: AnyText = ""
+    needs: list[str] = Field(default_factory=list)
+    description: str = ""
 
 
 def read_chart(

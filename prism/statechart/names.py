@@ -52,6 +52,9 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
+    if type(context) in _id_names:
+        # of its class an object was reduced before
+        return _identity(context)
     if isinstance(context, Mapping):
         try:
             return _plain_mapping(context, _DEEPEST)
@@ -163,6 +166,9 @@ def _own_key(name: str) -> str:
 def agent_name(agent: object) -> str:
     """Return what logs and messages call an agent: its id or name, else its class and address."""
     try:
+        own = getattr(agent, "agent_id", None)
+        if own and type(own) is str:
+            return own
         return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
     except Exception:
         # that of a detached database row cannot be read

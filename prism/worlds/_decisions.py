@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from prism.errors import FieldValueError, ReasonerError
@@ -242,7 +243,14 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Kind) -> Mapping[Any
         FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
             are 0.
     """
-    weights, owner = asked.weights or {}, f"the weights of {asked.agent.agent_id!r}"
+    weights = asked.weights or {}
+    try:
+        parts = [weights[each] for each in options]
+        if len(parts) == len(weights) and min(parts) >= 0 and 0 < sum(parts) < inf:
+            return weights
+    except (KeyError, TypeError):
+        pass
+    owner = f"the weights of {asked.agent.agent_id!r}"
     for state, weight in weights.items():
         if not (isinstance(weight, (int, float)) and 0 <= weight < float("inf")):
             raise FieldValueError(

@@ -252,12 +252,12 @@ class Declares:
         self, arguments: Mapping[str, Any], stream: Callable[[str], RandomStream] | None
     ) -> None:
         """Set every field to its argument, or to what its declaration makes."""
-        cls, values = type(self), vars(self)
+        cls = type(self)
         for name, field in cls.fields.items():
             if name in arguments:
-                values[name] = arguments[name]
+                setattr(self, name, arguments[name])
             elif field.make is not None:
-                values[name] = field.make()
+                setattr(self, name, field.make())
             elif field.draw is not None:
                 if stream is None:
                     raise DefinitionError(
@@ -265,14 +265,16 @@ class Declares:
                         "draw it in setup, with self.random"
                     )
                 try:
-                    values[name] = field.draw(stream(name))
+                    setattr(self, name, field.draw(stream(name)))
                 except Exception as error:
-                    error.add_note(f"for {cls.__name__}.{name} of {values.get('agent_id')!r}")
+                    error.add_note(
+                        f"for {cls.__name__}.{name} of {getattr(self, 'agent_id', '')!r}"
+                    )
                     raise
             elif field.default is MISSING:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
-                values[name] = field.default
+                setattr(self, name, field.default)
 
 
 def _above(cls: type) -> list[type]:

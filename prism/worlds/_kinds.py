@@ -56,6 +56,9 @@ class Kind:
         is_nested: Whether its chart has states inside states.
         has_regions: Whether its chart has regions.
         channels: Its events in continuous time.
+
+    Attributes:
+        is_plain: Whether its turns are steps of its states, and nothing else.
     """
 
     cls: type[Agent]
@@ -67,6 +70,11 @@ class Kind:
     is_nested: bool
     has_regions: bool
     channels: list[Channel] = field(default_factory=list)
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note what its turns need not look at."""
+        self.is_plain = not (self.limits or self.is_ticked or self.has_regions)
 
 
 def make_kind(

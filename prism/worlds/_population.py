@@ -93,10 +93,10 @@ class Population:
     def name(self, agent: Agent, before: str) -> None:
         """Give an agent its id, made of its parent's, or of its kind and number."""
         kind = type(agent)
-        if "_steps" in vars(agent):
+        if agent.world is not None:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
-            own = getattr(vars(agent).get("object"), "agent_id", "") if not before else ""
+            own = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
             self._numbers[before or kind] += 1
             number = self._numbers[before or kind]
             agent.agent_id = own or f"{before or f'{kind.__name__.lower()}_'}{number}"

@@ -122,7 +122,7 @@ def test_a_page_is_made_and_replaces_only_pages(prism: Prism) -> None:
     [
         (("batch", "plan.toml"), "--out is missing"),
         (("batch", "none.toml", "--out", "o"), "none.toml: there is no such file"),
-        (("batch", "wrong.toml", "--out", "o"), "wrong.toml, line 5, field 'seds': is unknown"),
+        (("batch", "wrong.toml", "--out", "o"), "wrong.toml, field 'seds': is unknown"),
         (("batch", "plan.toml", "--host", "h", "--out", "o"), "--host is for a model"),
         (("batch", "plan.toml", "--workers", 999, "--out", "o"), "--workers must be from 1"),
         (("compare", "nowhere", "other"), "nowhere"),

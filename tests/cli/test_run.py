@@ -192,7 +192,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
         (("--memory", "x"), "--memory is for single agents: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
-        (("--model-file", "model.toml"), "model.toml, field 'timeout': must be at least 0.01"),
+        (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),
         (("--model", "openai:a"), "--host must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),

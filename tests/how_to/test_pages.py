@@ -11,8 +11,6 @@ from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS
 from tests.kit import processes
 
 PAGES = sorted([*SECTIONS, *(path.stem for path in GUIDES.glob("*.md"))])
-ELSEWHERE = {"mesa"}
-"""Guides whose packages are too heavy for the usual environment; their own tests run them."""
 
 
 def run(script: Path) -> tuple[int, str]:
@@ -28,7 +26,7 @@ def run(script: Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("side", ["+", "-"])
-@pytest.mark.parametrize("guide", [page for page in PAGES if page not in ELSEWHERE])
+@pytest.mark.parametrize("guide", PAGES)
 @pytest.mark.sampled(2)
 def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> None:
     """All code of a guide runs with its assertions, before and after its diffs."""

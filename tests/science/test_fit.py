@@ -261,7 +261,7 @@ def test_a_target_may_be_how_much_runs_differ(tmp_path: Path) -> None:
     [
         ({"target": [{"measure": "adopted", "value": 1, "spread": -1}]}, "spread"),
         ({"target": [{"measure": "x", "value": 1, "spread": 1, "held_out": True}]}, "needs "),
-        ({"target": [{"measure": "x", "arm": "a", "value": 1, "spread": 1}]}, "has none"),
+        ({"target": [{"measure": "x", "arm": "a", "value": 1, "spread": 1}]}, "is of no arm"),
         (
             {
                 "seeds": 1,

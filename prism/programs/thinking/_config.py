@@ -20,10 +20,8 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from prism.files._source import Problem, Problems, Source
-from prism.files.declarations import Declaration, Optionally, WholeNumber, schema_of
+from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import read_known
-
-SCHEMA_NAME = "cognition.schema.json"
 
 ROLE = (
     "An AI state machine that utilizes a finite working memory to output both next_state and "
@@ -253,8 +251,7 @@ class Config:
 
 def _keyed(names: Iterable[str], kind: Any) -> Any:
     """Return the class of a mapping with some keys, all of which may be left out."""
-    left_out: Any = Optionally
-    fields: Any = dict.fromkeys(names, (left_out[kind], None))
+    fields: Any = dict.fromkeys(names, (kind | None, None))
     return create_model("Keyed", __base__=Declaration, **fields)
 
 
@@ -263,31 +260,30 @@ _Actions: Any = _keyed(AVAILABLE_ACTIONS, _Text)
 
 
 class _Prompt(Declaration):
-    role: Optionally[_Text] = None
-    instructions: Optionally[_Text] = None
-    state_description: Optionally[_States] = None
-    available_actions: Optionally[_Actions] = None
+    role: _Text | None = None
+    instructions: _Text | None = None
+    state_description: _States | None = None
+    available_actions: _Actions | None = None
 
 
 class _State(Declaration):
-    prompt: Optionally[_Prompt | _Text] = None
+    prompt: _Prompt | _Text | None = None
 
 
 _Prompts: Any = _keyed(("base", *STATE_DESCRIPTION), _State)
 
 
 class _Agent(Declaration):
-    goal: Optionally[_Text] = None
-    state: Optionally[_Prompts] = None
-    thinking_log: Optionally[ThinkingLog] = None
-    paging_limit: Optionally[Limit] = None
-    hard_limit: Optionally[Limit] = None
-    iterate: Optionally[Iterate] = None
-    paging: Optionally[Paging] = None
+    goal: _Text | None = None
+    state: _Prompts | None = None
+    thinking_log: ThinkingLog | None = None
+    paging_limit: Limit | None = None
+    hard_limit: Limit | None = None
+    iterate: Iterate | None = None
+    paging: Paging | None = None
 
 
 class _File(Declaration):
-    schema_of_file: Optionally[str] = Field(None, alias="$schema")
     agent: _Agent
 
 
@@ -315,8 +311,3 @@ def _read(cls: type[Config], problems: Problems) -> Config | None:
     except ValidationError as error:
         problems.add(("agent",), error.errors()[0]["msg"].removeprefix("Value error, "))
         return None
-
-
-def config_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of configurations."""
-    return schema_of(_File, title="A thinking agent of prism")

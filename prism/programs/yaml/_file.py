@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from prism.files.declarations import Declaration, WholeNumber, schema_of
-
-SCHEMA_NAME = "workflow.schema.json"
+from prism.files.declarations import Declaration, WholeNumber
 
 MOST_RETRIES = 100
 
@@ -148,8 +146,3 @@ class AgentFile(_Level):
     model_config = _OF_OTHERS
 
     workflow: WorkflowFile
-
-
-def workflow_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of workflow files."""
-    return schema_of(AgentFile | WorkflowFile, title="A prism workflow")

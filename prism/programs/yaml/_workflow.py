@@ -306,11 +306,7 @@ class _Reader:
                 self._fragments[step].append(component.prompt_fragment)
         steps, where = self._workflow.steps, (*self._top, "steps")
         self._require_distinct((step.name for step in steps), where, "steps")
-        return tuple(
-            self._step(step, (*where, number))
-            for number, step in enumerate(steps)
-            if not self._problems.is_full
-        )
+        return tuple(self._step(step, (*where, number)) for number, step in enumerate(steps))
 
     def _step(self, step: StepFile, where: Where) -> Step:
         in_state = None if step.in_state is None else frozenset(_listed(step.in_state))

@@ -47,7 +47,7 @@ class Deciding(Engine[StateT]):
             if counts is not None and not counts(edge):
                 continue
             # its ``prepare`` callbacks do not run
-            event = event_of(self._machine, trigger, arc, agent, context)
+            event: Any = arc.conditions and event_of(self._machine, trigger, arc, agent, context)
             if all(each.check(event) for each in arc.conditions):
                 yield edge, arc
 
@@ -139,22 +139,25 @@ class Deciding(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        again = partial(
-            self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
-        )
-        if self._firing and self._is_queued(agent, trigger, again):
-            return None
+        if self._firing:
+            options: dict[str, Any] = {"asked_in": asked_in, "quiet": quiet}
+            again = partial(self.fire_to, agent, trigger, target, context, **options)
+            if self._is_queued(agent, trigger, again):
+                return None
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
-            # where other regions have moved, the same change leads to another target
-            change = _change(state, target)
-            for each in self._enabled(
-                agent, trigger, context, lambda edge: _change(now, edge.to_state) == change
-            ):
+
+            def leads(edge: Edge) -> bool:
+                if state == now:
+                    return bool(edge.to_state == target)
+                # other regions have moved, so the same change leads to another target
+                return _change(now, edge.to_state) == _change(state, target)
+
+            for each in self._enabled(agent, trigger, context, leads):
                 return self._take(agent, each, context)
 
         # of an event that the chart does not have there is a warning already

@@ -414,7 +414,10 @@ class Engine(Checks[StateT]):
             if arc.dest is not None:
                 self._commit(agent, self._edge_after_action(agent, edge), write, context)
 
-        self._complete(agent, make)
+        if arc.before or type(agent) not in self._quiet_writers:
+            self._complete(agent, make)
+        else:
+            make()
         made: StateT = agent.state
         return made
 

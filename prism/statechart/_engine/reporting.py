@@ -13,7 +13,9 @@ from prism.telemetry.events import ANSWER_DISCARDED, EVENT_REFUSED, TRANSITION
 from prism.telemetry.instruments import Level, join_hooks
 from prism.telemetry.loggers import (
     EventLogger,
+    active_logger,
     debug_logger,
+    pass_over,
     report,
     report_fault,
     synchronous,
@@ -44,9 +46,21 @@ class Reporter:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         if join_hooks:
             self.met(agent, edge.from_text)
-        ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
-        about = {"ticks_in_state": dwell, "context": identify(context)}
-        self._report("info", TRANSITION, agent, **ends, **about)
+        # not by `report`: of all events this is the one that there are millions of
+        try:
+            if (logger := active_logger(self.logger)) is not None:
+                logger.info(
+                    TRANSITION,
+                    chart=self._chart,
+                    agent_id=agent_name(agent),
+                    from_state=edge.from_text,
+                    to_state=edge.to_text,
+                    trigger=edge.trigger,
+                    ticks_in_state=dwell,
+                    context=identify(context),
+                )
+        except Exception as error:
+            pass_over(error, TRANSITION)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""

@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import yaml
 
 pytest.importorskip("pydantic_monty")
 
@@ -52,13 +50,8 @@ async def walk(agent: WorkflowAgent, number: int) -> list[str]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_nothing_is_wrong_with_the_examples(name: str) -> None:
-    """They load, nothing is left out, and the schema accepts them."""
-    path = FOLDER / f"{name}.yaml"
-    assert list(Workflow.check(path)) == []
-    schema = json.loads((DOCS / "workflow.schema.json").read_text(encoding="utf-8"))
-    text = path.read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
-    assert text.startswith("# yaml-language-server: $schema=../workflow.schema.json\n")
+    """They load, and nothing is left out."""
+    assert list(Workflow.check(FOLDER / f"{name}.yaml")) == []
 
 
 async def test_the_specifications_agent() -> None:

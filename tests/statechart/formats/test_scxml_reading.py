@@ -186,7 +186,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
     [
-        ("", "", "states: must not be empty"),
+        ("", "", "states: List should have at least 1 item"),
         ("<state/>", 'initial="no"', "line 1, initial: names 'no'"),
         ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
         ('<state id="a"/><state id="a"/>', "", "remove the repeated states 'a'"),
@@ -197,7 +197,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         (
             "<state><transition event='e' type='inner'/></state>",
             "",
-            "must be true or false, got 'inner'",
+            "Input should be a valid boolean, got 'inner'",
         ),
         ("<state><transition event='e' cond='In(\"a\")'/></state>", "", "names 'a'"),
         ("<state prism:afther='1'/>", PRISM, "states[0].afther: is unknown"),

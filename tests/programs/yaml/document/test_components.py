@@ -80,7 +80,7 @@ def test_phases_are_left_out_with_a_note(folder: Path) -> None:
         (note,) = Workflow.load(written(folder, text)).problems
         assert (note.severity, note.kind) == ("note", "left_out")
         assert note.message == "prism ignores components.phases"
-    with pytest.raises(InputError, match="must be a mapping of keys, got 'rest'"):
+    with pytest.raises(InputError, match="valid dictionary"):
         Workflow.load(written(folder, "steps: [rest]\ncomponents: {phases: [rest]}\n"))
 
 
@@ -129,8 +129,11 @@ def test_a_name_cannot_leave_the_folder(folder: Path, name: str) -> None:
     ("text", "problem"),
     [
         ("inject_into: [ask]\n", "bad.yaml:1:1: prompt_fragment: is missing"),
-        ("prompt_fragment: 3\n", "bad.yaml:1:1: prompt_fragment: must be text, got 3"),
-        ("- x\n", "bad.yaml:1:1: must be a mapping"),
+        (
+            "prompt_fragment: 3\n",
+            "bad.yaml:1:1: prompt_fragment: Input should be a valid string, got 3",
+        ),
+        ("- x\n", "bad.yaml:1:1: Input should be a valid dictionary"),
         ("a: [\n", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml"),
         ("", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml: is empty"),
     ],
