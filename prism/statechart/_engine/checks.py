@@ -92,9 +92,10 @@ class Checks(Generic[StateT]):
             raise self._unknown_state(f"state {state!r}")
 
     def _require_known_state(self, agent: Any) -> Any:
-        state, kind = self._value(agent), self._definition.state_type
+        state = self._value(agent)
         # a member of another enum is found, too, if it has the text of a state
-        is_foreign = isinstance(state, Enum) and type(state) is not kind
+        kind = self._definition.state_type
+        is_foreign = type(state) is not kind and isinstance(state, Enum)
         if not is_foreign and self.can_be_in(state):
             return state
 

@@ -29,13 +29,13 @@ class Deciding(Engine[StateT]):
 
         Nothing is changed.
         """
+        self._require_known_state(agent)
         return distinct(edge.to_state for edge, _ in self._enabled(agent, trigger, context))
 
     def _enabled(
         self, agent: Any, trigger: str, context: Any, counts: Callable[[Edge], bool] | None = None
     ) -> Iterator[Enabled]:
         """Yield the steps whose guards pass now, in order; all, or those that count."""
-        self._require_known_state(agent)
         self._require_trigger(trigger)
         if self._steps is not None:
             enabled = self._steps.enabled(agent, trigger, context)
