@@ -508,7 +508,7 @@ class _Driver:
                 self._take(self._under_way.pop(future), row)
         for run in self._under_way.values() if not ended else ():
             heartbeat = read_heartbeat(self._folder.path / run.name)
-            done = heartbeat["round"] - 1 if heartbeat else 0
+            done = heartbeat.get("ended", 0)
             if done > self._rounds.get(run.name, 0):
                 self._rounds[run.name] = done
                 self._how.observer.round_ended(run, done)

@@ -21,7 +21,8 @@ from prism.files import make_folder
 from prism.llm._addresses import with_credentials
 from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
-from prism.runs._running import carry_out, telling_warnings
+from prism.runs._observing import telling_warnings
+from prism.runs._running import carry_out
 from prism.science._batch_folder import LOGS, PLAN_NAME, BatchFolder
 from prism.science._batch_tables import FEED_RESULTS, with_log_measures
 from prism.worlds import Run, resume

@@ -15,7 +15,7 @@ from prism.errors import InputError
 from prism.report._charts import Traffic
 from prism.report._conversations import texts_of
 from prism.runlog._prompts import find_answers
-from prism.runlog._words import in_words
+from prism.runlog._reader import in_words
 from prism.telemetry.events import DECISION, TRANSITION
 from prism.watch._charts import RunCharts, charts_of
 from prism.watch._html import (

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from prism.drawing import showable
 from prism.errors import InputError
-from prism.runlog._words import in_words
+from prism.runlog._reader import in_words
 from prism.watch._charts import MOVES, charts_of
 from prism.watch._html import Section, View, cell, cut, framed, link
 from prism.watch._watched import Watched

@@ -20,8 +20,7 @@ import orjson
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.report._charts import DIAGRAMS
-from prism.runlog._prompts import read_line
-from prism.runlog._reader import LOG_NAMES
+from prism.runlog._reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
 

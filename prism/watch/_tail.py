@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import BLOCK_BYTES, GZIP_MAGIC, locate_log
+from prism.runlog._reader import GZIP_MAGIC, locate_log
+
+BLOCK_BYTES = 8 << 20
+"""Size of a block, and of the longest line that is read."""
 
 _MARK_BYTES = 256
 

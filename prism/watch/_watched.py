@@ -14,9 +14,8 @@ from prism.analysis._growing import GrowingLog
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import TOO_LONG
 from prism.runs import RunStatus, run_status
-from prism.watch._tail import Changed, Tail
+from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 
 SECONDS_BETWEEN = 0.2
 """Least time from one look at a log to the next."""
@@ -27,7 +26,7 @@ _REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
 _SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
-_OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
+_OF_STATUS = ("rate", "seconds_left", "spent")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
@@ -196,7 +195,7 @@ class Watched:
                 if block:
                     self.log.append(block)
                 else:
-                    self.log.skip(TOO_LONG)
+                    self.log.skip(f"is longer than {BLOCK_BYTES:,} bytes and is left out")
                 self.read, self._head = self.tail.position, None
                 self.version += 1
             self._look()

@@ -194,7 +194,6 @@
     if (head.tick !== null && run.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
     const behind = Math.max((run.now ?? 0) - (head.rounds ?? 0), 0);
     if (behind) words.push(`this page is ${counted(behind)} ${unit()}${behind === 1 ? "" : "s"} behind`);
-    if (run.questions) words.push(`${counted(run.questions)} question${run.questions === 1 ? "" : "s"} open`);
     if (run.seconds_left !== null && !isPlayed) words.push(`${timeText(run.seconds_left)} left`);
     if (run.spent) {
       words.push(`${counted(run.spent.calls)} calls, ${counted(run.spent.tokens)} tokens`);
@@ -234,22 +233,6 @@
       const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
       get("state").replaceChildren(name, ` ${stateWords(head, run)}`, faults);
     }
-    showAsking(run.asking);
-  };
-
-  // What models are asked now: slots and queue of their servers, and the prompts without a reply.
-  const showAsking = (asking) => {
-    get("asking").hidden = !asking;
-    if (!asking) return;
-    const taken = asking.hosts.reduce((sum, each) => sum + each.in_flight, 0);
-    get("asking").querySelector("summary").textContent = `Asked now: ${counted(taken)} under way, ${counted(asking.waiting)} waiting for a slot`;
-    get("hosts").replaceChildren(...asking.hosts.map((each) => element("li", `${each.address}: ${outOf(each.in_flight, each.limit)} slots taken`)));
-    get("requests").replaceChildren(...asking.open.map((each) => {
-      const item = element("li", `${each.model ?? "the model"}, for ${timeText(each.seconds)}`);
-      item.append(element("pre", each.text));
-      return item;
-    }));
-    get("requests").hidden = !asking.open.length;
   };
 
   const showWhere = () => {

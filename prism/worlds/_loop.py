@@ -16,7 +16,7 @@ from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
-from prism.runs._running import run_to_end
+from prism.runs._loops import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.names import identify
 from prism.telemetry.events import (

@@ -582,8 +582,8 @@ def resume(
         The outcome; None if the run was complete already.
 
     Raises:
-        InputError: If the folder holds no run, another version of prism began it, another process
-            is writing it, or a host's password is missing.
+        InputError: If the folder holds no run, another process is writing it, or a host's password
+            is missing.
         ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """

@@ -10,7 +10,6 @@ from tests.benchmarks.harness import Effort, Table
 MODULES = {
     "fire": "tests.benchmarks.fire",
     "nested": "tests.benchmarks.nested",
-    "size": "tests.benchmarks.size",
     "import": "tests.benchmarks.imports",
     "memory": "tests.benchmarks.memory",
     "simulation": "tests.benchmarks.simulation",

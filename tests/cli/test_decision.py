@@ -151,7 +151,6 @@ def discarded(chosen: str) -> str:
             [asked("calm"), asked("loud", "sure", "sees"), discarded("calm")],
             "discarded: the agent was already in loud",
         ),
-        ([asked("calm"), asked("calm"), discarded("calm")], "nothing: it stayed in calm"),
         ([asked("calm"), discarded("loud")], "nothing: it stayed in calm"),
         ([asked("loud"), discarded("loud")], "discarded: the agent was already in loud"),
         ([asked("loud"), moved("calm", "loud")], "transition from calm to loud on hears (round 4"),

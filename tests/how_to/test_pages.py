@@ -1,6 +1,7 @@
 """The guides as pages: their examples run, are short, and are found."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.how_to.conftest import ADOPTING, GUIDES, SECTIONS
-from tests.kit import processes
 
 PAGES = sorted([*SECTIONS, *(path.stem for path in GUIDES.glob("*.md"))])
 
 
 def run(script: Path) -> tuple[int, str]:
     """Run a file with warnings as errors; return its exit code and stderr."""
-    done = processes.run(
+    done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=script.parent,
         capture_output=True,

@@ -37,7 +37,6 @@ import typer
 
 from prism.cli._main import app
 from prism.files._yaml import parse_yaml
-from tests.kit import processes
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,9 +47,6 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"(?:^<!-- test: (.*) -->\n)?^```(\S+).*\n((?s:.*?))^```$", re.MULTILINE)
 _EXTRAS = re.compile(r"(?:prism-statecharts|\.)\[([\w,]+)\]")
-_PLAIN = re.compile(r"prism( [^\s|&;<>$*?`~(){}#\\]+)*")
-"""A command of ours that a shell does nothing with but to split it into words."""
-
 _TESTS = re.compile(r"^(async )?def test_|^\w+ = .*\.TestCase$", re.MULTILINE)
 _SAVED = "saved as "
 
@@ -127,7 +123,7 @@ class Reader:
         check_commands(block.code if block.language == "sh" else "\n".join(commands))
 
     def started(self, *command: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run one command; a program of ours, in our own environment, as a fork."""
+        """Run one command."""
         options: dict[str, Any] = {
             "cwd": self.folder,
             "env": self.environment,
@@ -137,8 +133,6 @@ class Reader:
             "text": True,
             "timeout": seconds,
         }
-        if command[0] == "python":
-            return processes.run([sys.executable, *command[1:]], **options)
         return subprocess.run(command, **options)
 
     def _save(self, block: Block) -> None:
@@ -175,10 +169,7 @@ class Reader:
             assert shows, f"{command}\n{done.stdout}"
 
     def _in_a_shell(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Run a line with both streams in one; a plain line of ours needs no shell."""
-        if _PLAIN.fullmatch(command.strip()):
-            code = "import os; os.dup2(1, 2); from prism.cli import main; main()"
-            return self.started("python", "-c", code, *shlex.split(command)[1:])
+        """Run a line with both streams in one."""
         return self.started("bash", "-c", f"exec 2>&1; {command}")
 
 

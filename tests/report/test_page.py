@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable
@@ -18,7 +19,6 @@ from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import FigureFormat, make_report
 from prism.statechart import Statechart, Transition, state_enum
-from tests.kit import processes
 from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS
 
@@ -315,7 +315,7 @@ def test_events_that_made_no_transition_are_a_section(
 def test_a_missing_package_is_named(package: str) -> None:
     """Without one of its packages, a report names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
-    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
     assert "pip install 'prism-statecharts[report]'" in done.stderr
 
@@ -323,7 +323,7 @@ def test_a_missing_package_is_named(package: str) -> None:
 def test_tables_need_no_figures() -> None:
     """prism.analysis is imported without the packages that draw."""
     code = "import sys; sys.modules['altair'] = None; import prism.analysis as a; a.read_log"
-    done = processes.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 

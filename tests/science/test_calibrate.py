@@ -10,7 +10,7 @@ from prism.analysis import read_log
 from prism.errors import FieldValueError, InputError
 from prism.science import Calibration, calibrate
 from prism.statechart import Statechart, Transition, state_enum
-from tests.kit.choosing import OPTIONS, by_shares, logged
+from tests.kit.choosing import by_shares, logged
 
 Write = Callable[..., Path]
 
@@ -30,7 +30,11 @@ def test_the_policy_has_the_shares_of_what_was_chosen(write_log: Write) -> None:
         (*POINT, "engaging_like", 200, 60, 0.3),
         (*POINT, "scrolling", 200, 80, 0.4),
     ]
-    assert found.policy.look_up(*POINT, OPTIONS) == [0.3, 0.3, 0.4]
+    assert found.policy.probabilities["evaluating"]["decides"] == {
+        "composing": 0.3,
+        "engaging_like": 0.3,
+        "scrolling": 0.4,
+    }
 
 
 def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) -> None:
@@ -42,8 +46,12 @@ def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) 
         ("idle", "decides", None, 4, "only 4 decisions of the 10 needed"),
         (*POINT, "composing", 100, "was offered but never chosen: the estimate is 0"),
     ]
-    assert found.policy.look_up(*POINT, OPTIONS) == [0.0, 0.4, 0.6]
-    assert found.policy.look_up("idle", "decides", OPTIONS) is None
+    decides = found.policy.probabilities["evaluating"]["decides"]
+    assert {name: share for name, share in decides.items() if share} == {
+        "engaging_like": 0.4,
+        "scrolling": 0.6,
+    }
+    assert "idle" not in found.policy.probabilities
 
 
 def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
-from subprocess import DEVNULL
+from subprocess import DEVNULL, Popen
 from typing import Any
 
 import pytest
@@ -16,8 +16,6 @@ from prism.watch._playing import Playing
 from prism.watch._runs import Runs
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled
-from tests.kit.processes import Process
-from tests.kit.processes import start as fork
 from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 pytestmark = pytest.mark.slow
@@ -44,12 +42,12 @@ def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     browser.wait("Number(document.body.dataset.drawn) > 0")
 
 
-def simulate(folder: Path, *options: object, pauses_at: int) -> Process:
+def simulate(folder: Path, *options: object, pauses_at: int) -> Popen[bytes]:
     """Begin a run, or go on with it, in a process that pauses itself at the end of a round."""
     words = ("simulate", *options, "--out", folder) if options else ("resume", folder)
     code = f"{signalled(SIGSTOP, pauses_at)}\n{MAIN}"
     line = [sys.executable, "-c", code, *map(str, words)]
-    return fork(line, stdout=DEVNULL, stderr=DEVNULL)
+    return Popen(line, stdout=DEVNULL, stderr=DEVNULL)
 
 
 def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(

@@ -17,7 +17,7 @@ from prism.programs.yaml._variables import as_context
 from prism.programs.yaml._workflow import Workflow
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runs._dry_run import is_dry_run
+from prism.runs._documents import is_trial
 from prism.runs._makers import make_writer
 from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
@@ -109,7 +109,7 @@ class WorkflowRun(AloneRun):
         """Return what the application provides; nothing that acts where nothing may happen."""
         if not self.acts:
             return self.application
-        if is_dry_run() or self.repeats is not None:
+        if is_trial() or self.repeats is not None:
             return {**self.application, "on_action": _echo}  # a replay takes results from a journal
         if "on_action" not in self.application:
             problem = "needs 'on_action', by which the run began: pass it to resume()"
