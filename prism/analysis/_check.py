@@ -47,7 +47,7 @@ class Rules:
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
         tree = chart.definition.tree
-        self._regions = chart if tree is not None and tree.tree.has_regions else None
+        self._regions = chart if tree is not None and tree.has_regions else None
         self._states = [state_text(state) for state in chart.definition.states]
         self._transitions = [
             (state_text(item.source), item.trigger, state_text(item.target))

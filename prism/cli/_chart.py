@@ -67,8 +67,6 @@ def show(chart: ChartArgument) -> None:
     ]
     if rows:
         print_table(rows, "source", "trigger [guard] / action", "target")
-    if found.definition.needs:
-        say(f"The agent needs these attributes: {', '.join(found.definition.needs)}")
 
 
 @app.command()

@@ -33,7 +33,7 @@ _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
 class PromptLog:
-    """A file of prompts and replies, for the ``record`` of a `Reasoner` or a `Writer`.
+    """A file of prompts and replies, such as a run keeps beside its log.
 
     Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
     colon, and the number of decisions and texts that the agent has asked for. It is in the

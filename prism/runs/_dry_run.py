@@ -12,11 +12,11 @@ from typing import Any
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._tokens import count_tokens
+from prism.reasoner._words import count_tokens
 from prism.runs._documents import documents
 from prism.runs._journal import Wrapped
 from prism.runs._options import models_of
-from prism.statechart import Cost, PolicyReasoner
+from prism.statechart import PolicyReasoner
 from prism.telemetry.loggers import LateLogger
 
 ROUNDS, ROUNDS_ALONE = 3, 5
@@ -184,12 +184,7 @@ class _Tried(Wrapped):
 
 
 class _CountingClient:
-    """Counts questions, and answers at once with anything that the schema allows.
-
-    It is a client with its own slots, so nothing waits for it.
-    """
-
-    concurrency = 64
+    """Counts questions, and answers at once with anything that the schema allows."""
 
     def __init__(self, model: Model) -> None:
         self.model = model.model
@@ -216,29 +211,20 @@ class _CountingClient:
     async def chat(
         self,
         messages: Sequence[Mapping[str, Any]],
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
         *,
-        format: dict[str, Any] | None,  # noqa: A002
-        cost: Cost,
-        chances: bool = False,
+        logprobs: bool = False,
     ) -> Any:
         """Count a conversation; where probabilities are asked for, all letters have the same."""
         reply = _such_as(format or {}, self.counts["calls"])
         text = reply if isinstance(reply, str) else json.dumps(reply)
-        cost.ended(cost.began(self.model, None))
         self.counts["calls"] += 1
         self.counts["input_tokens"] += sum(count_tokens(str(each["content"])) for each in messages)
         self.counts["output_tokens"] += count_tokens(text)
         letters = (format or {}).get("properties", {}).get("letter", {}).get("enum", ())
         even = [{"token": each, "logprob": -log(len(letters))} for each in letters]
-        return _Reply(text, [{**even[0], "top_logprobs": even}] if chances and even else ())
-
-
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    text: str
-    tokens: Sequence[Any] = ()
-    model: str = ""
-    host: str = ""
+        tokens = [{**even[0], "top_logprobs": even}] if logprobs and even else []
+        return {"message": {"content": text}, "logprobs": tokens}
 
 
 def _such_as(schema: Mapping[str, Any], number: int) -> Any:

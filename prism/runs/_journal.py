@@ -15,8 +15,7 @@ from shutil import copyfile
 from typing import Any
 
 from prism.errors import ReplayError
-from prism.reasoner._recording import record_of
-from prism.reasoner._router import Router, all_of
+from prism.reasoner._router import Router, all_of, record_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import PromptLog, SimulatedClock, read_answers
@@ -27,7 +26,7 @@ from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
+_HOW_ASKED = ("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _EFFECT = "effect"
 _AGAIN = "again"
 _FROM = "from"

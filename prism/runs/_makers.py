@@ -9,7 +9,6 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
 from prism.runs._options import (
     ALL_OTHERS,
@@ -26,7 +25,6 @@ from prism.statechart import (
     Budget,
     PolicyReasoner,
     Reasoner,
-    Recollection,
     Writer,
 )
 
@@ -85,7 +83,7 @@ def make_askers(
         return decides, make_writer(given, seed, budget=budget)
     # a client of another library does not reveal its model
     writers = {
-        title: Writer(part.client, model=part.named, seed=seed, budget=budget, asks_once=True)
+        title: Writer(part.client, model=part.named, seed=seed, budget=budget)
         for title, part in parts.items()
     }
     return decides, Router(writers)
@@ -122,28 +120,20 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
             problem = "applies to decisions, but in this run a model only writes"
             raise InputError(problem, field=name)
     shared = budget or _budget_of(options)
-    return Router(
-        {ALL_OTHERS: Writer(**_client_of(options, seed), seed=seed, budget=shared, asks_once=True)}
-    )
+    return Router({ALL_OTHERS: Writer(**_client_of(options, seed), seed=seed, budget=shared)})
 
 
 def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -> Reasoner:
-    memory = None
-    if options.remember is not None:
-        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
     return Reasoner(
         **_client_of(options, seed),
         mode=options.mode or "auto",
-        pick=options.pick or "draw",
         fallback=fallback,
         seed=seed,
         prompt=options.prompt,
         attributes=options.attributes or (),
-        memory=memory,
-        reasons=bool(options.reasons),
+        memory=options.remember,
         rotations=options.rotations or "drawn",
         budget=budget,
-        asks_once=True,
     )
 
 

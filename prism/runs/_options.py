@@ -93,7 +93,6 @@ class WriterOptions:
             a separate `prism.llm.Model` or its text.
         max_length: Maximum length of a text in characters, unless its call gives another.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
-        prompt: Template of the writer's prompt in a feed; see `prism.social.Feed`.
 
     Raises:
         InputError: If length or language is invalid.
@@ -102,7 +101,6 @@ class WriterOptions:
     model: str | Model | Any | None = None
     max_length: int = 280
     language: str | None = None
-    prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse an invalid length or language."""
@@ -124,7 +122,7 @@ class WriterOptions:
         """Return the options as plain data."""
         model = self.model
         told = model.to_config() if isinstance(model, Model) else model
-        others = {name: getattr(self, name) for name in ("max_length", "language", "prompt")}
+        others = {name: getattr(self, name) for name in ("max_length", "language")}
         return {"model": told, **others}
 
 

@@ -274,7 +274,6 @@ class Statechart(Written[StateT]):
             events that are no transition's trigger.
         final_states: States in which an agent has finished: it reacts to no event and never times
             out. ``"*"`` does not include them, and a transition that leaves one is refused.
-        needs: Names of the agent's attributes that guards and actions use.
         description: What the chart is about, for a model's prompt.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
@@ -299,7 +298,6 @@ class Statechart(Written[StateT]):
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
         final_states: Iterable[StateT] = (),
-        needs: Iterable[str] = (),
         description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
@@ -313,7 +311,6 @@ class Statechart(Written[StateT]):
             timeouts,
             strict,
             final_states,
-            needs,
             description,
         )
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
@@ -388,8 +385,8 @@ class Statechart(Written[StateT]):
         names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts, or a `State`, which adds what it
-                contains to the state of that name. The new chart then has its own enum,
+            states: Further states, as an enum or as texts, or a `State` with what it contains. The
+                new chart then has its own enum,
                 `state_type`: the given one if it has all states of the chart, otherwise one with
                 all former and new members. Former members equal their successors by text. Agents of
                 the new chart set ``state_type`` in their class.
@@ -398,7 +395,6 @@ class Statechart(Written[StateT]):
                 states of the new chart, but a former ``"*"`` only for the former states.
             without: The transitions to leave out, or their names.
             guards: New guards, by the transition's name; None for no guard.
-            actions: New actions, by the transition's name; None for no action.
             timeouts: New limits in ticks, by state; None for no limit.
             decision_states: Further decision states.
             final_states: Further final states.
@@ -421,11 +417,8 @@ class Statechart(Written[StateT]):
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
 
-        This reports states that cannot be reached, states with no way out, transitions shadowed by
-        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
-        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
-        or without an event count as time-outs. A chart that has no time-outs at all needs none.
+        This reports states that cannot be reached, states with no way out that are not final, and
+        transitions shadowed by an earlier unguarded one (outside decision states).
         """
         from prism.statechart.inspection import find_flaws
 

@@ -44,7 +44,7 @@ _WHY_OPEN = (
 _LAST_FIRST = "The last first."
 _ASKED = f"""
 select line, event, round, tick, agent_id, state, "trigger", chosen, source, reason, options,
-       probabilities, context, said, text, "key", model, option_mass, latency, queue_seconds,
+       probabilities, context, text, "key", model, option_mass, latency, queue_seconds,
        attempts, input_tokens, output_tokens, coalesce(decision_id, text_id) as id
 from events
 where agent_id = $agent and event in ('reasoner.decision', 'text.written')
@@ -213,9 +213,8 @@ class AgentPage:
         else:
             what = f"a text for {event['key']}"
         texts = dict(texts_of(asked.event, asked.record))
-        for name in ("said", "text"):
-            if isinstance(event[name], str):
-                texts.setdefault(name.capitalize(), event[name])
+        if isinstance(event["text"], str):
+            texts.setdefault("Text", event["text"])
         how = {name.replace("_", " "): event[name] for name in _HOW if event[name] is not None}
         parts = (
             self._about(asked),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, ONE, OTHER, WORD
-from prism.reasoner._recollection import transition_in_words
+from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
@@ -334,9 +334,8 @@ class Agent(Declares):
                 wording.max_length if max_length is None else max_length,
                 wording.language if language is None else language,
             )
-        if (memory := turns.answers.memory) is not None:
-            words = str(memory.tell(self.memories(HISTORY_DEPTH)))
-            prompt = f"{words}\n\n{prompt}" if words else prompt
+        if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
+            prompt = f"{words}\n\n{prompt}"
         call = wording.call(
             self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
@@ -366,7 +365,7 @@ class Agent(Declares):
         self.world.turns.send(Message(self, content), to)
 
     def remember(self, text: str) -> None:
-        """Store a note in the agent's memory for a model (see `prism.statechart.Recollection`).
+        """Store a note in the agent's memory for a model (see the ``memory`` of `prism.Reasoner`).
 
         The last 50 notes are kept.
         """

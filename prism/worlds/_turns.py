@@ -278,7 +278,7 @@ class Turns:
         if to.has_left:
             return
         to.inbox.append(message)
-        if self.answers.memory is not None:
+        if self.answers.memory:
             content = in_words(message.content)
             message.sender._note(f"You told {to.name}: {content}")
             to._note(f"{message.sender.name} told you: {content}")
@@ -653,7 +653,7 @@ class Turns:
                 questions, [each.call for each in writing], self.logger
             )
             for each, decision in zip(asked, decisions, strict=True):
-                each.answer, each.reason = decision.chosen, decision.said
+                each.answer = decision.chosen
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
@@ -663,7 +663,7 @@ class Turns:
             return None
         if type(waits) is not Asked:
             written: Written = waits.answer
-            if self.answers.memory is not None and isinstance(written.value, str):
+            if self.answers.memory and isinstance(written.value, str):
                 waits.agent._note(f'You wrote: "{written.value}"')
             return written
         if self._deferred is None:

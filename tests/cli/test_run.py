@@ -114,7 +114,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
     (mine.folder / "values.toml").write_text("beta = 0.9\ncap = 2\n")
-    (mine.folder / "model.toml").write_text('temperature = 0.5\nreasons = true\nprompt = "{name}"')
+    (mine.folder / "model.toml").write_text('temperature = 0.5\nprompt = "{name}"')
     ran = mine(
         *(*RUN, "--agents", "people.csv", "--rounds", 3, "--ticks", 1, "--seed", 4),
         *("--parameters", "values.toml", "--set", "cap=3", "--treat", "hurry@2"),
@@ -122,9 +122,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         *("--model-file", "model.toml", "--max-calls", 9, "--writer", "other", "--out", "run"),
     )
     assert ran.err == "prism: enough\n"
-    model = Model.of(
-        "ollama:tiny@gpu1,gpu2", max_calls=9, temperature=0.5, reasons=True, prompt="{name}"
-    )
+    model = Model.of("ollama:tiny@gpu1,gpu2", max_calls=9, temperature=0.5, prompt="{name}")
     config, folder = begun
     assert folder == Path("run")
     assert config["parameters"] == {"beta": 0.9, "cap": 3}

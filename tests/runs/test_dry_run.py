@@ -120,7 +120,7 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
 
 def test_questions_by_letter_are_counted() -> None:
     """What is asked by letter is counted with the tokens of the prompts."""
-    run = Run("rumour", 40, model=Model("llama3.2", mode="decision"))
+    run = Run("rumour", 40, model=Model("llama3.2", mode="auto"))
     asked = estimate(run).models["llama3.2"]
     assert asked["calls"] > 0
     assert asked["input_tokens"] > 20 * asked["calls"]

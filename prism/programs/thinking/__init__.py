@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prism.programs.thinking._cycle import CognitiveResults, Cycle
     from prism.programs.thinking._memory import Match, Memory
     from prism.programs.thinking._paging import Paged
-    from prism.reasoner._tokens import TokenCounter, count_tokens
+    from prism.reasoner._words import TokenCounter, count_tokens
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -35,7 +35,7 @@ from prism.programs.thinking._replies import (
 )
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
-from prism.reasoner._tokens import TokenCounter, count_tokens
+from prism.reasoner._words import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.runs._services import Services, writer_of
 from prism.statechart import Statechart, Transition

@@ -12,7 +12,7 @@ from prism.programs.thinking._config import PAGING_ACTIONS, STATE_DESCRIPTION
 from prism.programs.thinking._memory import Memory, as_tag, to_text
 from prism.programs.thinking._prompts import Form, Seen
 from prism.programs.thinking._replies import AskedAction
-from prism.reasoner._tokens import TokenCounter
+from prism.reasoner._words import TokenCounter
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
 

@@ -111,7 +111,7 @@ class Checks(Generic[StateT]):
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
-        if self._definition.hierarchy.tree.has_regions:
+        if self._definition.hierarchy.has_regions:
             listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
         return UnknownStateError(f"{subject} is not in chart {self.name!r}: use one of {listing}")
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prism.statechart._hierarchy import CHART, Arc, Memory
 from prism.statechart._nesting import EventDescriptor, done
-from prism.statechart._numbers import CHART, Arc, Memory
-from prism.statechart.states import SEPARATOR, Configuration, state_text
+from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Action, Edge, trigger_text
 
 if TYPE_CHECKING:
@@ -95,20 +95,18 @@ class NestedRows:
     """What may react, by state and event, and the steps that follow.
 
     Args:
-        hierarchy: The chart's states and transitions.
+        tree: The chart's states and transitions.
 
     Attributes:
-        hierarchy: As given.
-        tree: The states in numbers.
+        tree: As given.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
     """
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        self.hierarchy = hierarchy
-        self.tree = hierarchy.tree
+    def __init__(self, tree: Hierarchy) -> None:
+        self.tree = tree
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         keep = lru_cache(MOST_KEPT)
@@ -134,20 +132,16 @@ class NestedRows:
 
         # one object for each state, so that a fire can compare by identity
         if type(state) is str:
-            return self.place(self._state_at(leaves))
+            return self.place(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
         around = tuple(self.tree.texts[number] for number in sorted(active))
-        return Place(self._state_at(leaves), leaves, active, around)
-
-    def _state_at(self, leaves: Iterable[int]) -> Any:
-        members = [self.tree.nodes[number].state for number in leaves]
-        return members[0] if len(members) == 1 else Configuration(members)
+        return Place(self.tree.state_at(leaves), leaves, active, around)
 
     # Reactions
 
     def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
         """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        arcs_of = self.hierarchy.arcs_of
+        arcs_of = self.tree.arcs_of
         by_leaf = (
             tuple(
                 arc
@@ -196,7 +190,7 @@ class NestedRows:
     def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
             self._beyond.add(plan.leaves)
-        state = self.place(self._state_at(plan.leaves)).state
+        state = self.place(self.tree.state_at(plan.leaves)).state
         edge = Edge(state if place is NOWHERE else place.state, state, trigger)
         edge.plan = plan
         return edge
@@ -209,12 +203,10 @@ class NestedRows:
             arcs: The transitions.
             memory: What the agent's histories stand for.
         """
-        tree, texts, timed = self.tree, self.tree.texts, self.hierarchy.timed
+        tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
         exits = tree.compatible(arcs, place.active, memory)
         gone = frozenset[int]().union(*exits.values())
-        left = {
-            each: tree.inside(place.leaves, each) for each in sorted(gone & self.hierarchy.kept)
-        }
+        left = {each: tree.inside(place.leaves, each) for each in sorted(gone & self.tree.kept)}
         come = sorted(tree.entered(exits, {**memory, **left}))
         rest = place.active - gone
         now = rest.union(come)
@@ -231,7 +223,7 @@ class NestedRows:
             stopped=tuple(texts[each] for each in sorted(gone & timed)),
             started=tuple(texts[each] for each in come if each in timed),
             raised=raised,
-            settles=bool(raised or now & self.hierarchy.eventless),
+            settles=bool(raised or now & self.tree.eventless),
         )
 
     def _done(self, come: Iterable[int], active: frozenset[int]) -> Iterator[str]:
@@ -245,11 +237,11 @@ class NestedRows:
                 is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
                 ends = [around, outer] if is_done else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from filter(self.hierarchy.reacts_to, events)
+                yield from filter(self.tree.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
-    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
+    if isinstance(trigger, EventDescriptor):
         return trigger.matches(event)
     return event is EVENTLESS if trigger is None else trigger == event
 
@@ -283,7 +275,7 @@ class Reaction:
         self.groups = groups
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
-        self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
+        self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]

@@ -17,8 +17,7 @@ from prism.statechart._engine.machine import PASSED, MachineError, evaluate
 from prism.statechart._engine.pending import MOST_QUEUED_FIRES
 from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
-from prism.statechart._hierarchy import Hierarchy
-from prism.statechart._numbers import Arc
+from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
@@ -74,7 +73,7 @@ class Steps:
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self.rows.hierarchy.remembers:
+        if self.rows.tree.remembers:
             forget(memory_of(agent))
         is_initial = agent.state == self._definition.initial
         self.run(agent, self.rows.beginning(None if is_initial else agent.state), context)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.writing import count_of
-from prism.statechart._numbers import Arc
+from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone
@@ -45,8 +45,8 @@ class Schedule:
 
     def __init__(self, chart: Any, steps: Any) -> None:
         self._chart, self._steps = chart, steps
-        hierarchy = steps.rows.hierarchy
-        texts = hierarchy.tree.texts
+        hierarchy = steps.rows.tree
+        texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
         self._after: dict[str, dict[str, Arc]] = {}
@@ -101,7 +101,7 @@ class Schedule:
     def _time_outs(
         self, agent: Any, ticks: int, context: Any, active: Iterable[str]
     ) -> Iterator[Callable[[], Any]]:
-        if TIMEOUT not in self._steps.rows.hierarchy.triggers:
+        if TIMEOUT not in self._steps.rows.tree.triggers:
             return
         fire = partial(self._chart.fire, agent, TIMEOUT, context)
         limited = [state for state in active if state in self._limits]

@@ -206,7 +206,6 @@ def test_what_can_be_asked_of_the_chart() -> None:
     assert "dig" in f"{chart:mermaid}"
     assert {(each.kind, each.state) for each in chart.check()} == {
         ("no_way_out", "d"),
-        ("no_timeout", "d"),
     }
 
 
