@@ -82,8 +82,7 @@ from events where agent_id = $agent and line > $line and ($text or event in
 
 def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
     """Print the decisions and texts of a run, as a table or as JSON."""
-    from prism.cli._log import open_logs
-    from prism.cli._tables import write_table
+    from prism.cli._tables import open_logs, write_table
 
     asked = open_logs([run]).sql(_ASKED, agent=agent, round=round_)
     shown = ("id", "round", "tick", "what", "came out", "p", "source")
@@ -106,7 +105,7 @@ def _events(log: Log, query: str, **values: Any) -> list[dict[str, Any]]:
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.cli._log import open_logs
+    from prism.cli._tables import open_logs
     from prism.runlog._answers import find_answers
     from prism.runlog._reader import locate_log
 
