@@ -34,12 +34,14 @@ class Channel:
         state: The state.
         step: What happens.
         rate: Events per round for each agent.
+        most: The largest rate that a function returns, if that was declared.
     """
 
     kind: Kind
     state: Any
     step: Step
     rate: Rate
+    most: float | None = None
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def make_kind(
 
 def is_by_rate(cls: type[World[Any]]) -> bool:
     """Return whether events of a world happen at rates."""
-    return any(rate is not None for rate in marked(cls, RATE).values())
+    return any(rate is not None for rate, _ in marked(cls, RATE).values())
 
 
 def chart_name(cls: type[Agent]) -> str:
@@ -230,7 +232,7 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
         if issubclass(kind.cls, _kind_wanted(method)):
             for state in states:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
-                    yield Channel(kind, leaf, method, getattr(method, RATE))
+                    yield Channel(kind, leaf, method, *getattr(method, RATE))
 
     for rated in kind.chart.rated() if kind.is_ticked else ():
         rate = rated.rate
@@ -297,7 +299,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
     for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
-        if by_rate and getattr(method, RATE) is None:
+        if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
         for state in states:
             having = [kind for kind in fitting if kind.chart.definition.leaves_of(state)]
