@@ -78,7 +78,8 @@ def test_one_more_state_makes_an_enum_of_its_own() -> None:
     assert list(states)[:-1] == list(S)
     assert all(type(state) is states for state in chart.states)
     assert arrows(chart) == [*arrows(base), *map(str, MUTING)]
-    assert (chart.decision_states, chart.timeouts) == (base.decision_states, base.timeouts)
+    assert chart.decision_states == base.decision_states
+    assert chart.definition.timeouts == base.definition.timeouts
     assert chart.check() == []
     assert base == social_media_chart()
 
@@ -190,14 +191,10 @@ def test_extending_and_taking_away_gives_the_chart_back(
     back = larger.extended(without=larger.transitions[len(chart.transitions) :])
     assert back.transitions == chart.transitions
     kept = {
-        "initial": chart.initial,
-        "decision_states": chart.decision_states,
-        "timeouts": chart.timeouts,
-        "final_states": chart.final_states,
-        "strict": chart.strict,
-        "name": chart.name,
+        name: getattr(chart.definition, name)
+        for name in ("initial", "decision_states", "timeouts", "final_states", "strict", "name")
     }
-    assert {name: getattr(back, name) for name in kept} == kept
+    assert {name: getattr(back.definition, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 6))

@@ -147,38 +147,6 @@ def test_settling_has_the_context_of_the_event_and_done_has_none() -> None:
     assert seen == [{"to": "ada"}, None]
 
 
-# When it commits
-
-
-def test_what_is_active_is_that_of_the_instant() -> None:
-    """Inside exit and entry actions a state is active until its exit, and from its entry on."""
-    seen: list[tuple[str, bool, bool]] = []
-
-    def look(name: str) -> Any:
-        return lambda agent, context: seen.append(
-            (name, chart.is_in(agent, Phone.ENGAGING), chart.is_in(agent, Phone.READING))
-        )
-
-    inner = State(Phone.READING, entry=look("+reading"), exit=look("-reading"))
-    used = State(Phone.ENGAGING, [inner], entry=look("+used"), exit=look("-used"))
-    chart: Statechart[Phone] = Statechart(
-        [Phone.POCKET, used],
-        [
-            Transition("opens", Phone.POCKET, Phone.ENGAGING),
-            Transition("rings", Phone.ENGAGING, Phone.POCKET, None, look("between")),
-        ],
-        initial=Phone.POCKET,
-    )
-    begun(chart, None, "opens", "rings")
-    assert seen == [
-        ("+used", True, False),
-        ("+reading", True, True),
-        ("-reading", True, True),
-        ("-used", True, False),
-        ("between", False, False),
-    ]
-
-
 # Faults
 
 
