@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
@@ -165,11 +165,6 @@ def texts_of(row: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tupl
     if (reply := record.get("reply")) is not None:
         is_text = isinstance(reply, str)
         yield "Reply", reply if is_text else json.dumps(reply, indent=1, ensure_ascii=False)
-
-    attempts: Sequence[Mapping[str, Any]] = record.get("attempts", [])
-    for number, attempt in enumerate(attempts, start=1):
-        if attempt.get("fault"):
-            yield f"Attempt {number} failed", str(attempt["fault"])
 
 
 def cut(text: str) -> str:
