@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prism.science._compare import compare
     from prism.science._comparison import Comparison
     from prism.science._differences import Difference
-    from prism.science._fit import Fit, fit, read_fit, resume_fit
+    from prism.science._fit import Fit, fit, read_fit
     from prism.science._measured_runs import ComparedRun
     from prism.science._plan import Configuration, Plan
     from prism.science._rerun import Rerun, rerun
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Sensitivity,
         SensitivityMethod,
         read_sensitivity,
-        resume_sensitivity,
         sensitivity,
     )
 else:
@@ -64,7 +63,5 @@ __all__ = [
     "read_sensitivity",
     "rerun",
     "resume_batch",
-    "resume_fit",
-    "resume_sensitivity",
     "sensitivity",
 ]

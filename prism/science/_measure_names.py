@@ -12,9 +12,6 @@ from prism.worlds._addresses import address_of, load_world
 from prism.worlds._results import WorldResults
 from prism.worlds._world import MEASURE, marked
 
-OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
-"""Measures of posts that a run has assigned to arms."""
-
 _IN_TABLES = ("states.", "timeouts.", "fallbacks.", "texts.", "measure.", "total.")
 """Prefixes of columns that depend on the states and servers of a run."""
 

@@ -211,7 +211,7 @@ class Recorder(Instrument):
         use = self._uses.get(chart)
         if use is None:
             moves = (_move(each) for each in chart.written)
-            use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts), tuple(moves)))
+            use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), tuple(moves)))
             self._uses[chart] = use
 
         return use

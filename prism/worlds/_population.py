@@ -118,10 +118,6 @@ class Population:
         if isinstance(agent, Guest):
             self.has_guests = True
             lend(agent, self._logger, self._guest_clock, seed)
-        elif kind.chart.definition.needs:
-            from prism.statechart.inspection import require_fit
-
-            require_fit([agent], kind.chart.definition)
         self._everybody[agent] = None
         self._set = None
         return kind
@@ -223,7 +219,7 @@ class Population:
             return dict(sorted(texts.items()))
         numbers: dict[str, int] = {}
         for definition in self.definitions:
-            if not definition.hierarchy.tree.has_regions:
+            if not definition.hierarchy.has_regions:
                 numbers.update({state_text(each): 0 for each in definition.states})
         for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
             if number:

@@ -379,10 +379,7 @@ class Run(Generic[WorldT_co]):
 
     @property
     def charts(self) -> list[dict[str, Any]]:
-        """The charts of the agents as they are drawn; none of prism's own worlds, by name known."""
-        if self.world_class.__module__.startswith("prism."):
-            return []
-
+        """The charts of the agents as they are drawn."""
         with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
             told: list[dict[str, Any]] = orjson.loads(
                 orjson.dumps(outlines_of(self.world_class), default=sorted)
