@@ -132,8 +132,6 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
     parts = {"Prompt": record.get("prompt"), "Reply": record.get("reply")}
-    attempts = record.get("attempts", [])
-    parts |= {f"Attempt {number}": each for number, each in enumerate(attempts, start=1)}
     for heading, content in parts.items():
         if content is not None:
             say("")

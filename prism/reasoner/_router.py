@@ -308,11 +308,9 @@ def record_of(answer_id: str, asked: Question | TextCall, answer: Any) -> dict[s
         answer: The `Decision` or `Written`.
     """
     at = {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
-    trail = None if answer.cost is None else answer.cost.trail
-    attempts = [attempt.to_dict() for attempt in trail or ()]
     told = {"source": answer.source, "reason": answer.reason}
     how = _of_text if isinstance(asked, TextCall) else _of_decision
-    return {"id": answer_id, **at, **how(asked, answer), "attempts": attempts, **told}
+    return {"id": answer_id, **at, **how(asked, answer), **told}
 
 
 def _of_text(call: Any, written: Written) -> dict[str, Any]:

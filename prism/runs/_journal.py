@@ -265,8 +265,6 @@ class JournalledPart(Wrapped):
     def __init__(self, part: Any, journal: Journal) -> None:
         super().__init__(part)
         self._journal = journal
-        if hasattr(part, "records"):
-            part.records = True
 
     @property
     def is_repeating(self) -> bool:
