@@ -25,7 +25,6 @@ from prism.reasoner._prompts import (
     QuestionRequest,
     Rotations,
     own_prompt,
-    prompt_hash,
     request_for,
 )
 from prism.reasoner._questions import (
@@ -187,10 +186,6 @@ class Reasoner(AsksModel, BaseReasoner):
                 f"fallback must be a state of chart {chart.name!r}, got {fallback!r}: use one of "
                 f"{', '.join(states)}"
             )
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        return prompt_hash(by_changes(question), self._settings)
 
     @property
     def chooses_acts(self) -> bool:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from prism.analysis import Log
 from prism.files._records import shown_path
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, rows_of, short
-from prism.runlog._prompts import find_answers
+from prism.runlog._answers import find_answers
 from prism.runlog._reader import in_words
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from prism.errors import InputError
-from prism.runs._dry_run import Estimate, estimate_all
+from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
     final_measures,
@@ -272,9 +272,8 @@ def estimate_batch(plan: Plan | Path | str) -> Estimate:
     """
     given = Plan.of(plan)
     seeds = given.seeds
-    return estimate_all(
-        (given.options(each, seeds[0]), len(seeds)) for each in given.configurations()
-    )
+    runs = [given.options(each, seeds[0]) for each in given.configurations()]
+    return estimate(*runs, times=[len(seeds)] * len(runs))
 
 
 def begin_batch(

@@ -52,9 +52,9 @@ def rerun(
     """Repeat a run with something else from some round on.
 
     The rounds before are repeated with the same random numbers, to the same lines of the log. If a
-    model decided, its answers are taken from the journal up to the first question that differs.
-    From there on, the model is asked. Repeated answers cost nothing, although the log
-    contains their original cost. The new run is an ordinary one, which `prism.resume` continues.
+    model decided, its answers in these rounds are taken from the journal, and cost nothing,
+    although the log contains their original cost. From that round on, the model is asked. The new
+    run is an ordinary one, which `prism.resume` continues.
 
     Args:
         run: The folder of a complete run.
@@ -96,8 +96,7 @@ def rerun(
 
     again = options.replace(**changes)
     if _has_journal(options):
-        is_asked_anew = not changes.keys().isdisjoint(_ANSWERING)
-        again = again.repeating(source, asks=True, until=from_round if is_asked_anew else None)
+        again = again.repeating(source, until=from_round)
     again = again.replace(treatments=(*options.treatments, *changed, *treatments))
     outcome: Outcome[Any] = again.keep(folder, on_round=on_round, observer=observer)
     return Rerun(outcome, source, from_round, _differences(source, Path(folder), from_round))

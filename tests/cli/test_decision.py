@@ -101,7 +101,7 @@ def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> 
     said = log("decision", recorded)
     assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
     assert all(row["id"] in said.out for row in rows[:20])
-    assert "no such decision" in log("decision", recorded, "--agent", "nobody").err
+    assert "no rows" in log("decision", recorded, "--agent", "nobody").err
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def asked(chosen: str, state: str = "calm", trigger: str = "hears", **more: obje
     """Return the line of a decision of Ann's."""
     where = {"agent_id": "ann", "state": state, "trigger": trigger, "options": ["calm", "loud"]}
     event = {"event": "reasoner.decision", "round": 1, "tick": 1, **where, "chosen": chosen}
-    return json.dumps({**event, "source": "policy", **more})
+    return json.dumps({**event, "source": "policy", "decision_id": "ann:1", **more})
 
 
 def moved(before: str, after: str, trigger: str = "hears") -> str:
