@@ -181,7 +181,6 @@ class Carrying:
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of processes on this machine.
         observer: Receives the progress of the batch.
-        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
 
     Raises:
         InputError: If the number of workers is out of range, or given together with an executor.
@@ -190,7 +189,6 @@ class Carrying:
     workers: int | None = None
     executor: Executor | None = None
     observer: BatchObserver = field(default_factory=BatchObserver)
-    hosts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse an invalid number of processes."""
@@ -305,7 +303,6 @@ def begin_batch(
     described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})
     plan.check(_configurations(plan, described) if samples is not None else ())
     folder.begin({"plan": plan.to_dict(), "inputs": inputs_of(plan), **described})
-    # user names and passwords of servers stay in the plan and are not written to the folder
     return _carried_out(folder, plan, how)
 
 
@@ -314,7 +311,6 @@ def resume_batch(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
-    hosts: Sequence[str] = (),
     observer: BatchObserver | None = None,
 ) -> Batch:
     """Resume a batch, an analysis or a fit that was stopped, however it was stopped.
@@ -326,7 +322,6 @@ def resume_batch(
         folder: The folder of the batch.
         workers: Number of processes. Defaults to the number of processors.
         executor: As for `batch`; it may differ from the one that began the batch.
-        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         observer: Receives the progress of the batch.
 
     Raises:
@@ -335,7 +330,7 @@ def resume_batch(
     kept = BatchFolder(Path(folder))
     described = kept.read()
     plan = Plan(described["plan"])
-    how = Carrying(workers, executor, observer or BatchObserver(), hosts)
+    how = Carrying(workers, executor, observer or BatchObserver())
     for name, now in inputs_of(plan).items():
         if described["inputs"].get(name) != now:
             how.observer.note(f"{name}: has changed since the batch began")
@@ -427,7 +422,7 @@ class _Driver:
     def __init__(self, folder: BatchFolder, batch: Batch, how: Carrying) -> None:
         self._folder, self._batch, self._how = folder, batch, how
         keep = folder.read().get("keep", LOGS)
-        self._task = task_of(folder.path, keep, [*how.hosts])
+        self._task = task_of(folder.path, keep)
         self._waiting = deque(run for run in batch.runs if not run.row)
         self._under_way: dict[Future[dict[str, Any]], BatchRun] = {}
         self._deaths = Counter[str]()
