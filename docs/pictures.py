@@ -339,7 +339,7 @@ def _shots(folder: Path) -> dict[str, bytes]:
     metrics = {"width": 960, "height": 720, "deviceScaleFactor": 1, "mobile": False}
     try:
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        driver.get(f"{watching.url}#run=rumour&round=6")
+        driver.get(f"{watching.url}#round=6")
         drawn = "return Number(document.body.dataset.drawn) > 1"
         WebDriverWait(driver, 60).until(lambda page: page.execute_script(drawn))
         found = {}

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from prism.files._records import shown_path
-from prism.report import Page, Section, page
+from prism.report import Page, Section
 from prism.science._differences import Difference, Differences
 
 _MOST_DRAWN = 24
@@ -47,7 +47,7 @@ def page_of(comparison: Differences) -> Page:
         *_rounds(comparison),
     ]
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
-    return page(
+    return Page(
         comparison.title,
         sections,
         subtitle=f"{len(comparison.runs)} runs, {rounds}, compared {comparison.pairing}",

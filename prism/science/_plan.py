@@ -12,7 +12,6 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.files._source import Source
 from prism.llm import Model
-from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._batch_folder import BatchFolder
@@ -114,21 +113,16 @@ class Plan:
         given = {name: value for name, value in limits.items() if value is not None}
         return replace(self, data={**self.data, "budget": {**self.budget, **given}})
 
-    def with_model(self, **settings: Any) -> Self:
-        """Return the same plan with other settings of its model, such as ``model`` or ``host``.
-
-        Addresses of hosts may contain user names and passwords. A setting of None stays as it is.
+    def with_model(self, model: str) -> Self:
+        """Return the same plan with another model.
 
         Raises:
             InputError: If the plan asks no model.
         """
-        given = {name: value for name, value in settings.items() if value is not None}
-        if not given:
-            return self
         if "reasoner" not in self.data:
             problem = "is for a model, but this plan asks none: add [reasoner]"
-            raise InputError(problem, field=next(iter(given)))
-        reasoner = {**self.data["reasoner"], **given}
+            raise InputError(problem, field="model")
+        reasoner = {**self.data["reasoner"], "model": model}
         return replace(self, data={**self.data, "reasoner": reasoner})
 
     def configurations(self) -> tuple[Configuration, ...]:
@@ -221,14 +215,6 @@ class Plan:
     def error(self, problem: str, *where: str | int) -> InputError:
         """Return an error about a part of the plan."""
         return Source.of(self.data, self.file).error(problem, where)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data, with user names and passwords removed from addresses."""
-        reasoner = dict(self.data.get("reasoner", {}))
-        host = reasoner.get("host", [])
-        hosts = [host] if isinstance(host, str) else host
-        kept = {"host": [shown_address(each) for each in hosts]} if hosts else {}
-        return {**self.data, **({"reasoner": {**reasoner, **kept}} if reasoner else {})}
 
 
 def inputs_of(plan: Plan) -> dict[str, str]:

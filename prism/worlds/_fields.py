@@ -141,7 +141,7 @@ def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
 def uniform(low: float, high: float) -> float:
     """Declare a number that is drawn once for each agent, uniformly from ``low`` to ``high``."""
     _require(low <= high, f"uniform({low!r}, {high!r}): the first must not be the larger")
-    return _drawn(methodcaller("between", low, high), f"uniform from {low} to {high}")
+    return cast(float, _drawn(methodcaller("between", low, high), f"uniform from {low} to {high}"))
 
 
 def whole(least: int, most: int) -> int:
@@ -156,13 +156,14 @@ def one_of(*options: ValueT) -> ValueT:
     _require(bool(options), "one_of() needs something to draw from")
     for option in options:
         refuse_shared(option, "tuples")
-    return _drawn(methodcaller("choice", options), f"one of {', '.join(map(repr, options))}")
+    drawn = f"one of {', '.join(map(repr, options))}"
+    return cast(ValueT, _drawn(methodcaller("choice", options), drawn))
 
 
 def normal(mean: float = 0.0, sd: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a normal distribution."""
     _require(sd >= 0, f"normal({mean!r}, {sd!r}): the second must be 0 or more")
-    return _drawn(methodcaller("normal", mean, sd), f"normal({mean!r}, {sd!r})")
+    return cast(float, _drawn(methodcaller("normal", mean, sd), f"normal({mean!r}, {sd!r})"))
 
 
 def _drawn(draws: Callable[[RandomStream], ValueT], drawn: str) -> ValueT:

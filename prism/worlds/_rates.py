@@ -134,7 +134,8 @@ def _happens(turns: Any, channel: Channel, agent: Any, stream: RandomStream) -> 
 
     This is thinning (Lewis and Shedler 1979): one rate is evaluated, not those of all agents.
     """
-    assert callable(channel.rate) and channel.most is not None
+    assert callable(channel.rate)
+    assert channel.most is not None
     rate = _checked(turns, channel, channel.rate(turns.world, agent), agent)
     if rate > channel.most:
         raise SimulationError(
