@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,7 +20,7 @@ from prism.cli._options import (
     own_folder,
 )
 from prism.cli._screen import counted, note, print_heading, print_json, say
-from prism.cli._tables import draw, records_of
+from prism.cli._tables import draw_rows, records_of
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     else:
         complete = sum(each.status == "complete" for each in done.runs)
         print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
-        _draw(rows, ["configuration", "seed", "status", *done.outcomes()])
+        draw_rows(rows, ["configuration", "seed", "status", *done.outcomes()])
         if done.spent:
             calls, tokens = done.spent["calls"], done.spent["tokens"]
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
@@ -275,7 +275,7 @@ def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    _draw(rows)
+    draw_rows(rows)
     say(f"Every index is a row of {done.batch.folder / 'sensitivity.csv'}; the interval is plus or "
         "minus so much.")  # fmt: skip
 
@@ -293,14 +293,9 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
         return
 
     print_heading(f"{samples:,} samples, of which {kept:,} are kept")
-    _draw([{**row, "remark": None} for row in estimates])
+    draw_rows([{**row, "remark": None} for row in estimates])
     for row in estimates:
         if row["remark"]:
             say(f"{row['parameter']}: {row['remark']}.")
-    _draw(targets)
+    draw_rows(targets)
     say(f"low and high are the ends of 90 % intervals; more is in {done.batch.folder}.")
-
-
-def _draw(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
-    names = [name for name in names or rows[0] if any(row.get(name) is not None for row in rows)]
-    draw(names, [[row.get(name) for name in names] for row in rows])
