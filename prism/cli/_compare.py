@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism.cli._options import AsJson, OutFile, missing_runs_first, naming_options
+from prism.cli._options import AsJson, OutFile
 from prism.cli._report import require_page, write_page
 from prism.cli._screen import note, say, write_bytes
 from prism.cli._tables import draw_rows, write_table
@@ -70,19 +70,17 @@ def compare(
     """
     if page is not None:
         require_page(page)
-    with missing_runs_first(groups):
-        from prism.science import compare as compare_groups
+    from prism.science import compare as compare_groups
 
-    with naming_options():
-        found = compare_groups(
-            *groups,
-            by=by,
-            paired=not unpaired,
-            measures=measures,
-            from_round=from_round,
-            to_round=to_round,
-            confidence=confidence,
-        )
+    found = compare_groups(
+        *groups,
+        by=by,
+        paired=not unpaired,
+        measures=measures,
+        from_round=from_round,
+        to_round=to_round,
+        confidence=confidence,
+    )
     for each in found.notes:
         note(each)
 

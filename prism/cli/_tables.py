@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from prism.cli._options import missing_runs_first
 from prism.cli._screen import Screen, cell, note, say, table_of, write_bytes
 from prism.errors import InputError
 
@@ -34,8 +33,7 @@ def open_logs(runs: Sequence[Path]) -> Log:
     Raises:
         InputError: If none of them has an event of prism.
     """
-    with missing_runs_first(runs):
-        from prism.analysis import read_log
+    from prism.analysis import read_log
 
     opened = read_log(*runs)
     notes = list(opened.notes)

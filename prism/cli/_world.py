@@ -19,9 +19,7 @@ from prism.cli._options import (
     Ticks,
     Treat,
     command_group,
-    import_from_here,
     named_values,
-    naming_options,
 )
 from prism.cli._screen import counted, note, print_findings, print_heading, print_json, say
 from prism.cli._tables import draw_rows
@@ -73,10 +71,8 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
 
-    import_from_here()
-    with naming_options():
-        address = address_of(world)
-        about = about_world(load_world(address), address)
+    address = address_of(world)
+    about = about_world(load_world(address), address)
 
     if as_json:
         print_json(about)
@@ -178,19 +174,17 @@ def check(
     """
     from prism.worlds._checking import check_world
 
-    import_from_here()
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
-    with naming_options():
-        checked = check_world(
-            world,
-            agents,
-            rounds=rounds,
-            ticks=ticks,
-            seed=seed,
-            parameters=named_values(parameters),
-            treatments=treatments,
-        )
+    checked = check_world(
+        world,
+        agents,
+        rounds=rounds,
+        ticks=ticks,
+        seed=seed,
+        parameters=named_values(parameters),
+        treatments=treatments,
+    )
 
     found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)

@@ -40,7 +40,7 @@ def test_a_world_is_shown(prism: Prism) -> None:
     for text in (
         "Schelling (prism.examples.schelling:Schelling)",
         "30 rounds of 1 tick",
-        "width int False houses in a row, and rows 12",
+        "width int False houses in a row, and rows 3 12",
         "kind Resident",
         "goes stays moves",
         "look_around stays",
