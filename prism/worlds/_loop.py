@@ -193,7 +193,7 @@ class Loop:
             results: WorldResults = self.world.results(
                 WorldResults(len(self.agents), tuple(self.finished))
             )
-            self.turns.emit(RUN_ENDED, **results.totals())
+            self.turns.events.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -235,7 +235,7 @@ class Loop:
     def _begin(self) -> None:
         turns, world = self.turns, self.world
         logged = None if self._sampled is None else len(self._sampled.logged or ())
-        turns.emit(
+        turns.events.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
             chart=", ".join(
@@ -283,7 +283,7 @@ class Loop:
         await self.pace()
         vars(world)["round"] = number
         self.clock.begin_round(number)
-        turns.emit(ROUND_STARTED, round=number)
+        turns.events.emit(ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
             self._treatments.apply(number)
@@ -305,7 +305,7 @@ class Loop:
             world.round_ends()
             turns.log_assigned()
         for keys in of_agents:
-            turns.emit(AGENTS_MEASURED, **keys)
+            turns.events.emit(AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
         summary = WorldRound(
@@ -323,7 +323,7 @@ class Loop:
             turns.stopped,
             world.round_counts(),
         )
-        turns.emit(ROUND_ENDED, **summary.to_dict())
+        turns.events.emit(ROUND_ENDED, **summary.to_dict())
         return summary
 
     async def _ticks(self) -> None:
@@ -370,14 +370,14 @@ class Loop:
         """Return the data of a picture, if the log covers agents."""
         covers_none = self._sampled is not None and not self._sampled.logged
         # each tells what has changed since the one before
-        is_silent = getattr(self.turns.logger, "is_silent", False)
-        if covers_none or (active_logger(self.turns.logger) is None and not is_silent):
+        is_silent = getattr(self.turns.events.logger, "is_silent", False)
+        if covers_none or (active_logger(self.turns.events.logger) is None and not is_silent):
             return {}
         return self._pictures.take()
 
     def _emit_picture(self, keys: Mapping[str, Any]) -> None:
         if keys:
-            self.turns.emit(AGENTS_PICTURED, **keys)
+            self.turns.events.emit(AGENTS_PICTURED, **keys)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
