@@ -106,7 +106,7 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
-    never_moves = not found.timeouts and not any(
+    never_moves = not found.definition.timeouts and not any(
         each.trigger in (None, "timeout") or each.after is not None or each.rate is not None
         for each in (*found.transitions, *found.definition.written)
     )

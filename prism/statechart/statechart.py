@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
+from prism.statechart._engine.described import definition_of, snapshot_of
+from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -53,17 +54,7 @@ class Described(Deciding[StateT]):
         """The definition; after changes of the Machine, the Machine as a definition."""
         if self._machine is None or snapshot_of(self._machine) == self._built:
             return self._definition
-        rest = arguments_of(self._definition)
-        limits = {state.name: ticks for state, ticks in rest["timeouts"].items()}
-        deciding = [state.name for state in rest["decision_states"]]
-        return definition_of(
-            self._machine, {**rest, "timeouts": limits, "decision_states": deciding}
-        )
-
-    @property
-    def description(self) -> str:
-        """A description of the chart."""
-        return self._definition.description
+        return definition_of(self._machine, arguments_of(self._definition))
 
     @property
     def states(self) -> frozenset[StateT]:
@@ -100,55 +91,21 @@ class Described(Deciding[StateT]):
         """States in which an agent is done."""
         return self._definition.final_states
 
-    @property
-    def timeouts(self) -> Mapping[StateT, int]:
-        """Ticks after which ``timeout`` fires, by state."""
-        return self._definition.timeouts
-
-    @property
-    def tree(self) -> tuple[StateT | State[StateT], ...]:
-        """The states as they were written, with those inside them."""
-        return self._definition.hierarchy.states
-
-    @property
-    def strict(self) -> bool:
-        """Whether exceptions of guards and actions propagate."""
-        return self._definition.strict
-
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._rows_as_it_runs.outcomes(self.state_of(value_text(state)), trigger)
+        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._rows_as_it_runs, self.state_of(value_text(state))
+        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
-
-    def may_lead(self, source: str, trigger: str, target: str) -> bool:
-        """Return whether an event may lead from one state to another, guards ignored.
-
-        With regions, each may react or not, and a history may stand for whatever has been entered.
-
-        Args:
-            source: The text of the state that is left.
-            trigger: Name of the event.
-            target: The text of the state that is entered.
-
-        Raises:
-            KeyError: If no agent of the chart can be in one of the two.
-        """
-        return self._rows_as_it_runs.leads(source, trigger, target)
-
-    def can_be_in(self, state: object) -> bool:
-        """Return whether an agent of this chart can be in a state, which may be a text."""
-        return state in self._rows
 
     @property
     def _rows_as_it_runs(self) -> NestedRows:
         from prism.statechart._engine.rows import NestedRows
 
-        return self._nested or NestedRows(self._as_it_runs.hierarchy)
+        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -159,10 +116,8 @@ class Described(Deciding[StateT]):
         Raises:
             UnknownStateError: If no agent of this chart can be in it.
         """
-        self._row(text)
-        state: StateT = (
-            self._members[text] if self._nested is None else self._nested.place(text).state
-        )
+        self._require_state(text)
+        state: StateT = self._member(text)
         return state
 
 
@@ -378,7 +333,7 @@ class Statechart(Written[StateT]):
         `explain`, `check`, pictures and coverage.
 
         Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
-        runs an event. ``chart.release()`` takes them back.
+        runs an event.
 
         Args:
             machine: The Machine.
@@ -490,7 +445,7 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart.inspection import explain
 
-        state = self._require_known_state(agent)
+        state = state_text(self._require_known_state(agent))
         return explain(self._as_it_runs, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
@@ -518,7 +473,8 @@ class Statechart(Written[StateT]):
                 f"chart {self.name!r} cannot be pickled, because its Machine was changed: make the "
                 "changes again where it is read"
             )
-        return _remade, (type(self), self.definition, self._reporter.logger, self._clock)
+        make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
+        return _remade, (make, self._definition)
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -529,25 +485,7 @@ class Statechart(Written[StateT]):
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
-    @property
-    def _as_it_runs(self) -> Definition[Any]:
-        return self._definition
 
-    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
-        """Explain what an event would do to an agent: see `Statechart.explain`."""
-        from prism.statechart.inspection import explain
-
-        definition, machine = self._as_it_runs, self._machine
-        names = dict(zip(machine.states, definition.states, strict=True))
-        state = names[machine.get_model_state(agent).name]
-        return explain(definition, agent, trigger, context, state)
-
-
-def _remade(
-    make: Callable[..., Statechart[Any]],
-    definition: Definition[Any],
-    logger: EventLogger | None,
-    clock: Callable[[], float],
-) -> Statechart[Any]:
+def _remade(make: Callable[..., Statechart[Any]], definition: Definition[Any]) -> Statechart[Any]:
     """Make a chart from a definition by its public constructor, for subclasses of `Statechart`."""
-    return make(**arguments_of(definition), logger=logger, clock=clock)
+    return make(**arguments_of(definition))

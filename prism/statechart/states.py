@@ -106,9 +106,11 @@ def is_state(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
-    """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
+    """Return a state's plain text; that of an enum whose values are no texts is its name."""
+    if not isinstance(state, Enum):
+        return str(state)
     # `value` is looked up by code of Python's own, which takes four times as long
-    return str(state._value_) if isinstance(state, Enum) else str(state)
+    return state._value_ if isinstance(state._value_, str) else state._name_
 
 
 # The states of agents in charts with regions

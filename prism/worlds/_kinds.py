@@ -100,7 +100,7 @@ def make_kind(
         dict.fromkeys(definition.states, act) if is_guest else steps,
         {} if is_guest else _limits_of(cls),
         _unguarded(definition),
-        not is_guest and (chart.has_timers or has_regions),
+        not is_guest and definition.tree is not None,
         not is_guest and definition.tree is not None,
         not is_guest and has_regions,
     )
@@ -194,7 +194,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     definition = cls.chart.definition
     sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
     timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or cls.chart.has_timers or definition.hierarchy.has_regions:
+    if not timed or definition.tree is not None:
         return {}
 
     limits = {
@@ -234,7 +234,7 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
                     yield Channel(kind, leaf, method, *getattr(method, RATE))
 
-    for rated in kind.chart.rated() if kind.is_ticked else ():
+    for rated in kind.chart.schedule.rated() if kind.is_ticked else ():
         rate = rated.rate
         if callable(rate):
             rate = partial(_without_world, rate)

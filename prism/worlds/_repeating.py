@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from prism.worlds._run import Run, alone, key_in
 def resume(
     folder: Path | str,
     *,
-    hosts: Sequence[str] = (),
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
@@ -30,9 +29,6 @@ def resume(
 
     Args:
         folder: The folder of the run.
-        hosts: Addresses of its servers with names and passwords, which no run keeps. Missing ones
-            are taken from the environment variable ``OLLAMA_HOST``. Other addresses are where the
-            servers are now, and are kept.
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
@@ -42,8 +38,7 @@ def resume(
         The outcome; None if the run was complete already.
 
     Raises:
-        InputError: If the folder holds no run, another process is writing it, or a host's password
-            is missing.
+        InputError: If the folder holds no run, or another process is writing it.
         ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """
@@ -51,7 +46,6 @@ def resume(
     return go_on(
         path,
         _kind(read_summary(path)["config"]),
-        hosts=hosts,
         model=model,
         application=application,
         on_round=on_round,

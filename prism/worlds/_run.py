@@ -330,16 +330,15 @@ class Run(Generic[WorldT_co]):
         """The number of agents for the world to make; None if they are given, or in a file."""
         return self._agents if isinstance(self._agents, int) else None
 
-    def repeating(self, run: Path, *, asks: bool = False, until: int | None = None) -> Self:
+    def repeating(self, run: Path, *, until: int | None = None) -> Self:
         """Return the same run with the answers of an earlier one.
 
         Args:
             run: The folder of the earlier run.
-            asks: Whether somebody is asked where its journal has no answer to a question.
-            until: The round from which on no more of its answers are taken.
+            until: The round from which on somebody is asked; if there is none, nobody is.
         """
         again = self.replace()
-        again.repeats = Repeats(run, asks, until)
+        again.repeats = Repeats(run, until)
         return again
 
     def prepare(self, logger: EventLogger | None) -> Any:

@@ -402,7 +402,7 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
-        if kind.is_ticked and kind.chart.has_timers:
+        if kind.is_ticked:
             self._let_pass(agent, kind)
         return False
 
@@ -492,7 +492,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
+        chart.schedule.tick(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:

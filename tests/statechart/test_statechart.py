@@ -2,8 +2,6 @@
 
 import copy
 import operator
-import pickle
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from prism.statechart import (
     AgentState,
     Statechart,
     Transition,
-    social_media_chart,
     state_enum,
 )
 from tests.kit.moves import chart_of
@@ -48,14 +45,6 @@ def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) ->
     assert chart.enabled_targets(agent, "go") == [S.RESTING]
     assert chart.enabled_targets(agent, "on") == [S.IDLE]
     assert chart.enabled_targets(agent, "nonsense") == []
-
-
-def test_a_chart_can_be_pickled() -> None:
-    """A pickled chart has the same definition, and moves agents as the first."""
-    again = pickle.loads(pickle.dumps(social_media_chart()))
-    assert again == social_media_chart()
-    agent = SimpleNamespace(state=S.COMPOSING, pending_action="reply")
-    assert again.fire(agent, "compose_done") is S.ENGAGING_REPLY
 
 
 Mood = state_enum("Mood", ["calm", "angry"])
@@ -135,13 +124,3 @@ def test_charts_that_differ_in_one_part_are_unequal(what: str) -> None:
 def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
     """``format(chart, spec)`` writes each of the formats."""
     assert format(moods(), spec).startswith(beginning)
-
-
-def test_a_notebook_gets_a_picture_and_text() -> None:
-    """A notebook is offered the plain text, a fenced Mermaid diagram and the drawing."""
-    bundle = moods()._repr_mimebundle_(include=None, exclude=None)
-    assert bundle == {
-        "text/plain": repr(moods()),
-        "text/markdown": f"```mermaid\n{moods():mermaid}```\n",
-        "image/svg+xml": f"{moods():svg}",
-    }
