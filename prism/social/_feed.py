@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from prism.agents import (
     SeedPost,
@@ -20,7 +20,7 @@ from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
-from prism.social._posts import Action, Draft, Network, Post, PostKind, Results, largest_cascades
+from prism.social._posts import Action, Draft, Network, Post, PostKind
 from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
@@ -51,7 +51,7 @@ from prism.telemetry.events import (
     POST_VOTED,
     POST_WEIGHED,
 )
-from prism.worlds import AgentTable, WorldResults, during
+from prism.worlds import AgentTable, during
 
 _COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 _COUNTS = (*_COUNTERS.values(), "likes")
@@ -88,11 +88,6 @@ class Feed(Parameters):
     rounds = 10
     ticks = 12
     input_files: ClassVar[Sequence[str]] = ("first_posts",)
-
-    if TYPE_CHECKING:
-
-        def _prism_comes_to(self) -> Results:
-            """Tell type checkers the type of a run's results."""
 
     # The population
 
@@ -220,10 +215,6 @@ class Feed(Parameters):
         counts = {name: self._counts[name] for name in _COUNTS}
         self._counts.clear()
         return counts
-
-    def results(self, results: WorldResults) -> Results:
-        """Add the largest cascades to the results of a run."""
-        return Results(results.agents, results.rounds, largest_cascades(self.posts))
 
     # The steps
 

@@ -190,9 +190,7 @@ class Loop:
                 if self.turns.stopped is not None:
                     break
 
-            results: WorldResults = self.world.results(
-                WorldResults(len(self.agents), tuple(self.finished))
-            )
+            results = WorldResults(len(self.agents), tuple(self.finished))
             self.turns.events.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
