@@ -102,7 +102,7 @@ class Feed(Parameters):
             if not isinstance(each, SocialAgent):
                 raise AgentError(f"the agents of a feed are social agents, got {each!r}")
         reasoner = self.turns.answers.reasoner
-        acts = self.model_acts and bool(getattr(reasoner, "chooses_acts", False))
+        acts = bool(getattr(reasoner, "chooses_acts", False))
         chart = chart_of(self.resting_ticks, has_ideas=self.posts_per_tick > 0, acts=acts)
         number, seed = self.common_topics, self.seed
         return [
@@ -131,13 +131,10 @@ class Feed(Parameters):
 
         followers = Counter(name for reader in self.agents for name in reader.follows)
         names = sorted(reader.agent_id for reader in self.agents)
-        if self.opening_authors == "hub":
-            author = min(names, key=lambda name: (-followers[name], name))
-        else:
-            # if nobody is followed, anybody may be drawn
-            bias = self.opening_bias if followers else 0.0
-            weights = [followers[name] ** bias for name in names]
-            author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
+        # if nobody is followed, anybody may be drawn
+        bias = self.opening_bias if followers else 0.0
+        weights = [followers[name] ** bias for name in names]
+        author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
         return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
 
     def setup(self) -> None:
@@ -477,7 +474,7 @@ class Feed(Parameters):
         reasoner = self.turns.answers.reasoner
         # of a run that switches later, the part that decides at present
         decides = getattr(reasoner, "part", reasoner)
-        if not self.model_acts or not getattr(decides, "chooses_acts", False):
+        if not getattr(decides, "chooses_acts", False):
             return frozenset()
         return frozenset(kind for kind in _ALL_KINDS if self._may_write(reader, kind, post))
 
