@@ -109,23 +109,24 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be 2"]),
     "nothing": ({"schema": 2}, ["missing a required argument: 'states'"]),
     "unknown keys": (
-        {**MINIMAL, "intial": 1, "strict": "no"},
-        ["intial: is no key of a chart", "strict: is no key of a chart, or cannot be 'no'"],
+        {**MINIMAL, "intial": 1},
+        ["got an unexpected keyword argument 'intial'"],
     ),
     "wrong transitions": (
         {
             **MINIMAL,
             "transitions": [
-                {**MOVE, "gaurd": "g", "guard": 2},
+                {**MOVE, "gaurd": "g"},
+                {**MOVE, "internal": "no"},
                 {**MOVE, "trigger": 1},
                 {"trigger": "x", "source": "calm"},
             ],
         },
         [
-            "transitions[0].gaurd: is no key of a chart",
-            "transitions[0].guard: is no key of a chart, or cannot be 2",
-            "transitions[1].trigger: is no key of a chart, or cannot be 1",
-            "transitions[2]: Transition.__init__() missing 1 required positional argument",
+            "transitions[0]: Transition.__init__() got an unexpected keyword argument 'gaurd'",
+            "transitions[1].internal: cannot be 'no'",
+            "transitions[2]: transition 1: trigger must be a non-empty string, got 1",
+            "transitions[3]: Transition.__init__() missing 1 required positional argument",
         ],
     ),
     "unknown states": (
