@@ -30,7 +30,7 @@ def calibrate(
     * `prism run feed --agents 1000 --policy policy.json --out runs/policy`
     """
     from prism import science
-    from prism.cli._log import open_logs
+    from prism.cli._tables import open_logs
 
     logs = open_logs(runs)
     with naming_options():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
@@ -20,17 +19,12 @@ from prism.reasoner._calls import has, of_kind
 from prism.reasoner._clients import ForeignServer, check_client, check_model
 from prism.reasoner._requests import USUAL_TRIES, ChatReply, Request, ResultT, answered
 from prism.reasoner._slots import Pool
-from prism.reasoner._spending import Budget, Clock, Cost, loop_time, require_positive
+from prism.reasoner._spending import Budget, Clock, Cost, require_positive
+from prism.reasoner._words import count_tokens
 from prism.telemetry.loggers import EventLogger
 
 DEFAULT_CONCURRENCY = 16
 DEFAULT_ATTEMPTS = 3
-
-BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
-"""The logger for warnings of a budget that are given once and change no log."""
-
-
-# Equal requests
 
 
 @dataclass(slots=True)
@@ -101,21 +95,6 @@ async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> O
 # Limits
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
-    """A request that has no reply yet.
-
-    Args:
-        text: The prompt.
-        model: Name of the model, if it is known.
-        since: When it was sent, on the clock of the event loop.
-    """
-
-    text: str
-    model: str | None
-    since: float
-
-
 class Limits(TypedDict, total=False):
     """The limits for asking a client; see `Reasoner`."""
 
@@ -138,9 +117,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        records: Whether the cost of an answer has its separate requests.
         trial: The cost of trying its servers before a run, which no decision or text has.
-        open: The open requests; other threads may copy it.
     """
 
     def __init__(
@@ -174,14 +151,11 @@ class AsksModel:
         self.concurrency: int = self.pool.concurrency
         self.budget: Budget = budget or Budget()
         self.named: str | None = model
-        self.records = False
         self.trial: Cost = Cost()
-        self.open: dict[int, OpenRequest] = {}
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout, self._seed = timeout, seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._has_warned = False
         self._logger = logger
 
     async def close(self) -> None:
@@ -202,9 +176,6 @@ class AsksModel:
         """
         began = perf_counter()
         cost.model, cost.budget = self._model, self.budget
-        if self.records:
-            cost.trail = []
-        self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
 
         async def ask(wording: Request[ResultT]) -> ResultT:
             asked_before = cost.attempts
@@ -220,9 +191,10 @@ class AsksModel:
             cost.host = cost.host or error.host
             raise
         finally:
-            del self.open[id(cost)]
             cost.settle(perf_counter() - began)
-            self._look_for_tokens(cost)
+            if cost.attempts and cost.input_tokens is None:
+                # its server reports no tokens, so those that it has read are estimated
+                self.budget.add(tokens=count_tokens(request.text) * cost.attempts)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request, within the time that one has."""
@@ -233,22 +205,6 @@ class AsksModel:
         cost.on_slot = clock.start
         async with clock:
             return await self.pool.ask(request, cost)
-
-    def _look_for_tokens(self, cost: Cost) -> None:
-        """Warn once that a limit on tokens has no effect if the server does not report them."""
-        limit = self.budget.max_tokens
-        is_told = (cost.input_tokens, cost.output_tokens) != (None, None)
-        if limit is None or self._has_warned or is_told or not cost.attempts:
-            return
-
-        self._has_warned = True
-        BUDGET_LOGGER.warning(
-            "%s%s reports no token counts, so the limit of %d tokens has no effect on it: "
-            "set a limit on calls",
-            cost.model or type(self.client).__name__,
-            f" at {cost.host}" if cost.host else "",
-            limit,
-        )
 
 
 def _opened(

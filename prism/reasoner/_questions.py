@@ -168,13 +168,6 @@ class BaseReasoner(ABC):
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions, in order. A model's failure is a fallback, never an exception."""
 
-    def prompt_hash(self, _question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if there is none.
-
-        The hash is of the prompt for a chat, even if a model is asked for probabilities.
-        """
-        return None
-
     @property
     def chooses_acts(self) -> bool:
         """Whether agents of the feed choose among all acts, including replying and resharing."""

@@ -25,7 +25,6 @@ from prism.reasoner._prompts import (
     QuestionRequest,
     Rotations,
     own_prompt,
-    prompt_hash,
     request_for,
 )
 from prism.reasoner._questions import (
@@ -49,8 +48,6 @@ Mode = Literal["auto", "chat"]
 """``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
 them."""
 
-PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
-"""The logger for warnings about prompts that are given once and change no log."""
 
 _LOGGER = logging.getLogger("prism.llm")
 
@@ -59,8 +56,7 @@ class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
     If anything goes wrong with the model, the decision is the fallback, with a warning that gives
-    the reason. So it is if the agent or the context raises an exception, whose place is then told
-    once by the logger ``prism.statechart.prompts``.
+    the reason. So it is if the agent or the context raises an exception, with its file and line.
 
     If the client's ``temperature`` is 0, equal questions are asked once, and their answers are kept
     as long as the reasoner is. At any other or an unknown temperature, each agent is asked with its
@@ -149,7 +145,6 @@ class Reasoner(AsksModel, BaseReasoner):
         self._replies: dict[str, Reply] | None = None if self._samples else {}
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._proofs: SingleFlight[None] = SingleFlight()
-        self._told_places: set[str] = set()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, with as many simultaneous ones as the client allows.
@@ -191,10 +186,6 @@ class Reasoner(AsksModel, BaseReasoner):
                 f"fallback must be a state of chart {chart.name!r}, got {fallback!r}: use one of "
                 f"{', '.join(states)}"
             )
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        return prompt_hash(by_changes(question), self._settings)
 
     @property
     def chooses_acts(self) -> bool:
@@ -369,21 +360,16 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
         place = place_of(fault)
-        if place is not None and str(place) not in self._told_places:
-            self._told_places.add(str(place))
-            PROMPT_LOGGER.warning(
-                "a question is not asked, since its agent or context raised %s (%s)",
-                describe(fault),
-                place,
-            )
+        where = f" ({place})" if place is not None else ""
+        return self._fall_back(question, fault, Cost(model=self._model), where)
 
-        return self._fall_back(question, fault, Cost(model=self._model))
-
-    def _fall_back(self, question: Question, error: Exception, cost: Cost | None) -> Decision:
+    def _fall_back(
+        self, question: Question, error: Exception, cost: Cost, where: str = ""
+    ) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
-        reason = describe(error)
-        if cost is not None and cost.cut_short not in reason:
+        reason = f"{describe(error)}{where}"
+        if cost.cut_short not in reason:
             reason += cost.cut_short
         return Decision(chosen, "fallback", reason=reason, cost=cost)
 

@@ -128,7 +128,6 @@ def read_choice(
     options: Sequence[Any],
     *,
     key: str = "next_state",
-    labels: Mapping[str, Any] | None = None,
 ) -> Any:
     """Read a choice from a model's reply: see `parse_reasoner_response`.
 
@@ -136,7 +135,6 @@ def read_choice(
         reply: The raw reply.
         options: What there was to choose from: states, or texts.
         key: Under which key the answer was asked for.
-        labels: Options by the letters or numbers under which they were offered.
 
     Returns:
         One of the options.
@@ -145,7 +143,7 @@ def read_choice(
         ReasonerError: (a ValueError) if the reply names no option, or not clearly one.
     """
     name = _answer_in(_parsed(str(reply)), key)
-    option = None if name is None else _named(name, options, labels or {})
+    option = None if name is None else _named(name, options)
     if option is None:
         names = ", ".join(map(state_text, options))
         raise ReasonerError(f"the reply {quoted(reply)} does not name one of {names} alone")
@@ -212,7 +210,7 @@ def _member(data: Any, key: str) -> Any:
     return answers[0]
 
 
-def _named(name: str, options: Sequence[Any], labels: Mapping[str, Any]) -> Any | None:
+def _named(name: str, options: Sequence[Any]) -> Any | None:
     """Return the one option that a name stands for: exactly, or spelled as models do."""
     spellings = [(state_text(option), option) for option in options]
     spellings += [
@@ -224,10 +222,6 @@ def _named(name: str, options: Sequence[Any], labels: Mapping[str, Any]) -> Any 
         if text == name:
             return option
 
-    for label, option in labels.items():
-        # as they stand in a prompt: "B", "option B", "B) pivot"
-        several = (f"{label}{sign} {state_text(option)}" for sign in ").:")
-        spellings += [(text, option) for text in (label, f"option {label}", *several)]
     alike = [option for text, option in spellings if folded(text) == folded(name)]
     return alike[0] if alike and all(option == alike[0] for option in alike) else None
 

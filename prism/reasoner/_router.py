@@ -7,8 +7,7 @@ Otherwise, the part that answers at present is asked.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, TooManyFallbacksError
@@ -30,15 +29,12 @@ WINDOW = 200
 class Journal(Protocol):
     """Answers that need not be requested, such as those of a run that was stopped."""
 
-    def answer_to(
-        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
-    ) -> Decision | Written | None:
-        """Return the answer to a question or a text call, if known.
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked where there is no answer."""
 
-        Args:
-            asked: The question or the text call.
-            prompt_hash: Returns the hash of its prompt; None if it has none.
-        """
+    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
+        """Return the answer to a question or a text call, if known."""
 
 
 class CostsByModel:
@@ -144,9 +140,13 @@ class Router(BaseReasoner, BaseWriter):
         """Return the answer of the journal, if there is one."""
         if self.journal is None:
             return None
-        answer = self.journal.answer_to(asked, partial(self._hash_of, asked))
+        answer = self.journal.answer_to(asked)
         if answer is not None:
-            self.skip(asked, answer)
+            if self.journal.asks:
+                self.skip(asked, answer)
+            elif isinstance(asked, Question):
+                # where nobody is asked, no equal question needs to be recognized
+                self.skip(asked)
         return answer
 
     def _count(self, asked: Any, answer: Any, *, is_new: bool) -> None:
@@ -194,15 +194,7 @@ class Router(BaseReasoner, BaseWriter):
             self._fallbacks.check()
         return decisions
 
-    def _hash_of(self, asked: Question | TextCall) -> str | None:
-        return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
-
     # Other methods of reasoners
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        found: str | None = self.part.prompt_hash(question)
-        return found
 
     @property
     def memory(self) -> int:
@@ -316,11 +308,9 @@ def record_of(answer_id: str, asked: Question | TextCall, answer: Any) -> dict[s
         answer: The `Decision` or `Written`.
     """
     at = {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
-    trail = None if answer.cost is None else answer.cost.trail
-    attempts = [attempt.to_dict() for attempt in trail or ()]
     told = {"source": answer.source, "reason": answer.reason}
     how = _of_text if isinstance(asked, TextCall) else _of_decision
-    return {"id": answer_id, **at, **how(asked, answer), "attempts": attempts, **told}
+    return {"id": answer_id, **at, **how(asked, answer), **told}
 
 
 def _of_text(call: Any, written: Written) -> dict[str, Any]:

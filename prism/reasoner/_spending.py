@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from numbers import Real
 from time import monotonic, perf_counter
 from typing import Any
@@ -150,48 +149,11 @@ KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired"
 
 
 @dataclass(slots=True)
-class Attempt:
-    """One request, and its reply.
-
-    Args:
-        request: The body that was sent, if known.
-        began: When it was sent, in UTC as ISO 8601.
-        seconds: How long it took.
-        model: The model, if known.
-        host: The server, without credentials, if known.
-        reply: The body of the reply, or None.
-        fault: The failure, if any.
-        input_tokens: Tokens that the model read, if known.
-        output_tokens: Tokens that it wrote, if known.
-    """
-
-    request: str | None = None
-    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    seconds: float | None = None
-    model: str | None = None
-    host: str | None = None
-    reply: str | None = None
-    fault: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the known parts as plain data."""
-        known = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in known.items() if value is not None}
-
-
-@dataclass(slots=True)
 class Cost:
     """The cost of an answer from a model.
 
     A `Reasoner` makes one for each question and passes it to the client, which adds every request
-    that it sends, so the cost is known however the call ends::
-
-        attempt = cost.began(model, address, request)
-        ...
-        cost.replied(attempt, reply, tokens_read, tokens_written)
-        cost.ended(attempt)
+    that it sends, so the cost is known however the call ends.
 
     One decision has the cost of a request. Other decisions that used the same answer have no
     attempts and no tokens, so that costs can be added up.
@@ -212,7 +174,6 @@ class Cost:
             otherwise None.
         budget: Pays for the requests.
         on_slot: Called when the question gets a slot, from which on its time counts.
-        trail: The separate requests, if they are recorded.
     """
 
     latency: float = 0.0
@@ -227,15 +188,14 @@ class Cost:
     repaired: bool | None = None
     budget: Budget | None = field(default=None, repr=False, compare=False)
     on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
-    trail: list[Attempt] | None = field(default=None, repr=False, compare=False)
 
     def has_slot(self) -> None:
         """Note that the question got a slot."""
         if self.on_slot is not None:
             self.on_slot()
 
-    def began(self, model: str | None, host: str | None, request: str | None = None) -> Attempt:
-        """Note that a request is being sent.
+    def began(self, model: str | None, host: str | None) -> None:
+        """Count a request that is being sent.
 
         Raises:
             BudgetSpentError: If the budget does not allow it.
@@ -245,40 +205,24 @@ class Cost:
 
         self.attempts += 1
         self.model, self.host = model or self.model, host or self.host
-        attempt = Attempt(request, model=self.model, host=self.host)
-        attempt.seconds = -perf_counter()
-        if self.trail is not None:
-            self.trail.append(attempt)
-        return attempt
 
-    def replied(
-        self, attempt: Attempt, reply: str | None = None, read: Any = None, written: Any = None
-    ) -> None:
-        """Note a reply, and the tokens that its server reports; impossible counts are ignored."""
-        attempt.reply = reply
-        attempt.input_tokens, attempt.output_tokens = count_of(read), count_of(written)
-        _count(self, attempt.input_tokens, attempt.output_tokens)
+    def replied(self, read: Any, written: Any) -> None:
+        """Count the tokens that a server reports; impossible counts are ignored."""
+        input_tokens, output_tokens = count_of(read), count_of(written)
+        _count(self, input_tokens, output_tokens)
         if self.budget is not None:
-            self.budget.add(tokens=(attempt.input_tokens or 0) + (attempt.output_tokens or 0))
-
-    def ended(self, attempt: Attempt, fault: str | None = None) -> None:
-        """Note that a request has ended."""
-        attempt.seconds = round(perf_counter() + (attempt.seconds or 0.0), 6)
-        attempt.fault = fault
-        self.request_seconds = attempt.seconds
+            self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
     def settle(self, latency: float) -> None:
         """Record the whole latency, from which the waiting time follows."""
         self.latency = round(latency, 6)
-        self.request_seconds = min(self.request_seconds or 0.0, self.latency)
+        self.request_seconds = round(min(self.request_seconds or 0.0, self.latency), 6)
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
     def follow(self, later: Cost) -> None:
         """Add the cost of a further request for the same question."""
         self.attempts += later.attempts
         _count(self, later.input_tokens, later.output_tokens)
-        if later.trail is not None:
-            self.trail = [*(self.trail or ()), *later.trail]
         self.model, self.host = later.model or self.model, later.host or self.host
         self.done_reason = later.done_reason
         self.repaired = self.repaired or later.repaired

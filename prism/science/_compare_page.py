@@ -10,7 +10,7 @@ import altair as alt
 from markupsafe import Markup
 
 from prism.files._records import shown_path
-from prism.report import Page, Section, page
+from prism.report import Page, Section
 from prism.science._differences import Difference, Differences
 from prism.science._paper import seeds_text
 
@@ -48,7 +48,7 @@ def page_of(comparison: Differences) -> Page:
         *_rounds(comparison),
     ]
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
-    return page(
+    return Page(
         comparison.title,
         sections,
         subtitle=f"{len(comparison.runs)} runs, {rounds}, compared {comparison.pairing}",

@@ -12,7 +12,6 @@ from typing import Any, Self, TypeVar
 from prism.errors import InputError, PrismError
 from prism.files._source import Problems, Source
 from prism.llm import Model
-from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._batch_folder import BatchFolder
@@ -124,14 +123,6 @@ class Plan:
         """Return the same plan with new limits; a limit of None stays as it is."""
         given = {name: value for name, value in limits.items() if value is not None}
         return replace(self, data={**self.data, "budget": {**self.budget, **given}})
-
-    def with_hosts(self, hosts: Sequence[str]) -> Self:
-        """Return the same plan with other server addresses, which may contain passwords.
-
-        Raises:
-            InputError: If the plan uses no model.
-        """
-        return _with_reasoner(self, "host", [*hosts])
 
     def with_model(self, model: str) -> Self:
         """Return the same plan with another model.
@@ -246,16 +237,8 @@ class Plan:
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data, with user names and passwords removed from addresses."""
-        found = {**self.data}
-        if isinstance(host := found.get("reasoner", {}).get("host"), (str, list)):
-            hosts = [host] if isinstance(host, str) else host
-            found["reasoner"] = {
-                **found["reasoner"],
-                "host": [shown_address(each) for each in hosts],
-            }
-
-        return found
+        """Return the plan as plain data."""
+        return {**self.data}
 
     @property
     def source(self) -> Source:

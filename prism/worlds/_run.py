@@ -324,16 +324,15 @@ class Run(Generic[WorldT_co]):
         """The number of agents for the world to make; None if they are given, or in a file."""
         return self._agents if isinstance(self._agents, int) else None
 
-    def repeating(self, run: Path, *, asks: bool = False, until: int | None = None) -> Self:
+    def repeating(self, run: Path, *, until: int | None = None) -> Self:
         """Return the same run with the answers of an earlier one.
 
         Args:
             run: The folder of the earlier run.
-            asks: Whether somebody is asked where its journal has no answer to a question.
-            until: The round from which on no more of its answers are taken.
+            until: The round from which on somebody is asked; if there is none, nobody is.
         """
         again = self.replace()
-        again.repeats = Repeats(run, asks, until)
+        again.repeats = Repeats(run, until)
         return again
 
     def prepare(self, logger: EventLogger | None) -> Any:
@@ -553,7 +552,6 @@ class Run(Generic[WorldT_co]):
 def resume(
     folder: Path | str,
     *,
-    hosts: Sequence[str] = (),
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
@@ -567,9 +565,6 @@ def resume(
 
     Args:
         folder: The folder of the run.
-        hosts: Addresses of its servers with names and passwords, which no run keeps. Missing ones
-            are taken from the environment variable ``OLLAMA_HOST``. Other addresses are where the
-            servers are now, and are kept.
         model: The client of another library that the run asks. No run keeps it.
         application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
@@ -579,8 +574,7 @@ def resume(
         The outcome; None if the run was complete already.
 
     Raises:
-        InputError: If the folder holds no run, another process is writing it, or a host's password
-            is missing.
+        InputError: If the folder holds no run, or another process is writing it.
         ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """
@@ -588,7 +582,6 @@ def resume(
     return go_on(
         path,
         _kind(read_summary(path)["config"]),
-        hosts=hosts,
         model=model,
         application=application,
         on_round=on_round,

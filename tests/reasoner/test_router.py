@@ -88,7 +88,9 @@ class Knows:
     def __init__(self, **answers: Decision) -> None:
         self.answers = answers
 
-    def answer_to(self, asked: Any, prompt_hash: Any) -> Any:
+    asks = True
+
+    def answer_to(self, asked: Any) -> Any:
         return self.answers.pop(asked.agent.agent_id, None)
 
 

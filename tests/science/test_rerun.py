@@ -64,21 +64,9 @@ def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any)
     assert not found.differences
 
 
-@pytest.mark.slow
-def test_without_a_change_a_models_run_is_the_run_and_asks_nobody(
-    tmp_path: Path, asked: FakeOllama
-) -> None:
-    """All answers come from the log, with what they cost."""
-    before = asked.asked
-    found = rerun(tmp_path / "run", tmp_path / "again", from_round=2)
-    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
-    assert asked.asked == before
-    assert not found.differences
-
-
 @pytest.mark.parametrize("stops", [(1, 2, 3), pytest.param((), marks=pytest.mark.slow)])
 @pytest.mark.slow
-def test_the_model_is_asked_from_the_first_question_on_that_differs(
+def test_the_model_is_asked_from_the_round_on_that_is_changed(
     tmp_path: Path, asked: FakeOllama, stops: tuple[int, ...]
 ) -> None:
     """Rounds before are the same bytes, also where the new run is killed after every round."""
