@@ -25,7 +25,6 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._addresses import (
-    credentials,
     is_local,
     same_address,
     secrets_in,
@@ -131,7 +130,7 @@ class ModelServer(ClientServer):
 
     def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         limit, patience = settings["concurrency"], settings["patience"] or 0.0
-        super().__init__(shown_address(address), model, limit, patience)
+        super().__init__(address, model, limit, patience)
         self.settings: Mapping[str, Any] = settings
         self.seconds: float = settings["timeout"]
         if settings["think"] is not None:
@@ -142,13 +141,13 @@ class ModelServer(ClientServer):
         self.client: Any = None
         self._holder: AsyncGenerator[Any, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        key, user = self._key(), credentials(address)
-        secrets = [each.encode() for each in secrets_in(address, key)]
+        key = self._key()
+        secrets = [each.encode() for each in secrets_in(key)]
         # a proxy is for the world outside
         self._proxy = None if is_local(address) else _proxy_of(address)
         headers = {"Accept-Encoding": "identity"}
-        if key and user is None:
-            headers["Authorization"] = f"Bearer {key}"
+        if key:
+            headers["Authorization"] = key if key.startswith("Basic ") else f"Bearer {key}"
         read = partial(_read_whole, _MOST_BYTES, secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
@@ -160,8 +159,6 @@ class ModelServer(ClientServer):
             "trust_env": self._proxy is not None,
             "verify": _certificates(),
         }
-        if user is not None:
-            self._http["auth"] = user
 
     def _key(self) -> str:
         named = self.settings["key"]
@@ -171,7 +168,8 @@ class ModelServer(ClientServer):
                 f"names the environment variable {named}, which is not set: export {named}=..."
             )
             raise InputError(problem, field="key")
-        if not (key.isascii() and key.isprintable() and " " not in key):
+        plain = key.removeprefix("Basic ")
+        if not (plain.isascii() and plain.isprintable() and " " not in plain):
             raise FieldValueError(
                 f"{named or self.key_variable} must be a key of printable ASCII characters without "
                 "spaces"

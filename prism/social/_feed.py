@@ -51,7 +51,6 @@ from prism.telemetry.events import (
     POST_VOTED,
     POST_WEIGHED,
 )
-from prism.telemetry.loggers import active_logger
 from prism.worlds import AgentTable, WorldResults, during
 
 _COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
@@ -455,7 +454,7 @@ class Feed(Parameters):
         return {reader.agent_id: reader for reader in self.agents}
 
     def _log(self, event: str, **keys: Any) -> None:
-        self.turns.tell(event, **keys)
+        self.turns.events.tell(event, **keys)
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
@@ -502,7 +501,7 @@ class Feed(Parameters):
         return most is None or reader.written[kind, root] < most
 
     def _log_weighing(self, reader: Reader, post: Post) -> None:
-        if active_logger(self.turns.logger) is not None:
+        if self.turns.events.are_heard:
             self._log(
                 POST_WEIGHED,
                 agent_id=reader.agent_id,

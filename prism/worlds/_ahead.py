@@ -16,6 +16,7 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._agent import Asked, Receiving
 from prism.worlds._turns import Turns
+from prism.worlds._waves import advance, ask, outside, value_of
 
 
 @dataclass(slots=True)
@@ -104,7 +105,7 @@ class TurnsAhead(Turns):
 
         The events are logged in the order of the turns.
         """
-        logger: Any = self.logger
+        logger: Any = self.events.logger
         agents = self.population.everybody()
         most = max(8 * self.answers.concurrency, 4 * len(agents))
         last: dict[Any, asyncio.Task[None]] = {}
@@ -144,7 +145,7 @@ class TurnsAhead(Turns):
             await each
         UNDER_WAY.set(turn)
         agent = turn.agent
-        waiting = None if agent.has_left else await self.outside(self.take(agent))
+        waiting = None if agent.has_left else await outside(self, self.take(agent))
         while waiting is not None:
             _, running, waits = waiting
             if type(waits) is Receiving or waits.agent is not agent:
@@ -152,5 +153,5 @@ class TurnsAhead(Turns):
                 raise SimulationError(
                     f"the step of {agent!r} waits for another agent, in an independent world"
                 )
-            await (self.ask([waits], ()) if type(waits) is Asked else self.ask((), [waits]))
-            waiting = await self.outside(self.advance(agent, running, self.value_of(waits)))
+            await (ask(self, [waits], ()) if type(waits) is Asked else ask(self, (), [waits]))
+            waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -248,7 +248,7 @@ class World(Declares, Generic[AgentT]):
             event: Its name.
             keys: Its data. Agents are written by their ids, and ``agent`` as ``agent_id``.
         """
-        self._running("log").log(event, keys)
+        self._running("log").events.log(event, keys)
 
     def stop(self, reason: str = "stopped") -> None:
         """End the run after this tick, or after this event if events happen at rates.
