@@ -49,7 +49,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
     "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, cascades, "
-    "agents, participation, measures, treatments, arms, world, messages, run_measures and diff; "
+    "agents, participation, measures, arms, world, messages, run_measures and diff; "
     "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
     "decisions_by(['source']) and costs_by(['what']) group by other columns.",
 )

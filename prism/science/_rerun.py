@@ -81,8 +81,8 @@ def rerun(
     if isinstance(changes.get("model"), Mapping):
         changes["model"] = _changed_model(options, changes["model"])
     changed = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
-    if "model" in changes and not _has_journal(options):
-        changed.append(f"model={_text_of(changes.pop('model'))}@{from_round}")
+    if isinstance(changes.get("model"), str) and not _has_journal(options):
+        changed.append(f"model={changes.pop('model')}@{from_round}")
     for name in changes:
         # a policy draws the same numbers again, so that it cannot begin later
         is_late = name == "rounds" or (name in _ANSWERING and _has_journal(options))
@@ -122,16 +122,10 @@ def _has_journal(options: Run[Any]) -> bool:
 def _changed_model(options: Run[Any], settings: Mapping[str, Any]) -> Model:
     """Return the run's own model with other settings."""
     if not isinstance(options.reasoner, Model):
-        raise InputError("asked none so far: name one, as in ollama:llama3.2", field="model")
+        raise InputError(
+            "asked none so far: name one by a treatment, model=NAME@ROUND", field="model"
+        )
     return replace(options.reasoner, **settings)
-
-
-def _text_of(model: Any) -> str:
-    """Return the text of a model for the treatment by which a run without one asks it."""
-    if isinstance(model, str):
-        return model
-    problem = "asked none so far: give it one by a text alone, as in ollama:llama3.2"
-    raise InputError(problem, field="model")
 
 
 def _differences(run: Path, folder: Path, from_round: int) -> dict[str, Mapping[str, Any]]:

@@ -221,7 +221,7 @@ def is_stale(chart: Any, asked: Asked) -> bool:
 
 def discard(turns: Any, asked: Asked) -> None:
     """Log an answer that comes too late."""
-    logger = active_logger(turns.logger)
+    logger = active_logger(turns.events.logger)
     if logger is not None:
         agent = asked.agent
         logger.warning(
