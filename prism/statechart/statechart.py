@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.described import definition_of, snapshot_of
-from prism.statechart._engine.machine import Machine
+from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
 
 AgentT = TypeVar("AgentT")
 
-_MOST_DRAWN = 500
-"""Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
-
 
 class Described(Deciding[StateT]):
     """The parts of a chart, read from its definition."""
@@ -59,17 +55,17 @@ class Described(Deciding[StateT]):
     @property
     def states(self) -> frozenset[StateT]:
         """The states; ``definition.states`` has them in order."""
-        return frozenset(self._definition.states)
+        return frozenset(self.definition.states)
 
     @property
     def state_type(self) -> type[StateT]:
         """The enum of the states, for ``state_type`` in the class of agents."""
-        return self._definition.state_type
+        return self.definition.state_type
 
     @property
     def transitions(self) -> tuple[Transition[StateT], ...]:
         """The transitions in definition order, wildcards replaced."""
-        return self._definition.transitions
+        return self.definition.transitions
 
     @property
     def triggers(self) -> tuple[str, ...]:
@@ -79,17 +75,17 @@ class Described(Deciding[StateT]):
     @property
     def initial(self) -> StateT:
         """State that new agents start in."""
-        return self._definition.initial
+        return self.definition.initial
 
     @property
     def decision_states(self) -> frozenset[StateT]:
         """States in which `afire` asks a reasoner."""
-        return self._definition.decision_states
+        return self.definition.decision_states
 
     @property
     def final_states(self) -> frozenset[StateT]:
         """States in which an agent is done."""
-        return self._definition.final_states
+        return self.definition.final_states
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
@@ -164,17 +160,10 @@ class Written(Described[StateT]):
         return cls._read(partial(read_chart, source.value, source.line_of), **options)
 
     @classmethod
-    def _read(
-        cls,
-        read: Callable[..., dict[str, Any]],
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-        states: type[Enum] | None = None,
-        **options: Any,
-    ) -> Statechart[Any]:
-        make: Any = cls
-        chart: Statechart[Any] = make(**read(guards, actions, states), **options)
-        return chart
+    def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
+        functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
+        make: Callable[..., Statechart[Any]] = cls  # type: ignore[assignment] # always a Statechart
+        return make(**read(*functions), **options)
 
     def to_json(self) -> str:
         """Return the definition as JSON text: see `to_dict`."""
@@ -248,13 +237,9 @@ class Written(Described[StateT]):
 
         return as_text(self._as_it_runs, spec)
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
-        """Offer a notebook a picture, unless too large to read, Mermaid and a line of text."""
-        bundle = {"text/plain": repr(self), "text/markdown": f"```mermaid\n{self:mermaid}```\n"}
-        if len(self.transitions) <= _MOST_DRAWN:
-            bundle["image/svg+xml"] = self.to_svg()
-
-        return bundle
+    def _repr_svg_(self) -> str:
+        """Offer a notebook a picture."""
+        return self.to_svg()
 
 
 class Statechart(Written[StateT]):
@@ -355,8 +340,7 @@ class Statechart(Written[StateT]):
         They are kept in ``agent.state_history``, unless the application has something else there.
         Then they are kept beside the agent, at most 50, for as long as it lives.
         """
-        records: Sequence[StateTransition] = history_of(agent)
-        return records
+        return history_of(agent)
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give an existing object the missing fields of an agent, and the initial state.
@@ -468,13 +452,8 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        if self._as_it_runs is not self._definition:
-            raise TypeError(
-                f"chart {self.name!r} cannot be pickled, because its Machine was changed: make the "
-                "changes again where it is read"
-            )
         make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
-        return _remade, (make, self._definition)
+        return _remade, (make, self._as_it_runs)
 
     def __repr__(self) -> str:
         """Show name and size."""

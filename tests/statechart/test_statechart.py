@@ -137,11 +137,6 @@ def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
     assert format(moods(), spec).startswith(beginning)
 
 
-def test_a_notebook_gets_a_picture_and_text() -> None:
-    """A notebook is offered the plain text, a fenced Mermaid diagram and the drawing."""
-    bundle = moods()._repr_mimebundle_(include=None, exclude=None)
-    assert bundle == {
-        "text/plain": repr(moods()),
-        "text/markdown": f"```mermaid\n{moods():mermaid}```\n",
-        "image/svg+xml": f"{moods():svg}",
-    }
+def test_a_notebook_gets_a_picture() -> None:
+    """A notebook is offered the drawing."""
+    assert moods()._repr_svg_() == f"{moods():svg}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from threading import get_ident
 from typing import Any, Generic
@@ -24,6 +25,8 @@ class Checks(Generic[StateT]):
         definition: The chart's definition.
     """
 
+    # what runs a flat chart; None for one with composites
+    _machine: Any = None
     # by state; its keys are the states of agents
     _rows: Any
     # where agents have their state
@@ -31,8 +34,6 @@ class Checks(Generic[StateT]):
 
     def __init__(self, definition: Definition[StateT]) -> None:
         self._definition = definition
-        # a dict serves as a set that keeps the order of the definition
-        self._triggers: dict[str, None] = definition.hierarchy.triggers
         self._warned_of: set[str] = set()
 
     @property
@@ -45,29 +46,28 @@ class Checks(Generic[StateT]):
         """Name in logs and messages."""
         return self._definition.name
 
+    @property
+    def _triggers(self) -> Collection[str]:
+        """The events that the chart knows, in definition order."""
+        machine = self._machine
+        return self._definition.hierarchy.triggers if machine is None else machine.events
+
     def _require_trigger(self, trigger: Any) -> None:
         """Refuse a trigger that no transition has, or warn of it, once."""
-        is_trigger = isinstance(trigger, str) and (
+        if isinstance(trigger, str) and (
             trigger in self._triggers or self._definition.hierarchy.reacts_to(trigger)
-        )
-        if is_trigger:
+        ):
             return
-        problem = unknown_trigger_problem(trigger, self._triggers)
+        problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
-            raise UnknownTriggerError(f"chart {self.name!r}: {problem}")
-        self._warn_once(repr(trigger), problem)
+            raise UnknownTriggerError(problem)
+        if problem not in self._warned_of and len(self._warned_of) < _MOST_WARNED:
+            self._warned_of.add(problem)
+            # loaded only for a message
+            from prism._faults import calling_place
 
-    def _warn_once(self, about: str, problem: str) -> None:
-        if about in self._warned_of or len(self._warned_of) >= _MOST_WARNED:
-            return
-        self._warned_of.add(about)
-
-        # loaded only for a message
-        from prism._faults import calling_place
-
-        place = calling_place()
-        where = "" if place is None else f" ({place})"
-        warn_standard(f"chart {self.name!r}: {problem}{where}")
+            place = calling_place()
+            warn_standard(problem if place is None else f"{problem} ({place})")
 
     def _value(self, agent: Any) -> Any:
         """Return an agent's state, as the agent has it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import arcs_from, event_of
+from prism.statechart._engine.machine import event_of
 from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import history_of
 from prism.statechart.asking import Asked, Decider, Options, announce
@@ -42,8 +42,8 @@ class Deciding(Engine[StateT]):
             yield from ((edge, None) for edge in filter(counts, enabled))
             return
 
-        for arc, source, target in arcs_from(self._machine, agent, trigger):
-            edge = self._edge(source, target, trigger)
+        for arc in self._arcs(agent, trigger):
+            edge = self._edge_of(arc, trigger)
             if counts is not None and not counts(edge):
                 continue
             # its ``prepare`` callbacks do not run

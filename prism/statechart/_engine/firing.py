@@ -8,7 +8,7 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from threading import get_ident
@@ -18,21 +18,20 @@ from typing import TYPE_CHECKING, Any, Self
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.checks import Checks
-from prism.statechart._engine.described import callback_name, snapshot_of
 from prism.statechart._engine.machine import (
     ActionCallback,
-    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
     MachineError,
     State,
     Verdict,
-    arcs_from,
     beginning_with,
     build_machine,
+    callback_name,
     context_of,
     refuse_coroutine,
+    snapshot_of,
 )
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
@@ -95,7 +94,7 @@ class Engine(Checks[StateT]):
         definition: Definition[StateT],
         reporter: Reporter,
         clock: Callable[[], float],
-        machine: ChartMachine | None = None,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(definition)
         self._reporter = reporter
@@ -114,12 +113,11 @@ class Engine(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         self._is_slow = True
         self._built: Any = None
-        if definition.tree is None:
-            self._machine = machine or build_machine(definition)
+        if machine is not None or definition.tree is None:
+            self._machine = build_machine(definition) if machine is None else machine
             # what the Machine was when it was built
             self._built = snapshot_of(self._machine)
             self._observe_machine()
-            self._machine.chart = self
         else:
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
@@ -173,11 +171,11 @@ class Engine(Checks[StateT]):
     def _observe_machine(self) -> None:
         """Replace two of its methods: the one that runs an event, and ``set_state``."""
         self._machine._process, self._machine.set_state = self._process, self._change_state
+        self._machine.chart = self
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
-        self._triggers = dict.fromkeys(self._machine.events)
         self._rows = {
             value: _Events(partial(self._read_events, source))
             for value, source in self._machine.values.items()
@@ -218,7 +216,7 @@ class Engine(Checks[StateT]):
             self._made += 1
             number = self._number_of(data.transition) if engine_hooks else None
             if number is not None:
-                details = self._definition, number, data.model, context_of(data)
+                details = self.definition, number, data.model, context_of(data)
                 observe("transition", TransitionDetails, *details)
         elif data.state is not None and (data.error is None or type(data.error) is MachineError):
             self._refuse(data.model, data.event.name, context_of(data))
@@ -440,16 +438,10 @@ class Engine(Checks[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
-        """Report code that moved the agent; the transition then starts from where it is."""
+        """Return the edge from where the agent is, should code have moved it in between."""
         state = agent.state
         if state == edge.from_state:
             return edge
-
-        problem = (
-            f"a guard or the action of {edge.trigger!r} moved the agent to {state_text(state)!r} "
-            "itself: let it fire an event instead, which runs right after this transition"
-        )
-        self._reporter.failed(ACTION_FAILED, AgentError(problem), agent, edge)
         return self._edge(self._member(state), edge.to_state, edge.trigger)
 
     def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
@@ -492,10 +484,17 @@ class Engine(Checks[StateT]):
 
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        arcs = arcs_from(self._machine, agent, trigger)
-        guards = (callback_name(each.func) for arc, _, _ in arcs for each in arc.conditions)
+        arcs = self._arcs(agent, trigger)
+        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
         state = state_text(self._value(agent))
         self._reporter.refused(agent, state, trigger, guards, context)
+
+    def _arcs(self, agent: Any, trigger: Any) -> Sequence[Any]:
+        """Return the Machine's transitions of an event from an agent's state."""
+        source = self._machine.get_model_state(agent).name
+        event = self._machine.events.get(trigger) if isinstance(trigger, str) else None
+        arcs: Sequence[Any] = () if event is None else event.transitions.get(source, ())
+        return arcs
 
     # Where agents are
 
@@ -570,7 +569,7 @@ class Engine(Checks[StateT]):
         """
         self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
         state = self._require_known_state(agent)
-        ticks = self._ticks_of(agent)
+        ticks = count_of(agent, "ticks_in_state")
         if ticks is not None:
             agent.ticks_in_state = ticks = ticks + 1
         if self._steps is not None:
@@ -578,17 +577,13 @@ class Engine(Checks[StateT]):
             moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
             return moved
 
-        limit = self._limits.get(state) or count_of(agent, "timeout_threshold")
+        limit = self._limits.get(state_text(state)) or count_of(agent, "timeout_threshold")
         limit = self._usual_limit if limit is None else limit
         if ticks is None or limit is None or ticks <= limit:
             return None
-        if not any(arcs_from(self._machine, agent, self._timeout_trigger)):
+        if not self._arcs(agent, self._timeout_trigger):
             return None
         return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
-
-    def _ticks_of(self, agent: Any) -> int | None:
-        """Return the ticks of an agent in its state; None if the agent counts none."""
-        return count_of(agent, "ticks_in_state")
 
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:

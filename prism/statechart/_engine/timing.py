@@ -141,7 +141,8 @@ class Schedule:
             after: Any = arc.written.after
             if callable(after) and key not in delays:
                 arguments = (agent,) if takes_agent_alone(after) else (agent, context)
-                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, *arguments))
+                said = partial(_whole_ticks, after, *arguments)
+                delays[key] = int(self._result_of(agent, arc, said))
         return delays
 
     def _make_in_time(
@@ -194,27 +195,25 @@ class Schedule:
         rate: Any = arc.written.rate
         if not callable(rate):
             return float(rate)
-        return self._result_of(_rate, rate, agent, arc, agent, context)
+        return self._result_of(agent, arc, partial(_checked_rate, rate, agent, context))
 
-    def _result_of(
-        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, *arguments: Any
-    ) -> float:
+    def _result_of(self, agent: Any, arc: Arc, said: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
         # it may move the agent before it fails
         state = agent.state
         try:
-            return check(function(*arguments))
+            return said()
         except Exception as error:
             self._steps.report(error, agent, state, arc)
             return 0
 
 
-def _whole_ticks(value: Any) -> int:
-    return max(1, index(value))
+def _whole_ticks(after: Callable[..., Any], *arguments: Any) -> int:
+    return max(1, index(after(*arguments)))
 
 
-def _rate(value: Any) -> float:
-    rate = float(value)
+def _checked_rate(function: Callable[..., Any], *arguments: Any) -> float:
+    rate = float(function(*arguments))
     if not (isfinite(rate) and rate >= 0):
         raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
     return rate

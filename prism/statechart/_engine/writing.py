@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -68,7 +68,7 @@ def depth_of(agent: Any) -> int:
     return DEFAULT_MAX_HISTORY_DEPTH if depth is None else depth
 
 
-def history_of(agent: Any) -> Any:
+def history_of(agent: Any) -> Sequence[StateTransition]:
     """Return an agent's records: where they are kept, or nothing if they are kept nowhere.
 
     An agent's ``state_history`` is prism's if it begins and ends with a record of prism's, or if it
@@ -76,9 +76,9 @@ def history_of(agent: Any) -> Any:
     Whatever else has that name is the application's, and is neither read nor written.
     """
     own = field_of(agent, "state_history")
-    if _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
-        return own
-    return records_beside(agent) or ()
+    is_own = _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own))
+    records: Sequence[StateTransition] = own if is_own else records_beside(agent) or ()
+    return records
 
 
 def _is_prisms(agent: Any, history: Any) -> bool:
