@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.deciding import Deciding, distinct
+from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 AgentT = TypeVar("AgentT")
 
 
-class Described(Deciding[StateT]):
+class Described(Driving[StateT]):
     """The parts of a chart, read from its definition."""
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._engine.deciding import Deciding
+from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import (
     ChartMachine,
@@ -36,7 +36,7 @@ from prism.telemetry.instruments import GuardEvaluated, engine_hooks, observe
 from prism.telemetry.loggers import EventLogger
 
 
-class AdoptedEngine(Deciding[Any]):
+class AdoptedEngine(Driving[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     def __init__(

@@ -15,7 +15,7 @@ from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.errors import AgentError, DefinitionError
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
@@ -37,7 +37,6 @@ from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
     Writer,
-    count_of,
     restart_time,
     set_state,
     writer_of,
@@ -57,7 +56,6 @@ from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_want
 
 if TYPE_CHECKING:
     from prism.statechart._engine.running import Steps
-    from prism.statechart._engine.timing import Schedule
 
 
 class _Events(dict[str, Any]):
@@ -518,81 +516,3 @@ class Engine(Checks[StateT]):
             return (self._member(state),)
         nodes = self._steps.rows.tree.nodes
         return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))
-
-    # Beginning, and ticks
-
-    def begin(self, agent: Any, context: Any = None) -> StateT:
-        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
-
-        What the chart remembered about the agent is forgotten. Only the transitions that
-        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
-        entry actions.
-
-        Args:
-            agent: Anything with a writable ``state``.
-            context: What entry actions get.
-
-        Returns:
-            The agent's state once it has settled.
-
-        Raises:
-            AgentError: As `fire`; also inside an action of the agent.
-        """
-        self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
-        set_state(agent, self._definition.initial)
-        return self.enter(agent, context)
-
-    def enter(self, agent: Any, context: Any = None) -> StateT:
-        """Enter the current state of an agent, as `begin` enters the initial one."""
-        if self._steps is not None:
-            self._steps.begin(agent, context)
-        state: StateT = agent.state
-        return state
-
-    def tick(self, agent: Any, context: Any = None) -> StateT | None:
-        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
-
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
-        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
-        a chart without the trigger ``timeout``.
-
-        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
-        rates, each only if its state is still active. Then the agent settles, since guards may read
-        what other agents have changed.
-
-        Returns:
-            The new state if the tick moved the agent, else None.
-
-        Raises:
-            AgentError: Inside an action of the agent.
-        """
-        self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
-        state = self._require_known_state(agent)
-        ticks = count_of(agent, "ticks_in_state")
-        if ticks is not None:
-            agent.ticks_in_state = ticks = ticks + 1
-        if self._steps is not None:
-            # rates and composites need no count of the agent's
-            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
-            return moved
-
-        limit = self._limits.get(state_text(state)) or count_of(agent, "timeout_threshold")
-        limit = self._usual_limit if limit is None else limit
-        if ticks is None or limit is None or ticks <= limit:
-            return None
-        if not self._arcs(agent, self._timeout_trigger):
-            return None
-        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
-
-    def _require_rest(self, agent: Any, name: str, problem: str) -> None:
-        if id(agent) in self._firing:
-            raise AgentError(
-                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
-                f"would {problem} instead"
-            )
-
-    @property
-    def schedule(self) -> Schedule | None:
-        """The timers and rates of a chart with composites; None if the chart has no composites."""
-        return None if self._steps is None else self._steps.schedule

@@ -14,6 +14,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
+from prism.statechart._engine.pending import Faults
 from prism.statechart._engine.writing import count_of
 from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
@@ -71,14 +72,10 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        made, errors = None, list[Exception]()
+        made, faults = None, Faults()
         for make in self._due(agent, ticks, context, by_chance=by_chance):
-            try:
-                made = make() or made
-            except Exception as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+            made = faults.keep(make) or made
+        faults.raise_first()
         return made
 
     def _due(

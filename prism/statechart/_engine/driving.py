@@ -1,28 +1,111 @@
-"""Which transitions an event enables for an agent, and the reasoner that chooses among them."""
+"""What moves agents besides events: they begin, time passes, and reasoners decide."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prism.errors import ReasonerError
+from prism.errors import AgentError, ReasonerError
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import event_of
 from prism.statechart._engine.reporting import Discarded
-from prism.statechart._engine.writing import history_of
+from prism.statechart._engine.writing import count_of, history_of, set_state
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.instruments import engine_hooks
 
+if TYPE_CHECKING:
+    from prism.statechart._engine.timing import Schedule
+
 Enabled = tuple[Edge, Any]
 """A step that an event enables now, and the Machine's transition of it, where there is one."""
 
 
-class Deciding(Engine[StateT]):
-    """Lists what an event enables, asks a reasoner, and makes what was chosen."""
+class Driving(Engine[StateT]):
+    """Begins agents, lets time pass for them, and asks reasoners what an event makes of them."""
+
+    # Beginning, and ticks
+
+    def begin(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
+
+        What the chart remembered about the agent is forgotten. Only the transitions that
+        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
+        entry actions.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            context: What entry actions get.
+
+        Returns:
+            The agent's state once it has settled.
+
+        Raises:
+            AgentError: As `fire`; also inside an action of the agent.
+        """
+        self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
+        set_state(agent, self._definition.initial)
+        return self.enter(agent, context)
+
+    def enter(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the current state of an agent, as `begin` enters the initial one."""
+        if self._steps is not None:
+            self._steps.begin(agent, context)
+        state: StateT = agent.state
+        return state
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
+
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+
+        Raises:
+            AgentError: Inside an action of the agent.
+        """
+        self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
+        state = self._require_known_state(agent)
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is not None:
+            agent.ticks_in_state = ticks = ticks + 1
+        if self._steps is not None:
+            # rates and composites need no count of the agent's
+            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
+            return moved
+
+        limit = self._limits.get(state_text(state)) or count_of(agent, "timeout_threshold")
+        limit = self._usual_limit if limit is None else limit
+        if ticks is None or limit is None or ticks <= limit:
+            return None
+        if not self._arcs(agent, self._timeout_trigger):
+            return None
+        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
+
+    def _require_rest(self, agent: Any, name: str, problem: str) -> None:
+        if id(agent) in self._firing:
+            raise AgentError(
+                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
+                f"would {problem} instead"
+            )
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The timers and rates of a chart with composites; None if the chart has no composites."""
+        return None if self._steps is None else self._steps.schedule
+
+    # Decisions
 
     def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
         """Return the distinct targets whose guards pass now, in definition order.
