@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from prism.errors import AgentError, ReasonerError
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import event_of
-from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import count_of, history_of, set_state
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
@@ -230,7 +229,7 @@ class Driving(Engine[StateT]):
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
-        reason: Discarded = "moved"
+        reason = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
 

@@ -55,7 +55,7 @@ from prism.telemetry.instruments import (
 from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.running import Steps
+    pass
 
 
 class _Events(dict[str, Any]):
@@ -78,9 +78,6 @@ class Engine(Checks[StateT]):
         clock: Returns the current time in seconds since the epoch.
     """
 
-    # what runs a flat chart, and what runs one with composites; None for the other kind
-    _machine: Any = None
-    _steps: Steps | None = None
     # the event of time-outs, and the limit where nobody sets one
     _timeout_trigger = TIMEOUT
     _usual_limit: int | None = None
@@ -493,26 +490,3 @@ class Engine(Checks[StateT]):
         event = self._machine.events.get(trigger) if isinstance(trigger, str) else None
         arcs: Sequence[Any] = () if event is None else event.transitions.get(source, ())
         return arcs
-
-    # Where agents are
-
-    def _member(self, state: Any) -> Any:
-        """Return a state as the chart has it, for which an agent may have its text."""
-        if not self.can_be_in(state):
-            return state
-        if self._steps is not None:
-            return self._steps.rows.place(state).state
-        return self._machine.values[state].value
-
-    def is_in(self, agent: Any, state: StateT) -> bool:
-        """Return whether a state is active: the agent's own, or one around it."""
-        active = self.active(self._require_known_state(agent))
-        return state_text(state) in map(state_text, active)
-
-    def active(self, state: Any) -> tuple[StateT, ...]:
-        """Return an agent's state with all states around it, outermost first."""
-        self._require_state(state)
-        if self._steps is None:
-            return (self._member(state),)
-        nodes = self._steps.rows.tree.nodes
-        return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import expm1, isfinite
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.pending import Faults
@@ -20,20 +20,6 @@ from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone
-
-
-class Rated(NamedTuple):
-    """A transition that happens at a rate.
-
-    Args:
-        source: The state that it leaves, a leaf or a composite.
-        rate: How often a tick it happens, or a function that returns it for an agent now.
-        make: Makes it for an agent, if its guard passes; returns the new state, else None.
-    """
-
-    source: Any
-    rate: float | Callable[[Any], float]
-    make: Callable[[Any], Any]
 
 
 class Schedule:
@@ -161,14 +147,18 @@ class Schedule:
 
     # At a rate
 
-    def rated(self) -> Iterator[Rated]:
-        """Yield the transitions that happen at rates, for whoever has a time for each event."""
-        nodes = self._steps.rows.tree.nodes
-        for arc in (arc for arcs in self._rates.values() for arc in arcs):
+    def rated(self) -> Iterator[tuple[Any, float | Callable[[Any], float], Callable[[Any], Any]]]:
+        """Yield the transitions that happen at rates, for whoever has a time for each event.
+
+        Each comes as the state that it leaves, how often a tick it happens (or a function that
+        returns it for an agent now), and what makes it for an agent and returns the new state.
+        """
+        for arc in chain.from_iterable(self._rates.values()):
             rate: Any = arc.written.rate
-            yield Rated(
-                nodes[arc.source].state,
-                partial(self._rate_of, arc) if callable(rate) else float(rate),
+            often = partial(self._rate_of, arc) if callable(rate) else float(rate)
+            yield (
+                self._steps.rows.tree.nodes[arc.source].state,
+                often,
                 partial(self._steps.alone, arc),
             )
 
