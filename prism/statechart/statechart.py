@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of
+from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -44,13 +44,6 @@ AgentT = TypeVar("AgentT")
 
 class Described(Driving[StateT]):
     """The parts of a chart, read from its definition."""
-
-    @property
-    def _as_it_runs(self) -> Definition[StateT]:
-        """The definition; after changes of the Machine, the Machine as a definition."""
-        if self._machine is None or snapshot_of(self._machine) == self._built:
-            return self._definition
-        return definition_of(self._machine, arguments_of(self._definition))
 
     @property
     def states(self) -> frozenset[StateT]:

@@ -10,7 +10,7 @@ from inspect import ismethod
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import Definition
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import (
@@ -20,7 +20,6 @@ from prism.statechart._engine.machine import (
     arcs_of,
     context_of,
     definition_of,
-    snapshot_of,
 )
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import count_of, depth_of, records_for
@@ -32,7 +31,7 @@ from prism.statechart.transitions import (
     append_record,
     make_record,
 )
-from prism.telemetry.instruments import GuardEvaluated, engine_hooks, observe
+from prism.telemetry.instruments import GuardEvaluated, engine_hooks
 from prism.telemetry.loggers import EventLogger
 
 
@@ -69,20 +68,12 @@ class AdoptedEngine(Driving[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be pickled, and is only known while the chart is used."""
-        return {**vars(self), "_events": {}, "_built": None}
+        return {**vars(self), "_events": {}, "_described": None, "_built": None}
 
     @property
     def definition(self) -> Definition[Any]:
         """The Machine as it is now, as a definition."""
-        built = snapshot_of(self._machine)
-        if built != self._built:
-            rest = arguments_of(self._definition)
-            self._definition, self._built = definition_of(self._machine, rest), built
-        return self._definition
-
-    @property
-    def _as_it_runs(self) -> Definition[Any]:
-        return self.definition
+        return self._as_it_runs
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
@@ -99,9 +90,6 @@ class AdoptedEngine(Driving[Any]):
         return agent
 
     # What is observed of the Machine
-
-    def _observe_machine(self) -> None:
-        self._machine._process, self._machine.set_state = self._process, self._change_state
 
     def _process(self, run: Any) -> Any:
         # the Machine reads the event from there if it drops those of a model
@@ -125,11 +113,9 @@ class AdoptedEngine(Driving[Any]):
             # the event began in the state that the transition left
             source = data.state.name if made is None else made.source
             for arc in data.event.transitions.get(source, ()):
-                number = self._number_of(arc)
-                if arc.conditions and number is not None:
-                    outcome = "passed" if arc is made else "failed"
-                    details = self.definition, number, data.model, context_of(data), outcome
-                    observe("guard", GuardEvaluated, *details)
+                outcome = "passed" if arc is made else "failed"
+                if arc.conditions:
+                    self._observe("guard", GuardEvaluated, data, arc, outcome)
                 if arc is made:
                     break
         super()._end_event(data)

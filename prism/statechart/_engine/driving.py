@@ -168,12 +168,9 @@ class Driving(Engine[StateT]):
         if id(agent) in self._firing or not self.decides(state):
             return self.fire(agent, trigger, context)
 
-        enabled = [*self._enabled(agent, trigger, context)]
-        options = distinct(edge.to_state for edge, _ in enabled)
-        if not options:
+        options = self.enabled_targets(agent, trigger, context)
+        if len(options) < 2:
             return self.fire(agent, trigger, context)
-        if len(options) == 1:
-            return self._take(agent, enabled[0], context)
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._engine import writing
 from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
+    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
@@ -30,28 +32,17 @@ from prism.statechart._engine.machine import (
     build_machine,
     callback_name,
     context_of,
+    definition_of,
     refuse_coroutine,
     snapshot_of,
 )
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.writing import (
-    Writer,
-    restart_time,
-    set_state,
-    writer_of,
-    writes_quietly,
-)
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
+from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
-from prism.telemetry.instruments import (
-    ChartBuilt,
-    GuardEvaluated,
-    TransitionDetails,
-    engine_hooks,
-    observe,
-)
+from prism.telemetry.instruments import engine_hooks
 from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
@@ -104,15 +95,18 @@ class Engine(Checks[StateT]):
         self._firing: dict[int, Run] = {}
         self._events: dict[int, list[EventData]] = {}
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._writers: dict[type, Writer] = {}
-        self._quiet_writers: dict[type, Writer] = {}
+        self._writers: dict[type, writing.Writer] = {}
+        self._quiet_writers: dict[type, writing.Writer] = {}
         self._is_slow = True
-        self._built: Any = None
+        # the Machine as a definition, and what it was then
+        self._described, self._built = definition, None
         if machine is not None or definition.tree is None:
             self._machine = build_machine(definition) if machine is None else machine
-            # what the Machine was when it was built
             self._built = snapshot_of(self._machine)
-            self._observe_machine()
+            # an event is run, and a state is set, by methods of this chart
+            self._machine._process, self._machine.set_state = self._process, self._change_state
+            if isinstance(self._machine, ChartMachine):
+                self._machine.chart = self
         else:
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
@@ -120,7 +114,7 @@ class Engine(Checks[StateT]):
             self._steps = Steps(self, definition.tree)
             self._rows = self._steps.rows
         if engine_hooks:
-            observe("chart_built", ChartBuilt, definition)
+            instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
     def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
@@ -129,15 +123,23 @@ class Engine(Checks[StateT]):
         the transitions and callbacks that this one's has now. An action that fires on the chart it
         was written for waits for the transition that the new chart makes.
         """
-        definition = self._definition
-        if name != definition.name:
-            definition = Definition(**{**arguments_of(definition), "name": name})
+        definition = Definition(**{**arguments_of(self._definition), "name": name})
         machine = None if self._machine is None else self._machine.copied()
         chart = object.__new__(type(self))
         reporter = Reporter(name, logger, strict=definition.strict)
         Engine.__init__(chart, definition, reporter, clock, machine)
-        chart._firing, chart._built = self._firing, self._built
+        chart._firing = self._firing
+        chart._described, chart._built = self._described, self._built
         return chart
+
+    @property
+    def _as_it_runs(self) -> Definition[StateT]:
+        """The definition; after changes of the Machine, the Machine as a definition."""
+        built = None if self._machine is None else snapshot_of(self._machine)
+        if built != self._built:
+            rest = arguments_of(self._definition)
+            self._described, self._built = definition_of(self._machine, rest), built
+        return self._described
 
     @property
     def machine(self) -> Machine:
@@ -162,11 +164,6 @@ class Engine(Checks[StateT]):
         return machine
 
     # What is observed of the Machine
-
-    def _observe_machine(self) -> None:
-        """Replace two of its methods: the one that runs an event, and ``set_state``."""
-        self._machine._process, self._machine.set_state = self._process, self._change_state
-        self._machine.chart = self
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
@@ -209,10 +206,7 @@ class Engine(Checks[StateT]):
             del self._events[id(data.model)]
         if data.result:
             self._made += 1
-            number = self._number_of(data.transition) if engine_hooks else None
-            if number is not None:
-                details = self.definition, number, data.model, context_of(data)
-                observe("transition", TransitionDetails, *details)
+            self._observe("transition", instruments.TransitionDetails, data, data.transition)
         elif data.state is not None and (data.error is None or type(data.error) is MachineError):
             self._refuse(data.model, data.event.name, context_of(data))
 
@@ -222,7 +216,7 @@ class Engine(Checks[StateT]):
         for agent in self._machine.models if model is None else [model]:
             events = self._events.get(id(agent))
             if not events:
-                set_state(agent, target.value)
+                writing.set_state(agent, target.value)
                 continue
             edge = self._edge_of(events[-1].transition, events[-1].event.name)
             edge = self._edge_after_action(agent, edge)
@@ -232,12 +226,16 @@ class Engine(Checks[StateT]):
         """Return the place of a transition in the definition; None if the application added it."""
         return getattr(arc, "number", None)
 
+    def _observe(self, name: str, kind: Any, data: EventData, arc: Any, *more: Any) -> None:
+        """Tell who observes charts about a transition of the definition, or its guard."""
+        number = self._number_of(arc) if engine_hooks else None
+        if number is not None:
+            details = self.definition, number, data.model, context_of(data), *more
+            instruments.observe(name, kind, *details)
+
     def _report_guard(self, verdict: Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
-        number = self._number_of(data.transition)
-        if engine_hooks and number is not None:
-            details = self._definition, number, data.model, context_of(data), *verdict
-            observe("guard", GuardEvaluated, *details)
+        self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
             self._reporter.failed(GUARD_FAILED, verdict.error, data.model, edge)
@@ -423,10 +421,10 @@ class Engine(Checks[StateT]):
         except Exception as error:
             self._reporter.failed(ACTION_FAILED, error, agent, edge)
 
-    def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
+    def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
         """Write what a transition leaves behind; a self-transition restarts the state's time."""
         if edge.leaves is None:
-            restart_time(agent)
+            writing.restart_time(agent)
             return
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
@@ -469,11 +467,11 @@ class Engine(Checks[StateT]):
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _writer_of(self, agent: Any) -> Writer:
+    def _writer_of(self, agent: Any) -> writing.Writer:
         cls = type(agent)
         if cls not in self._writers:
-            writer = self._writers[cls] = writer_of(agent)
-            if writes_quietly(cls, writer):
+            writer = self._writers[cls] = writing.writer_of(agent)
+            if writing.writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
         return self._writers[cls]
 

@@ -75,8 +75,7 @@ class Steps:
         """Enter the state in which an agent is."""
         if self.rows.tree.remembers:
             forget(memory_of(agent))
-        is_initial = agent.state == self._definition.initial
-        self.run(agent, self.rows.beginning(None if is_initial else agent.state), context)
+        self.run(agent, self.rows.beginning(agent.state), context)
 
     def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
