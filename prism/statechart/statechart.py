@@ -9,10 +9,9 @@ that only runs charts needs none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
@@ -26,17 +25,9 @@ from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Trans
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._document import Functions
     from prism.statechart._engine.rows import NestedRows
     from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
-
-    class _Options(TypedDict, total=False):
-        guards: Functions | None
-        actions: Functions | None
-        states: type[Enum] | None
-        logger: EventLogger | None
-        clock: Callable[[], float]
 
 
 AgentT = TypeVar("AgentT")
@@ -127,7 +118,7 @@ class Written(Described[StateT]):
         return to_data(self._as_it_runs)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_dict(cls, data: Mapping[str, Any], **options: Any) -> Statechart[Any]:
         """Make a chart from plain data, as `to_dict` returns it.
 
         Nothing in the data is imported or evaluated.
@@ -135,12 +126,9 @@ class Written(Described[StateT]):
         Args:
             data: The definition. A transition whose source is ``"*"`` stands for one from every
                 state, unless a state has that text.
-            guards: The functions for the names of guards.
-            actions: The functions for the names of actions.
-            states: A ``str``-based Enum whose members the states are; without it one is made by
-                `state_enum`.
-            logger: As for the chart itself.
-            clock: As for the chart itself.
+            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
+                ``str``-based Enum whose members the states are, without which one is made by
+                `state_enum`; ``logger`` and ``clock`` as for the chart itself.
 
         Raises:
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
@@ -163,7 +151,7 @@ class Written(Described[StateT]):
         return format(self, "json")
 
     @classmethod
-    def from_json(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
         """Make a chart from JSON text.
 
         Args:
@@ -184,19 +172,14 @@ class Written(Described[StateT]):
         return format(self, "scxml")
 
     @classmethod
-    def from_scxml(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
         """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
 
         Nothing in the document is imported, fetched or evaluated.
 
         Args:
             text: The document.
-            guards: The functions for the conditions, by their names or texts.
-            actions: The functions for the names of actions.
-            states: A ``str``-based Enum whose members the states are; without it one is made by
-                `state_enum`.
-            logger: As for the chart itself.
-            clock: As for the chart itself.
+            options: As for `from_dict`; guards may be named by the texts of conditions.
 
         Raises:
             InputError: If the text is not well-formed XML; names the line.

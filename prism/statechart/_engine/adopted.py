@@ -48,10 +48,7 @@ class AdoptedEngine(Driving[Any]):
         clock: Callable[[], float],
     ) -> None:
         _require_adoptable(machine)
-        try:
-            limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
-        except ValueError as error:
-            raise DefinitionError(f"timeouts: {error}") from None
+        limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._attribute = machine.model_attribute
         self._timeout_trigger = timeout_trigger
@@ -105,7 +102,7 @@ class AdoptedEngine(Driving[Any]):
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = self._edge(before, self._value(model), events[-1].event.name)
-        self._commit(model, edge, partial(_write, dwell), context_of(events[-1]))
+        self._write(model, edge, partial(_write, dwell), context_of(events[-1]))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
@@ -172,9 +169,6 @@ class AdoptedEngine(Driving[Any]):
 
 
 def _require_adoptable(machine: Any) -> None:
-    if not isinstance(machine, Machine):
-        kind = type(machine).__name__
-        raise DefinitionError(f"from_machine takes a Machine of transitions, got {kind}")
     if isinstance(machine, ChartMachine) or ismethod(vars(machine).get("set_state")):
         raise DefinitionError("the Machine belongs to a chart already: use that one")
     kinds = {each.__name__ for each in type(machine).__mro__}

@@ -75,11 +75,7 @@ class Checks(Generic[StateT]):
 
     def can_be_in(self, state: object) -> bool:
         """Return whether an agent of this chart can be in a state, which may be a text."""
-        try:
-            return state in self._rows
-        except TypeError:
-            # no state is unhashable
-            return False
+        return state in self._rows
 
     def _require_state(self, state: Any) -> None:
         if not self.can_be_in(state):

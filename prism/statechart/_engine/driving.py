@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,6 @@ from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._engine.timing import Schedule
-
-Enabled = tuple[Edge, Any]
-"""A step that an event enables now, and the Machine's transition of it, where there is one."""
 
 
 class Driving(Engine[StateT]):
@@ -84,11 +81,10 @@ class Driving(Engine[StateT]):
             moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
             return moved
 
-        limit = self._limits.get(state_text(state)) or count_of(agent, "timeout_threshold")
-        limit = self._usual_limit if limit is None else limit
-        if ticks is None or limit is None or ticks <= limit:
-            return None
-        if not self._arcs(agent, self._timeout_trigger):
+        limits: Any = self._definition.timeouts
+        threshold = count_of(agent, "timeout_threshold") or self._usual_limit
+        limit = limits.get(state_text(state), threshold)
+        if not (ticks and limit and ticks > limit and self._arcs(agent, self._timeout_trigger)):
             return None
         return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
 
@@ -116,8 +112,11 @@ class Driving(Engine[StateT]):
 
     def _enabled(
         self, agent: Any, trigger: str, context: Any, counts: Callable[[Edge], bool] | None = None
-    ) -> Iterator[Enabled]:
-        """Yield the steps whose guards pass now, in order; all, or those that count."""
+    ) -> Iterator[tuple[Edge, Any]]:
+        """Yield the steps whose guards pass now, in order; all, or those that count.
+
+        With each comes the Machine's transition, where there is a Machine.
+        """
         self._require_trigger(trigger)
         if self._steps is not None:
             enabled = self._steps.enabled(agent, trigger, context)
@@ -180,7 +179,7 @@ class Driving(Engine[StateT]):
             asked = Asked(agent, state, trigger, options, context)
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, asked, chosen, "policy", how, {})
-        if self.has_moved(agent, state, trigger, history_of(agent), record):
+        if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
         if chosen not in options:
@@ -236,17 +235,16 @@ class Driving(Engine[StateT]):
                 # other regions have moved, so the same change leads to another target
                 return _change(now, edge.to_state) == _change(state, target)
 
-            for each in self._enabled(agent, trigger, context, leads):
-                return self._take(agent, each, context)
+            for edge, arc in self._enabled(agent, trigger, context, leads):
+                return self._take(agent, edge, arc, context)
 
         # of an event that the chart does not have there is a warning already
         if not quiet and type(trigger) is str and trigger in self._triggers:
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
 
-    def _take(self, agent: Any, enabled: Enabled, context: Any) -> StateT | None:
+    def _take(self, agent: Any, edge: Edge, arc: Any, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
-        edge, arc = enabled
         if self._steps is not None:
             made: StateT | None = self._steps.run(agent, edge, context)
             return made
@@ -258,20 +256,17 @@ class Driving(Engine[StateT]):
             return self._act(agent, arc, edge, context)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
-    def has_moved(
-        self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
-    ) -> bool:
+    def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.
 
         Args:
             agent: Who was asked.
             asked_in: Its state when it was asked.
             trigger: The event that it was asked about.
-            history: Its history now.
             record: The last entry of its history when it was asked; None if there was none.
         """
         about = self._leaves_asked(asked_in, trigger)
-        later = takewhile(lambda entry: entry is not record, reversed(history))
+        later = takewhile(lambda entry: entry is not record, reversed(history_of(agent)))
         return not about <= {*leaf_texts(agent.state)} or any(
             not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
             for each in later

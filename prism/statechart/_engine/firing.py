@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
@@ -86,11 +85,6 @@ class Engine(Checks[StateT]):
         self._reporter = reporter
         self._has_logger = reporter.logger is not None
         self._clock = clock
-        # the longest dwell times by state; none is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
         # transitions that are under way, by the address of the agent; so, too, the Machine's events
         self._firing: dict[int, Run] = {}
         self._events: dict[int, list[EventData]] = {}
@@ -219,7 +213,6 @@ class Engine(Checks[StateT]):
                 writing.set_state(agent, target.value)
                 continue
             edge = self._edge_of(events[-1].transition, events[-1].event.name)
-            edge = self._edge_after_action(agent, edge)
             self._commit(agent, edge, self._writer_of(agent), context_of(events[-1]))
 
     def _number_of(self, arc: Any) -> int | None:
@@ -281,9 +274,7 @@ class Engine(Checks[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or self._is_slow:
-            if self._firing and self._is_queued(
-                agent, trigger, partial(self.fire, agent, trigger, context)
-            ):
+            if self._is_queued(agent, trigger, partial(self.fire, agent, trigger, context)):
                 return None
             if engine_hooks or self._is_slow:
                 return self._through(agent, trigger, context)
@@ -403,12 +394,9 @@ class Engine(Checks[StateT]):
                 self._run_action(each.func, agent, edge, context)
             # an internal transition leaves no state
             if arc.dest is not None:
-                self._commit(agent, self._edge_after_action(agent, edge), write, context)
+                self._commit(agent, edge, write, context)
 
-        if arc.before or type(agent) not in self._quiet_writers:
-            self._complete(agent, make)
-        else:
-            make()
+        self._complete(agent, make)
         made: StateT = agent.state
         return made
 
@@ -422,20 +410,20 @@ class Engine(Checks[StateT]):
             self._reporter.failed(ACTION_FAILED, error, agent, edge)
 
     def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
-        """Write what a transition leaves behind; a self-transition restarts the state's time."""
+        """Write what a transition leaves behind; it starts from where actions put the agent."""
+        state = agent.state
+        if state != edge.from_state:
+            edge = self._edge(self._member(state), edge.to_state, edge.trigger)
+        self._write(agent, edge, write, context)
+
+    def _write(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
+        """Write a transition and report it; a self-transition restarts the state's time."""
         if edge.leaves is None:
             writing.restart_time(agent)
             return
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
-
-    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
-        """Return the edge from where the agent is, should code have moved it in between."""
-        state = agent.state
-        if state == edge.from_state:
-            return edge
-        return self._edge(self._member(state), edge.to_state, edge.trigger)
 
     def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
@@ -448,8 +436,7 @@ class Engine(Checks[StateT]):
 
         try:
             made = make()
-            if own.queue:
-                drain(self._definition.name, agent, own)
+            drain(self._definition.name, agent, own)
             return made
         finally:
             del self._firing[key]

@@ -47,7 +47,6 @@ def drain(chart: str, agent: Any, run: Run) -> None:
             )
         run.is_between = True
         fire()
-    run.is_between = False
 
 
 class Faults(list[Exception]):

@@ -41,8 +41,7 @@ class Reporter:
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
-        if join_hooks:
-            self.met(agent, edge.from_text)
+        self.met(agent, edge.from_text)
         # not by `report`: of all events this is the one that there are millions of
         try:
             if (logger := active_logger(self.logger)) is not None:

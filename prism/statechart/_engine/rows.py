@@ -85,11 +85,6 @@ class Plan:
     raised: tuple[str, ...]
     settles: bool
 
-    @property
-    def remembers(self) -> bool:
-        """Whether it changes what is remembered of the agent."""
-        return bool(self.left or self.stopped or self.started)
-
 
 class NestedRows:
     """What may react, by state and event, and the steps that follow.

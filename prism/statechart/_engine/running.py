@@ -191,15 +191,14 @@ class Steps:
             else:
                 faults.keep(chart._run_action, action, agent, edge, context)
 
-        actual = chart._edge_after_action(agent, edge)
-        if actual.leaves is not None or plan.exits:
-            chart._commit(agent, actual, write, context)
-        if plan.remembers:
+        if edge.leaves is not None or plan.exits:
+            chart._commit(agent, edge, write, context)
+        if plan.left or plan.stopped or plan.started:
             remember(memory_of(agent), plan)
         for action in plan.after:
             faults.keep(chart._run_action, action, agent, edge, context)
-        if plan.started and agent.state == edge.to_state:
-            faults.keep(self.schedule.begin, agent, plan.started, context)
+        for state in plan.started if agent.state == edge.to_state else ():
+            faults.keep(self.schedule.begin, agent, state, context)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)

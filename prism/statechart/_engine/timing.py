@@ -110,11 +110,10 @@ class Schedule:
 
     # After a time
 
-    def begin(self, agent: Any, states: Iterable[str], context: Any) -> None:
-        """Let functions say the time-outs of states that are entered."""
-        for state in states:
-            if state in self._after:
-                self._delays(agent, state, context)
+    def begin(self, agent: Any, state: str, context: Any) -> None:
+        """Let functions say the time-outs of a state that is entered."""
+        if state in self._after:
+            self._delays(agent, state, context)
 
     def _delays(self, agent: Any, state: str, context: Any) -> dict[str, int]:
         """Return what is remembered of a state's timers: what functions said, and 0 if it came."""

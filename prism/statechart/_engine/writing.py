@@ -64,8 +64,7 @@ def count_of(agent: Any, name: str) -> int | None:
 
 def depth_of(agent: Any) -> int:
     """Return how many records an agent keeps."""
-    depth = count_of(agent, "max_history_depth")
-    return DEFAULT_MAX_HISTORY_DEPTH if depth is None else depth
+    return count_of(agent, "max_history_depth") or DEFAULT_MAX_HISTORY_DEPTH
 
 
 def history_of(agent: Any) -> Sequence[StateTransition]:
@@ -164,13 +163,9 @@ def _require_writable(agent: Any) -> None:
     """Let an object that takes no new state or ticks say so before an action has run."""
     cls: Any = type(agent)
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
-    may_be_frozen = (
-        any(isinstance(field, property) and field.fset is None for field in fields)
-        or issubclass(cls, tuple)
-        # a frozen class refuses both, and so do models
-        or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
-    )
-    if may_be_frozen:
+    is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
+    # a frozen class refuses both, and so do models
+    if is_read_only or cls.__setattr__ is not object.__setattr__:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0

@@ -176,7 +176,7 @@ def test_ticks_and_time_outs() -> None:
     chart.tick(model)
     model.go()  # type: ignore[attr-defined]
     assert (model.state, model.ticks_in_state) == ("b", 0)  # type: ignore[attr-defined]
-    with pytest.raises(DefinitionError, match="nowhere"):
+    with pytest.raises(ValueError, match="nowhere"):
         Statechart.from_machine(two_states(), timeouts={"nowhere": 2})
 
 
@@ -305,8 +305,6 @@ def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     for machine in (own.machine, chart.machine):
         with pytest.raises(DefinitionError, match="belongs to a chart"):
             Statechart.from_machine(machine)
-    with pytest.raises(DefinitionError, match="got str"):
-        Statechart.from_machine("machine")  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match="no attribute 'state'"):
         chart.fire(SimpleNamespace(), "go")
 
