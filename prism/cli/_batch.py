@@ -74,9 +74,8 @@ def batch(
     from prism import science
 
     with naming_options():
-        read = _read(plan, seeds)
+        read = _read(plan, seeds).with_budget(max_calls=max_calls)
         read = read if model is None else read.with_model(model)
-        read = read if max_calls is None else read.with_budget(max_calls=max_calls)
     if dry_run:
         from prism.cli._spent import print_estimate
 
@@ -251,8 +250,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     else:
         complete = sum(each.status == "complete" for each in done.runs)
         print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
-        measures = done.measures() or done.outcomes()
-        _draw(rows, ["configuration", "seed", "status", *measures])
+        _draw(rows, ["configuration", "seed", "status", *done.outcomes()])
         if done.spent:
             calls, tokens = done.spent["calls"], done.spent["tokens"]
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")

@@ -17,6 +17,7 @@ from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
     final_measures,
+    flat,
     round_rows,
     run_row,
     table_of,
@@ -147,22 +148,12 @@ class Batch:
             ]
         )
 
-    def measures(self) -> list[str]:
-        """Return the columns of ``results`` that are measures."""
-        known: dict[str, None] = {}
-        for run in self.runs:
-            known |= dict.fromkeys(final_measures(run.row.get("results", {})))
-        return [*known]
-
     def outcomes(self) -> list[str]:
-        """Return the columns of ``results`` that are outcomes: measures, then totals."""
-        known: dict[str, None] = dict.fromkeys(self.measures())
-        for run in self.runs:
-            parameters, results = _parameters(run), run.row.get("results", {})
-            row, inputs = run_row({}, parameters, results), run_row({}, parameters, {})
-            numbers = (name for name, value in row.items() if not isinstance(value, str))
-            known |= dict.fromkeys(name for name in numbers if name not in inputs)
-        return [*known]
+        """Return the columns of ``results`` that are measures; without any, the totals."""
+        every = [run.row.get("results", {}) for run in self.runs]
+        measures = dict.fromkeys(name for each in every for name in final_measures(each))
+        totals = dict.fromkeys(name for each in every for name in flat(each.get("totals", {})))
+        return [*(measures or totals)]
 
     def write(self) -> None:
         """Write both tables into the folder, as CSV and as Parquet.
@@ -302,7 +293,7 @@ def begin_batch(
     folder.require_free()
     described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})
     plan.check(_configurations(plan, described) if samples is not None else ())
-    folder.begin({"plan": plan.to_dict(), "inputs": inputs_of(plan), **described})
+    folder.begin({"plan": dict(plan.data), "inputs": inputs_of(plan), **described})
     return _carried_out(folder, plan, how)
 
 

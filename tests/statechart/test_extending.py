@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
@@ -22,7 +21,6 @@ from prism.statechart import (
 )
 from tests.kit.texts import ANY
 from tests.statechart.nested.phone import Phone, phone
-from tests.statechart.nested.random_charts import Kinds, make_twins
 
 S = AgentState
 
@@ -31,20 +29,6 @@ class More(StrEnum):
     """One more state of a social agent."""
 
     MUTED = "muted"
-
-
-class Feed(StrEnum):
-    """All states of a social agent and one more, in an order of their own."""
-
-    MUTED = "muted"
-    IDLE = "idle"
-    SCROLLING = "scrolling"
-    EVALUATING = "evaluating"
-    COMPOSING = "composing"
-    ENGAGING_LIKE = "engaging_like"
-    ENGAGING_REPLY = "engaging_reply"
-    ENGAGING_RESHARE = "engaging_reshare"
-    RESTING = "resting"
 
 
 MUTING = [
@@ -84,24 +68,6 @@ def test_one_more_state_makes_an_enum_of_its_own() -> None:
     assert base == social_media_chart()
 
 
-def test_the_social_agent_runs_on_it_in_two_lines() -> None:
-    """A subclass that names the chart's states starts, moves and times out there."""
-    chart = muting()
-
-    class Agent(SocialAgent):
-        state_type = chart.state_type
-
-    ada = Agent("ada", engagement_threshold=0.1)
-    assert ada.state is chart.initial
-    for trigger in ("feed_ready", "sees_post", "mutes"):
-        chart.fire(ada, trigger, 0.9)
-    assert ada.state is chart.state_type("muted")
-    assert {type(entry.to_state) for entry in ada.state_history} == {chart.state_type}
-    for _ in range(6):
-        chart.tick(ada)
-    assert ada.state == "scrolling"
-
-
 DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
 
 
@@ -110,7 +76,7 @@ DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
     [
         DECIDES_SCROLLING,
         ("decides", "evaluating", "scrolling"),
-        ("decides", Feed.EVALUATING, None),
+        ("decides", "evaluating", None),
         (None, "evaluating", "scrolling"),
     ],
 )
@@ -195,13 +161,6 @@ def test_extending_and_taking_away_gives_the_chart_back(
         for name in ("initial", "decision_states", "timeouts", "final_states", "strict", "name")
     }
     assert {name: getattr(back.definition, name) for name in kept} == kept
-
-
-@pytest.mark.parametrize("seed", range(0, 60, 6))
-def test_without_changes_a_nested_chart_is_the_same(seed: int) -> None:
-    """What is inside, entries, exits, histories and eventless transitions are carried over."""
-    chart = make_twins(seed, Kinds()).chart
-    assert chart.extended() == chart
 
 
 def test_a_nested_chart_is_changed_as_it_was_written() -> None:

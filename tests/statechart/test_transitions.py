@@ -1,14 +1,12 @@
 """Transitions and the records they leave."""
 
-import functools
 import pickle
-from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from functools import partial
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -95,10 +93,6 @@ def plain(agent: Any, context: Any) -> bool:
     return True
 
 
-def with_default(agent: Any, context: Any, least: float = 0.5) -> bool:
-    return True
-
-
 def short(agent: Any) -> bool:
     return True
 
@@ -109,16 +103,6 @@ def long(agent: Any, context: Any, least: float) -> bool:
 
 async def later(agent: Any, context: Any) -> bool:
     return True
-
-
-def adapted(function: Callable[[Any], bool]) -> Callable[[Any, Any], bool]:
-    """Decorate a function of the agent alone."""
-
-    @functools.wraps(function)
-    def guard(agent: Any, context: Any) -> bool:
-        return function(agent)
-
-    return guard
 
 
 class Called:
@@ -133,26 +117,6 @@ class CalledLater:
 
     async def __call__(self, agent: Any, context: Any) -> bool:
         return False
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        plain,
-        with_default,
-        lambda *given: True,
-        partial(long, least=0.3),
-        adapted(short),
-        Called().method,
-        Mock(),
-        print,
-    ],
-)
-@pytest.mark.parametrize("kind", ["guard", "action"])
-def test_whatever_takes_agent_and_context_is_accepted(kind: str, function: Any) -> None:
-    """A function, method, partial, decorated or callable object that takes both can be used."""
-    move = Transition("go", S.IDLE, S.RESTING, **{kind: function})
-    assert getattr(move, kind) is function
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import Log, Note, read_log
-from prism.social import Results
+from prism.worlds import WorldResults
 from tests.kit.tables import state_counts
 
 WriteLog = Callable[..., Path]
@@ -78,7 +78,7 @@ def notes_of(logs: Log) -> dict[str, str]:
 @pytest.mark.slow
 @given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
 def test_every_agent_is_counted_whatever_lines_are_lost(
-    lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any
+    lost: set[int], keep: int, run: tuple[Path, WorldResults], tmp_path_factory: Any
 ) -> None:
     """With any lines lost, every agent is in one state at every moment, and breaks are noted."""
     lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)

@@ -142,7 +142,6 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         f"  line 4: <raise> in <transition> {refused}",
         "  line 4, transitions[0].target: names 'nowhere', which is not among the states",
         f"  line 5: <onentry> in <state> {refused}",
-        "  line 7, transitions[1].afther: is no key of a chart, or cannot be 3",
         "  line 7, transitions[1].target.default: names 'no', which is not among the states",
     ]
 

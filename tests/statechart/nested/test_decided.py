@@ -75,15 +75,6 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
 # Final
 
 
-def test_a_final_state_at_the_top_ends_the_agent() -> None:
-    """It reacts to nothing, and no tick moves it."""
-    chart = phone(Transition("falls", Phone.ENGAGING, Phone.BROKEN))
-    agent = begun(chart, None, "opens", "falls")
-    assert chart.final_states == {Phone.BROKEN}
-    assert chart.fire(agent, "opens") is None
-    assert all(chart.tick(agent) is None for _ in range(20))
-
-
 # Settling
 
 

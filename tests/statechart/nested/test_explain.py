@@ -18,7 +18,7 @@ def test_each_candidate_names_the_state_it_belongs_to() -> None:
     for event in ("opens", "writes"):
         chart.fire(agent, event)
     found = chart.explain(agent, "rings")
-    assert [str(each) for each in found.candidates] == ["passed     engaging --rings--> pocket"]
+    assert found.candidates == ("passed     engaging --rings--> pocket",)
     chart.fire(agent, "rings")
     assert chart.explain(agent, "resumes").target is Phone.REPLYING
     assert "pocket --resumes--> engaging.H" in str(chart.explain(agent, "resumes"))
