@@ -783,7 +783,7 @@ select e.* exclude (schema), case
     when event = 'text.written' and source = 'fallback' then concat('has no text for ', "key",
         ', and takes ', brief(text, 200), ': ', brief(reason, 200))
     when event = 'text.written' then concat('has a text for ', "key", ' (',
-        if(source = 'model', coalesce(model, source), source), if(cut, ', cut', ''), '): ',
+        if(source = 'model', coalesce(model, source), source), '): ',
         brief(if(text like '{%', coalesce(try_cast(text as json) ->> 'text', text), text), 200))
     when event = 'workflow.step' then concat('turn ', turn, ', step ', step, ' ', outcome,
         ', to ' || moved_to, ': ' || reason)

@@ -278,7 +278,7 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         # the code that talks to clients is loaded only if there is one
-        from prism.reasoner._clients import check_client, check_model
+        from prism.reasoner._asking import check_client, check_model
 
         check_client(self.client)
         if not self.model:

@@ -33,7 +33,7 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.reasoner._calls import Call, ClientServer
-from prism.reasoner._requests import ChatReply, Request, prompted
+from prism.reasoner._replies import ChatReply, Request, prompted
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._words import count_tokens
 
@@ -411,7 +411,7 @@ class OpenAIServer(ModelServer):
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
 
     async def reported_window(self) -> int | None:
-        """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""
+        """Return the window that vLLM, SGLang or llama.cpp report."""
         listed = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
         models = [each for each in listed if each.get("id") == self.model]
         window = count_of(models[0].get("max_model_len")) if models else None
@@ -419,11 +419,9 @@ class OpenAIServer(ModelServer):
             return window
 
         root = self._base.removesuffix("/v1")
-        for path in ("props", "api/v0/models"):
-            with suppress(LLMError):
-                reply = await self.look(partial(Call, self._fetched, (f"{root}/{path}",), {}))
-                if (window := _loaded_window(reply, self.model)) is not None:
-                    return window
+        with suppress(LLMError):
+            reply = await self.look(partial(Call, self._fetched, (f"{root}/props",), {}))
+            return count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
         return None
 
     async def _fetched(self, address: str) -> Any:
@@ -435,15 +433,6 @@ class OpenAIServer(ModelServer):
 def _data_of(listed: Any) -> list[dict[str, Any]]:
     data = listed.get("data") if isinstance(listed, dict) else None
     return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-
-
-def _loaded_window(reply: Any, model: str) -> int | None:
-    """Return the window in llama.cpp's properties, or in LM Studio's list of models."""
-    properties = reply.get("default_generation_settings") if isinstance(reply, dict) else None
-    if isinstance(properties, dict):
-        return count_of(properties.get("n_ctx"))
-    models = [each for each in _data_of(reply) if each.get("id") == model]
-    return count_of(models[0].get("loaded_context_length")) if models else None
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from math import exp
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -21,8 +20,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.reasoner._faults import MALFORMED, of_status, translated
-from prism.reasoner._replies import Token, spoken
-from prism.reasoner._requests import ChatReply, Request
+from prism.reasoner._replies import ChatReply, Request, Token, spoken
 from prism.reasoner._slots import LOGGER, Server
 from prism.reasoner._spending import Cost
 
@@ -389,11 +387,6 @@ def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     """Return the parameter names of a method, and whether it accepts any other."""
-    return _parameters_of(getattr(method, "__func__", method), hasattr(method, "__func__"))
-
-
-@lru_cache(maxsize=64)
-def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str, ...], bool]:
-    found = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
+    found = inspect.signature(method).parameters.values()
     named = [each.name for each in found if each.kind is not inspect.Parameter.VAR_KEYWORD]
     return tuple(named), len(named) < len(found)

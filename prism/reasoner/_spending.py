@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any
 
-from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
+from prism.errors import BudgetSpentError, FieldValueError
 
 
 class Budget:
@@ -86,24 +86,6 @@ class Budget:
 
 
 # Clocks and checks
-
-
-def require_loop() -> None:
-    """Refuse to ask a model outside of asyncio.
-
-    Raises:
-        ReasonerError: If none of its event loops is running here.
-    """
-    # costs a third of importing the engine, and is loaded already where a model is asked
-    from asyncio import get_running_loop
-
-    try:
-        get_running_loop()
-    except RuntimeError:
-        raise ReasonerError(
-            "a model is asked in an event loop of asyncio, and none is running here: call it from "
-            "asyncio.run(...), also where the rest of the application uses trio"
-        ) from None
 
 
 def loop_time() -> float:
@@ -248,16 +230,8 @@ class Cost:
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
-        return Cost(
-            self.latency,
-            self.model,
-            self.host,
-            attempts=0,
-            input_tokens=0,
-            output_tokens=0,
-            queue_seconds=self.queue_seconds,
-            request_seconds=self.request_seconds,
-            done_reason=self.done_reason,
+        return replace(
+            self, attempts=0, input_tokens=0, output_tokens=0, repaired=None, on_slot=None
         )
 
 
@@ -273,55 +247,3 @@ def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MOST_TOKENS else None
-
-
-class Clock:
-    """The time limit of one answer, which counts from its slot on; the budget's counts always.
-
-    Args:
-        seconds: Seconds for the answer, including retries.
-        budget: The budget, which may have a deadline.
-        trouble: Returns what the servers have failed with, for the message of a time-out.
-    """
-
-    def __init__(self, seconds: float, budget: Budget, trouble: Callable[[], str] = str) -> None:
-        # costs a third of importing the engine, and is loaded already where a model is asked
-        from asyncio import timeout
-
-        self._seconds, self._budget, self._trouble = seconds, budget, trouble
-        self._put_at = perf_counter()
-        self._has_slot = False
-        self._timer = timeout(budget.seconds_left())
-
-    def start(self) -> None:
-        """Let the time count; a retry gets another slot within the same time."""
-        if not self._has_slot:
-            self._has_slot = True
-            left = self._budget.seconds_left()
-            limit = self._seconds if left is None else min(left, self._seconds)
-            self._timer.reschedule(loop_time() + limit)
-
-    @property
-    def latency(self) -> float:
-        """The seconds since the question was put."""
-        return perf_counter() - self._put_at
-
-    async def __aenter__(self) -> Clock:
-        """Begin to wait for a slot."""
-        await self._timer.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> None:
-        """Stop the time.
-
-        Raises:
-            BudgetSpentError: If the budget's deadline has ended the question.
-            TimedOutError: If the question took too long.
-        """
-        try:
-            await self._timer.__aexit__(*raised)
-        except TimeoutError as error:
-            if spent := self._budget.spent():
-                raise BudgetSpentError(spent) from error
-            why = f": {trouble}" if (trouble := self._trouble()) else ""
-            raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error

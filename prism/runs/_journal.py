@@ -20,7 +20,7 @@ import orjson
 
 from prism.errors import InputError, ReplayError
 from prism.files._durable import lock
-from prism.reasoner._router import Router, all_of, record_of
+from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock, read_answers
@@ -31,10 +31,7 @@ from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW = (
-    *("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed"),
-    *("was_cut", "was_declined"),
-)
+_HOW = (*("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed"),)
 _COST = (*COST_KEYS, *KNOWN_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"
@@ -287,15 +284,36 @@ class JournalledPart(Wrapped):
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         (answer,) = await self.part.answer([asked])
-        line = {**record_of(answer_id, asked, answer), "digest": digest_of(asked)}
+        line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
         how = {name: getattr(answer, name, None) for name in _HOW}
-        line |= {name: each for name, each in how.items() if each is not None and each is not False}
+        line |= {name: each for name, each in how.items() if each is not None}
         if (cost := answer.cost) is not None:
             known = {name: getattr(cost, name) for name in _COST}
             line["cost"] = {name: value for name, value in known.items() if value is not None}
         self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
+
+
+def _record_of(asked: Question | TextCall, answer: Any) -> dict[str, Any]:
+    """Return a question and its answer as plain data."""
+    came_of_it = {"source": answer.source, "reason": answer.reason}
+    if isinstance(asked, TextCall):
+        question = {name: getattr(asked, name) for name in ("agent_id", "key", "prompt", "schema")}
+        return {"kind": "text", **question, "reply": answer.text, **came_of_it}
+    return {
+        "kind": "decision",
+        "agent_id": agent_name(asked.agent),
+        "state": state_text(asked.state),
+        "trigger": asked.trigger,
+        "options": [*map(state_text, asked.options)],
+        "context": identify(asked.context),
+        "prompt": answer.prompt,
+        "reply": answer.reply,
+        "chosen": state_text(answer.chosen),
+        "probabilities": answer.probabilities,
+        **came_of_it,
+    }
 
 
 def _subject(asked: Question | TextCall) -> str:

@@ -12,13 +12,15 @@ import orjson
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-FEED_RESULTS = "cascades"
-"""A key that only the results of a social feed have."""
-
 _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
 """Measures of a log that ``run.json`` has as well."""
 
 _STATES = "states."
+
+
+def is_of_a_feed(results: Mapping[str, Any]) -> bool:
+    """Return whether results are those of a social feed, whose totals count posts."""
+    return "posts" in results.get("totals", {})
 
 
 def run_row(

@@ -23,7 +23,7 @@ from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
 from prism.runs._observing import telling_warnings
 from prism.runs._running import carry_out
 from prism.science._batch_folder import LOGS, PLAN_NAME
-from prism.science._batch_tables import FEED_RESULTS, with_log_measures
+from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.worlds import Run, resume
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -131,7 +131,7 @@ def _completed(
 
 def _results(summary: Mapping[str, Any], log: Path | None) -> dict[str, Any]:
     results = summary["results"]
-    if log is not None and FEED_RESULTS in results:
+    if log is not None and is_of_a_feed(results):
         results = with_log_measures(results, log)
     kept = {key: summary[key] for key in ("config", "spent") if key in summary}
     return {**kept, "results": results}

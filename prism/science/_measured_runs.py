@@ -18,7 +18,7 @@ from prism.runs import find_runs
 from prism.runs._folder import read_summary
 from prism.runs._status import is_run
 from prism.science._batch import BatchRun, read_batch
-from prism.science._batch_tables import FEED_RESULTS, with_log_measures
+from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.science._plan_file import VARIED_SETTINGS
 
 Source: TypeAlias = PathLike[str] | str
@@ -159,7 +159,7 @@ def _measured(
         to_round: Last round to include; None for all.
     """
     results = row.get("results", {})
-    if FEED_RESULTS in results and is_run(path):
+    if is_of_a_feed(results) and is_run(path):
         results = with_log_measures(results, path, from_round, to_round)
     rounds = results.get("rounds", ())
     run = ComparedRun(path, seed, len(rounds))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Any
 
 from prism.errors import SimulationError
@@ -56,30 +57,23 @@ class TurnLogger:
     def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
         self._logger, self._clock = logger, clock
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Log something that happened."""
-        self._log("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Log something that went wrong and was handled."""
-        self._log("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Log a fault in the user's code."""
-        self._log("error", event, keys)
-
     def write(self, turn: Turn) -> None:
         """Pass on the events of a turn."""
         with self._clock.at(turn.moment):
             for level, event, keys in turn.lines:
                 report(self._logger, level, event, **keys)
 
-    def _log(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, or keep it if a turn is under way."""
         turn = UNDER_WAY.get()
         if turn is None:
             report(self._logger, level, event, **keys)
         else:
             turn.lines.append((level, event, keys))
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
 
 class TurnsAhead(Turns):

@@ -136,7 +136,7 @@ class Answers:
 
     def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
         for written in texts:
-            self.texts["declined" if written.was_declined else written.source] += 1
+            self.texts[written.source] += 1
         for decision in decisions:
             self.decisions_asked += 1
             if decision.source != "fallback":

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -190,9 +190,7 @@ class Loop:
                 if self.turns.stopped is not None:
                     break
 
-            results: WorldResults = self.world.results(
-                WorldResults(len(self.agents), tuple(self.finished))
-            )
+            results = WorldResults(len(self.agents), tuple(self.finished))
             self.turns.events.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
@@ -412,22 +410,14 @@ class SampledLogger:
         self.logged: frozenset[str] | None = None
         self._logger = logger
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Log something that happened."""
-        self._log("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Log something that went wrong and was handled."""
-        self._log("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Log a fault in the user's code."""
-        self._log("error", event, keys)
-
-    def _log(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        logged = self.logged
-        if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, unless it is of an agent that the log does not cover."""
+        if self.logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
             report(self._logger, level, event, **keys)
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
 
 def _is_many(agents: Any) -> bool:

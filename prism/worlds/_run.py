@@ -56,12 +56,11 @@ from prism.worlds._arguments import (
 from prism.worlds._fields import parameter_values, plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._people import AgentTable
+from prism.worlds._results import WorldResults
 from prism.worlds._treatments import later_models
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
-ResultsT_co = TypeVar("ResultsT_co", covariant=True)
-ResultsT = TypeVar("ResultsT")
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
 
@@ -88,12 +87,6 @@ class RunsAlone(Protocol):
     """An agent whose class runs alone, such as a `CognitiveAgent`."""
 
     _prism_run_alone: ClassVar[str]
-
-
-class Ending(Protocol[ResultsT_co]):
-    """A world that tells type checkers the type of its runs' results."""
-
-    def _prism_comes_to(self) -> ResultsT_co: ...
 
 
 class Run(Generic[WorldT_co]):
@@ -216,9 +209,7 @@ class Run(Generic[WorldT_co]):
 
     # Carrying it out
 
-    def run(
-        self: Run[Ending[ResultsT]], on_round: Callable[[Any], object] | None = None
-    ) -> ResultsT:
+    def run(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
         """Carry out the run in an event loop of its own, and keep nothing.
 
         Args:
@@ -230,7 +221,7 @@ class Run(Generic[WorldT_co]):
             SimulationError: If it was run before, which has changed the agents.
         """
         try:
-            results: ResultsT = carry_out(self, None, on_round=on_round, told=False).results
+            results: WorldResults = carry_out(self, None, on_round=on_round, told=False).results
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
@@ -242,12 +233,12 @@ class Run(Generic[WorldT_co]):
         return await self.prepare(self._logger).arun(on_round)
 
     def keep(
-        self: Run[Ending[ResultsT]],
+        self,
         folder: Path | str,
         *,
         on_round: Callable[[Any], object] | None = None,
         observer: Observer | None = None,
-    ) -> Outcome[ResultsT]:
+    ) -> Outcome[WorldResults]:
         """Carry out the run, and keep its log, its arguments and its results in a folder.
 
         Args:

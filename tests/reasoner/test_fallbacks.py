@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from prism.errors import LLMError, ReasonerError, TimedOutError
+from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
 from prism.reasoner import Reasoner, Writer
-from prism.statechart import Decision, Question, Statechart, TextCall, Transition
+from prism.statechart import Decision, Question, TextCall
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent, bare
 from tests.kit.clocks import Clock
@@ -28,19 +28,6 @@ async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) 
     with pytest.raises(ValueError, match="no options"):
         await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
     assert server.questions == []
-
-
-async def test_a_fallback_that_is_no_state_is_refused() -> None:
-    """A misspelt fallback is told when a chart asks, with the states; nothing is sent."""
-    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.IDLE, S.RESTING)]
-    chart = Statechart(S, moves, S.IDLE, name="day", decision_states=[S.IDLE])
-    agent = SimpleNamespace(state=S.IDLE)
-    client = Model("resting")
-    with pytest.raises(ValueError, match=r"fallback must be a state of chart 'day', got 'rest'"):
-        await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="rest"))
-    assert agent.state is S.IDLE
-    await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="idle"))
-    assert agent.state is S.RESTING
 
 
 FAILURES = [
@@ -239,18 +226,3 @@ def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) 
     may_answer.set()
     thread.join(10)
     assert outcomes(decisions) == [(S.SCROLLING, "model")]
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda client: Reasoner(client).decide_many([ask()]),
-        lambda client: Writer(client).write(TextCall("ada", "post", "Write.")),
-    ],
-    ids=["reasoner", "writer"],
-)
-def test_without_an_event_loop_of_asyncio_the_error_names_it(use: Any, server: FakeOllama) -> None:
-    """Under trio, which runs coroutines without asyncio, the error says that asyncio is needed."""
-    asked = use(OllamaChatClient(server.host, "tiny"))
-    with pytest.raises(ReasonerError, match=r"an event loop of asyncio, and none is running"):
-        asked.send(None)
