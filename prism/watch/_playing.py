@@ -22,7 +22,6 @@ from prism.errors import InputError
 from prism.report._charts import DIAGRAMS
 from prism.runlog._reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
-from prism.runs._status import HEARTBEAT_NAME
 
 _MOST_PRINTED = 200
 _SECONDS_TO_PAUSE = 3.0
@@ -263,7 +262,7 @@ def _place_for(folder: Any) -> Path:
 
 def _copy(played: Path, kept: Path) -> None:
     """Copy a run, its log last."""
-    copytree(played, kept, ignore=ignore_patterns(".*", HEARTBEAT_NAME, *LOG_NAMES))
+    copytree(played, kept, ignore=ignore_patterns(".*", *LOG_NAMES))
     for name in LOG_NAMES:
         if (played / name).is_file():
             copyfile(played / name, kept / name)

@@ -30,7 +30,6 @@ _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
 _ENDED = ("complete", "stopped")
 _SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
-_OF_STATUS = ("rate", "seconds_left", "spent")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
@@ -118,7 +117,7 @@ class Watched:
             "problem": self._problem,
             "read": self.read,
             "size": self.tail.size,
-            **{name: getattr(self.status, name) for name in _OF_STATUS},
+            "spent": self.status.spent,
         }
 
     @property
