@@ -217,6 +217,11 @@ class Driving(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
+        if not (self._firing or engine_hooks or self._is_slow):
+            plain = self._plain_edge(agent, trigger, target, asked_in)
+            if plain is not None:
+                self._commit(agent, plain, self._quiet_writers[type(agent)], context)
+                return target
         if self._firing:
             options: dict[str, Any] = {"asked_in": asked_in, "quiet": quiet}
             again = partial(self.fire_to, agent, trigger, target, context, **options)
@@ -243,17 +248,31 @@ class Driving(Engine[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
 
+    def _plain_edge(self, agent: Any, trigger: str, target: Any, asked_in: Any) -> Edge | None:
+        """Return the ends of a transition that has no guard and runs no code; None without one.
+
+        A world of 10,000 deciding agents takes a quarter less time by this way.
+        """
+        try:
+            state = agent.state
+            arcs, listed, known, source, member = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+        is_usual = arcs == listed and member is state and asked_in in (None, state)
+        if not is_usual or source.on_exit or type(agent) not in self._quiet_writers:
+            return None
+        for arc, dest, end, edge in known:
+            if edge.to_state is target:
+                code = arc.conditions or arc.prepare or arc.before or arc.after or end.on_enter
+                return None if code or dest is None or arc.dest is not dest else edge
+        return None
+
     def _take(self, agent: Any, edge: Edge, arc: Any, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
         if self._steps is not None:
             made: StateT | None = self._steps.run(agent, edge, context)
             return made
 
-        source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
-        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
-        if is_plain and not (engine_hooks or self._is_slow):
-            # by way of the Machine, a world of 10,000 deciding agents takes a quarter longer
-            return self._act(agent, arc, edge, context)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
     def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
