@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from pydantic import ValidationError
 
 from prism.errors import InputError
-from prism.programs.thinking import Config, Iterate, Limit, Paging, ThinkingLog
+from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
 
-DOCS = Path(__file__).parents[3] / "docs"
 LKJAGENT: dict[str, Any] = {
     "version": "1",
     "llm": {"endpoint": "http://localhost", "model": "x"},
@@ -40,11 +38,9 @@ def test_a_file_of_lkjagent_is_read() -> None:
     """What prism has no use for is left out with one note."""
     config = Config.from_text(json.dumps(LKJAGENT))
     assert (config.role, config.instructions) == ("R", "I")
-    assert config.state_description["thinking"] == "T"
-    assert config.state_description["paging"] == "Page."
-    assert "storage_save" not in config.available_actions
-    assert "page_out" in config.available_actions
-    assert config.available_actions["storage_load"] == "Load"
+    assert config.state_description.thinking == "T"
+    assert config.available_actions.storage_save is None
+    assert config.available_actions.storage_load == "Load"
     assert config.thinking_log == ThinkingLog(max_entries=4, key_prefix="tl_")
     assert (config.paging_limit.max_tokens, config.hard_limit.max_tokens) == (1500, 3000)
     assert config.iterate.max_iterations == 7
@@ -62,7 +58,7 @@ def test_what_is_ignored_is_one_note(tmp_path: Path) -> None:
 
 def test_a_configuration_is_written_and_read() -> None:
     """All settings are in the file that ``think init`` writes."""
-    config = Config(goal="G", paging=Paging("model"))
+    config = Config(goal="G", iterate=Iterate(enable=False))
     assert Config.from_text(config.to_json()) == config
 
 
@@ -73,7 +69,6 @@ def test_a_configuration_is_written_and_read() -> None:
         ('"hard_limit": {"max_tokens": "9"}', 3, "must be a whole number"),
         ('"iterate": {"max_iterations": 2.5}', 3, "agent.iterate.max_iterations"),
         ('"thinking_log": {"key_prefix": "t1"}', 3, "agent.thinking_log.key_prefix"),
-        ('"paging": {"policy": "fifo"}', 3, "'lru' or 'model'"),
         ('"goal": 3', 3, "agent.goal"),
         ('"state": {"base": {"prompt": {"role": null}}}', 3, "role"),
         ('"paging_limit": {"max_tokens": 9000}', 2, "must not be below paging_limit"),
@@ -104,7 +99,6 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
         lambda: Iterate(max_iterations=2.5),  # type: ignore[arg-type]
         lambda: ThinkingLog(max_entries=True),
         lambda: ThinkingLog(key_prefix="a b"),
-        lambda: Paging("fifo"),  # type: ignore[arg-type]
         lambda: Config(state_description={"dancing": "x"}),  # type: ignore[dict-item]
         lambda: Config(hard_limit=Limit(max_tokens=10)),
     ],
@@ -113,12 +107,3 @@ def test_a_wrong_value_is_an_error_where_it_is_written(make: Any) -> None:
     """Not later, in a prompt or in a run."""
     with pytest.raises(ValidationError):
         make()
-
-
-@pytest.mark.parametrize("document", [Config().to_dict(), {"agent": {"goal": "g"}}])
-def test_the_published_schema_accepts_what_is_read(document: Any) -> None:
-    """And refuses what is not."""
-    schema = json.loads((DOCS / "cognition.schema.json").read_text(encoding="utf-8"))
-    validator = jsonschema.Draft202012Validator(schema)
-    assert validator.is_valid(document)
-    assert not validator.is_valid({"agent": {"iterate": {"max_iterations": 0}}})

@@ -135,10 +135,10 @@ def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
 def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     """State, transitions, steps by outcome, tokens and context are in run.json."""
     results = complete.outcome.results
-    assert (results.turns, results.state, results.failure) == (TURNS, "looking", None)
+    assert (results.turns, results.state, results.stopped) == (TURNS, "looking", None)
     assert results.transitions == TURNS
     assert results.steps == {"done": 2 * TURNS}
-    assert results.context["seen"] == TURNS
+    assert results.end["context"]["seen"] == TURNS
     assert results.tokens > 0
     summary = json.loads((complete.folder / "run.json").read_text())
     assert summary["results"] == results.to_dict()
@@ -216,7 +216,7 @@ def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
     path = tmp_path / "code.yaml"
     path.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
     outcome = runs.begin(Run(path, rounds=3), tmp_path / "run")
-    assert outcome.results.context == {"n": 3}
+    assert outcome.results.end["context"] == {"n": 3}
     assert "spent" not in outcome.summary
     replay(tmp_path / "run", tmp_path / "again")
     assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
@@ -230,8 +230,8 @@ def test_a_step_that_fails_ends_the_run(file: Path) -> None:
         options = asking(file, broken)
         outcome = runs.begin(options, options.file.parent / "run")
     assert outcome.results.turns == 1
-    assert outcome.results.failure is not None
-    assert outcome.results.failure.startswith("step 'look'")
+    assert outcome.results.stopped is not None
+    assert outcome.results.stopped.startswith("step 'look'")
     assert events_of(options.file.parent / "run")[-1]["event"] == "run.ended"
 
 
@@ -251,7 +251,7 @@ def test_variables_come_from_a_file(
     path = tmp_path / "code.yaml"
     path.write_text("steps: [{name: add, code: 'done = True'}]\n")
     run = Run(path, rounds=1, context=tmp_path / name, parameters={"mine": 1})
-    assert runs.begin(run).results.context == {**expected, "mine": 1, "done": True}
+    assert runs.begin(run).results.end["context"] == {**expected, "mine": 1, "done": True}
 
 
 @pytest.mark.parametrize(
