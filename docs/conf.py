@@ -5,7 +5,6 @@ from the command, and those of events and of the feed's parameters from the code
 """
 
 import gc
-import json
 import sys
 from functools import cache
 from importlib import import_module
@@ -19,7 +18,6 @@ from sphinx.environment import BuildEnvironment
 
 import prism
 import prism.testing
-from prism.runlog._events import PAGE, json_schema
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
@@ -97,18 +95,10 @@ for _name in prism.testing.__all__:
     getattr(prism.testing, _name)
 
 
-def write_schema(app: Sphinx) -> None:
-    """Write the JSON Schema of a log's lines, to which the page of events links."""
-    text = json.dumps(json_schema(), indent=2, ensure_ascii=False)
-    (Path(app.srcdir) / "events.schema.json").write_text(text + "\n", encoding="utf-8")
-
-
 def add_made(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Write into a page what is made from the code."""
     if docname == "reference/command-line":
         source[0] += command_line()
-    elif docname == "reference/events":
-        source[0] = PAGE.read_text(encoding="utf-8")
     elif docname == "reference/feed-parameters":
         source[0] = written(source[0])
 
@@ -167,7 +157,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Join Sphinx."""
     # before the theme draws the navigation
     app.connect("html-page-context", share_navigation, priority=400)
-    app.connect("builder-inited", write_schema)
     app.connect("source-read", add_made)
     app.connect("missing-reference", link_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

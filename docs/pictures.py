@@ -53,7 +53,7 @@ from prism.programs.yaml import Workflow
 from prism.report import make_report
 from prism.report._drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
-from prism.science import compare, sensitivity
+from prism.science import compare
 from prism.social import Feed
 from prism.statechart import TextCall, social_media_chart
 from prism.testing import ScriptedWriter
@@ -159,18 +159,6 @@ def _shown(figure: Path, data: bytes) -> str:
     both = f"{opened}{dark}{svg[head.end() :]}"
 
     return f"{both}\n<!-- shows the data {sha256(data).hexdigest()} -->\n"
-
-
-def screened(folder: Path) -> str:
-    """Draw how much the rumour depends on each of its parameters."""
-    plan = folder / "bounds.toml"
-    plan.write_text(_written("science/fitting.md", "toml", "friends = {least"), encoding="utf-8")
-    found = sensitivity(plan, folder / "screened", method="morris", samples=8, workers=1)
-    found.save_figures()
-
-    return _shown(
-        folder / "screened/sensitivity-reached.svg", repr(found.indices().fetchall()).encode()
-    )
 
 
 def phone(_folder: Path) -> str:
@@ -351,7 +339,7 @@ def _shots(folder: Path) -> dict[str, bytes]:
     metrics = {"width": 960, "height": 720, "deviceScaleFactor": 1, "mobile": False}
     try:
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        driver.get(f"{watching.url}#run=rumour&round=6")
+        driver.get(f"{watching.url}#round=6")
         drawn = "return Number(document.body.dataset.drawn) > 1"
         WebDriverWait(driver, 60).until(lambda page: page.execute_script(drawn))
         found = {}
@@ -382,7 +370,6 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/market-chart.svg": chart_of(Buyer),
     "pictures/market.svg": _MARKET,
     "pictures/phone.svg": phone,
-    "pictures/sensitivity.svg": screened,
     "pictures/states.svg": states,
     "pictures/town.svg": town,
     "pictures/threshold-chart.svg": chart_of(Joiner),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, stdev
+from tempfile import TemporaryDirectory
+from typing import Any
 
-import polars as pl
+from prism import Run
+from prism.analysis import read_log
+from prism.science import Plan
+from prism.social import Feed
 
-from prism.science import preset_figures
-
-HERE = Path(__file__).parent
-TABLE = HERE / "presets.csv"
+TABLE = Path(__file__).with_name("presets.csv")
 
 FIRST_SEED = 300
 """Seeds from here on, which no fit uses."""
@@ -25,25 +30,42 @@ SIZES = {
 """Agents, rounds and runs that each preset is measured at."""
 
 
-def rows(preset: str, agents: int, rounds: int, runs: int) -> pl.DataFrame:
-    """Return a row for each target of the preset's plan."""
-    seeds = range(FIRST_SEED, FIRST_SEED + runs)
-    figures = preset_figures(preset, seeds, agents, rounds)
-    sizes = {"preset": preset, "agents": agents, "rounds": rounds, "runs": runs}
-    numbers = ("published", "found", "least", "most")
+def measured(preset: str, agents: int, rounds: int, seed: int) -> dict[str, Any]:
+    """Return the row of ``run_measures`` of one run of a preset."""
+    with TemporaryDirectory() as folder:
+        Run(Feed(preset=preset), agents, rounds=rounds, seed=seed).keep(f"{folder}/run")
+        (row,) = read_log(Path(folder) / "run").rows("run_measures")
+        return row
 
-    return figures.select(
-        *(pl.lit(value).alias(name) for name, value in sizes.items()),
-        "measure",
-        "statistic",
-        "held_out",
-        *(pl.col(name).cast(pl.Float64).round_sig_figs(3) for name in numbers),
-    )
+
+def rows(preset: str, agents: int, rounds: int, runs: int) -> Iterator[dict[str, Any]]:
+    """Yield a row for each target of the preset's plan, with what its runs came to."""
+    every = [measured(preset, agents, rounds, FIRST_SEED + number) for number in range(runs)]
+    for target in Plan.from_file(preset).data["target"]:
+        values = [row[target["measure"]] for row in every if row[target["measure"]] is not None]
+        statistic = target.get("statistic", "mean")
+        least = 2 if statistic == "sd" else 1
+        figure = {"mean": fmean, "sd": stdev}[statistic](values) if len(values) >= least else None
+        yield {
+            **{"preset": preset, "agents": agents, "rounds": rounds, "runs": runs},
+            **{"measure": target["measure"], "statistic": statistic},
+            "held_out": str(target.get("held_out", False)).lower(),
+            **{"published": _rounded(target["value"]), "found": _rounded(figure)},
+            **{"least": _rounded(min(values, default=None))},
+            **{"most": _rounded(max(values, default=None))},
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
 
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or list(SIZES)
-    old = pl.read_csv(TABLE)
-    kept = [old.filter(~pl.col("preset").is_in(chosen))]
-    measured = [rows(preset, *size) for preset in chosen for size in SIZES[preset]]
-    pl.concat([*kept, *measured], how="vertical_relaxed").write_csv(TABLE)
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        table = [row for row in csv.DictReader(file) if row["preset"] not in chosen]
+    table += [row for preset in chosen for size in SIZES[preset] for row in rows(preset, *size)]
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)

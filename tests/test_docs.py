@@ -161,7 +161,7 @@ def test_every_file_that_a_guide_names_exists(page: str) -> None:
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""
     pytest.importorskip("sphinx", reason="needs the group docs")
-    pages = ("index", "tutorial", "how-to/mesa", "reference/statechart")
+    pages = ("index", "tutorial", "coming-from/mesa", "reference/statechart")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", str(tmp_path / "trees")]
     # every page is read and every link resolved; only some are written, without what finds words
     subprocess.run([*command, "-b", "dummy", str(DOCS), str(tmp_path / "none")], check=True)

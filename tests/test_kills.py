@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from prism.testing import FakeOllama
-from tests.kit import processes
 from tests.kit.models import varied
 
 KILLS = int(os.environ.get("PRISM_KILLS", "12"))
@@ -107,7 +106,7 @@ def start(folder: Path, *arguments: str | int) -> subprocess.Popen[bytes]:
     is_file = str(arguments[0]).endswith(".py")
     program = [] if is_file else ["-c", "from prism.cli import main; main()"]
     line = [sys.executable, *program, *map(str, arguments)]
-    return processes.start(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def complete(folder: Path, *arguments: str | int) -> float:

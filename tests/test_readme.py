@@ -1,6 +1,6 @@
 """The examples in the README and the documentation run as shown; `tests.kit.pages` says how.
 
-The guides in docs/how-to are run by tests/how_to.
+The sections of docs/adopting.md are run by tests/how_to.
 """
 
 import ast
@@ -12,7 +12,6 @@ from prism.testing import FakeOllama
 from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
-GUIDES = ROOT / "docs" / "how-to"
 ADOPTING = ROOT / "docs" / "adopting.md"
 EXPERIMENTS = ROOT / "docs" / "science"
 EXPERIMENT = ROOT / "docs" / "science.md"
@@ -22,7 +21,7 @@ SLOW = (
     "cognition",
     "details",
     "feed",
-    "from-mesa",
+    "mesa",
     "gallery",
     "index",
     "memory",
@@ -42,7 +41,7 @@ PAGES = [
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent not in (GUIDES, EXPERIMENTS) and page not in (ADOPTING, EXPERIMENT)
+        if page.parent != EXPERIMENTS and page not in (ADOPTING, EXPERIMENT)
     ),
 ]
 

@@ -75,7 +75,7 @@ def _read_mapping(path: Path) -> list[Record]:
         fields = {"persona": agent} if isinstance(agent, str) else agent
         if not isinstance(fields, dict):
             raise source.error("must be an object or a description of the agent", (name,))
-        records.append(Record(path, source.line_of((name,)), {"agent_id": name, **fields}))
+        records.append(Record(path, source.line_of((name,)) or None, {"agent_id": name, **fields}))
 
     return records
 
@@ -154,7 +154,7 @@ def unique_names(records: Sequence[Record], column: str) -> list[str]:
     Raises:
         InputError: If it is missing, or an earlier record has the same name.
     """
-    lines: dict[str, int] = {}
+    lines: dict[str, int | None] = {}
     for record in records:
         name = record.text(column)
         if name in lines:

@@ -10,7 +10,7 @@ import duckdb
 
 from prism.analysis._log import Log
 from prism.statechart import Statechart, Transition
-from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.states import SEPARATOR, leaf_texts, state_text
 from prism.statechart.transitions import TIMEOUT
 
 
@@ -47,7 +47,7 @@ class Rules:
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
         tree = chart.definition.tree
-        self._regions = chart if tree is not None and tree.tree.has_regions else None
+        self._regions = chart if tree is not None and tree.has_regions else None
         self._states = [state_text(state) for state in chart.definition.states]
         self._transitions = [
             (state_text(item.source), item.trigger, state_text(item.target))
@@ -55,7 +55,8 @@ class Rules:
         ]
 
         timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
-        self._limits = {state_text(item.source): chart.timeouts.get(item.source) for item in timed}
+        limits = chart.definition.timeouts
+        self._limits = {state_text(item.source): limits.get(item.source) for item in timed}
         self._surely_left = _surely_left(timed)
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
@@ -130,7 +131,13 @@ class Rules:
     def _allows(self, source: str, trigger: str, target: str) -> bool:
         if self._regions is None:
             return (source, trigger, target) in self._transitions
-        return self._regions.may_lead(source, trigger, target)
+        # a step of several regions enters only what their transitions lead to
+        before, after = leaf_texts(source), leaf_texts(target)
+        return all(
+            any((leaf, trigger, entered) in self._transitions for leaf in before)
+            for entered in after
+            if entered not in before
+        )
 
     def _targets(self, state: str, trigger: str) -> list[str]:
         if self._regions is not None:

@@ -92,7 +92,7 @@ class GrowingLog(Log):
 
     def close(self) -> None:
         """Delete the database."""
-        self.connection.close()
+        super().close()
         self._folder.cleanup()
 
     def _forget(self) -> None:

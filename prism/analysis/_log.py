@@ -270,6 +270,10 @@ class Log:
         self.connection.execute("set enable_external_access = false")
         self.connection.execute("set lock_configuration = true")
 
+    def close(self) -> None:
+        """Close the database."""
+        self.connection.close()
+
     def _make_events(self, parts: Sequence[tuple[str, str]]) -> None:
         """Make the logs one view ``events``, with all columns."""
         execute = self.connection.execute

@@ -29,7 +29,7 @@ create table columns (
     error varchar, exception varchar,
     -- decisions and texts
     options varchar[], chosen varchar, reason varchar, probabilities json, question_kind varchar,
-    option_mass double, rotation bigint, sampling_seed bigint, said varchar, latency double,
+    option_mass double, rotation bigint, sampling_seed bigint, latency double,
     model varchar, host varchar, attempts bigint, input_tokens bigint, output_tokens bigint,
     queue_seconds double, request_seconds double, done_reason varchar, repaired boolean,
     decision_id varchar, prompt_hash varchar, "key" varchar, text_id varchar, cut boolean,
@@ -40,7 +40,7 @@ create table columns (
     next_state varchar, prompt_tokens bigint, thought varchar, soft_limit bigint,
     hard_limit bigint, memory_tokens bigint, memories bigint, thoughts bigint, stored bigint,
     defects varchar[], tags varchar, fields json, answer varchar, found varchar[], why varchar,
-    "by" varchar, moved_out varchar[], moved_in varchar[], shortened varchar[],
+    moved_out varchar[], shortened varchar[],
     versions varchar[], tokens_before bigint, tokens_after bigint, "limit" bigint,
     expected_cycle bigint, keys json
 );

@@ -296,7 +296,7 @@ select columns(lambda c: c = 'run' or list_contains(names, c)),
        quantile_cont(request_seconds, .99) filter (was_asked) as request_p99,
        avg(bits) as entropy, avg(bits_share) as entropy_share, avg(option_mass) as option_mass,
        avg(was_first::int) as chosen_first, count(probabilities) as with_probabilities,
-       count(repaired) as repaired, count(said) as said
+       count(repaired) as repaired
 from decided group by all order by all nulls first;
 
 create view decisions as from decisions_by(['state', 'model']);
@@ -775,7 +775,7 @@ select e.* exclude (schema), case
             try_cast(as_map(probabilities)[o] as double) <= 1,
             format(' {:.0f}%', 100 * try_cast(as_map(probabilities)[o] as double)), ''))), ', '),
         ' (', if(source = 'model', coalesce(model, source), source), ': ' || brief(reason, 200),
-        ')', ', saying "' || said || '"', about(context))
+        ')', about(context))
     when event = 'post.published' then concat(case kind
         when 'reply' then concat('replies to ', parent_id, ' with')
         when 'reshare' then concat('reshares ', parent_id, ' as') else 'posts' end,
@@ -817,7 +817,6 @@ select e.* exclude (schema), case
     when event = 'cognition.paged' then concat('cycle ', cycle, ', paging (', why, '): ',
         coalesce(nullif(concat_ws('; ',
             'moved out ' || nullif(array_to_string(moved_out, ', '), ''),
-            'moved in ' || nullif(array_to_string(moved_in, ', '), ''),
             'shortened ' || nullif(array_to_string(shortened, ', '), '')), ''), 'moved nothing'))
     when event = 'cognition.stopped' then concat('stops after cycle ', cycle, ': ', reason)
     when event = 'cognition.reset' then
@@ -841,9 +840,9 @@ select h.run, h.line, h.timestamp, h.round, h.tick, h.event, case
                                             brief(content, 200))
     else what end as what,
     h.agent_id, from_state, to_state, "trigger", ticks_in_state, context, state, options, chosen,
-    source, reason, probabilities, said, latency, queue_seconds, request_seconds, done_reason,
+    source, reason, probabilities, latency, queue_seconds, request_seconds, done_reason,
     model, relevance, threshold, post_id, kind, parent_id, author_id, text, "key", turn, step,
-    outcome, moved_to, target, cycle, next_state, type, tags, why, moved_out, moved_in, shortened,
+    outcome, moved_to, target, cycle, next_state, type, tags, why, moved_out, shortened,
     keys, rounds_in_state
 from happened h
 where h.agent_id = id or author_id = id and event = 'post.liked' or sender = id or receiver = id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -107,7 +107,7 @@ def sensitivity(
             min=2,
             metavar="N",
             help="Trajectories of Morris, each of one run more than there are parameters; or "
-            "samples of Sobol, a power of 2, each of two runs and two for every parameter.",
+            "samples of Sobol, a power of 2, each of two runs and one for every parameter.",
         ),
     ] = 16,
     seeds: Seeds = None,
@@ -116,7 +116,7 @@ def sensitivity(
 ) -> None:
     """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
-    The runs form a batch. The indices are in sensitivity.csv, beside its tables, and drawn.
+    The runs form a batch. The indices are in sensitivity.csv, beside its tables.
 
     **Examples**
 
@@ -140,12 +140,7 @@ def sensitivity(
 def fit(
     plan: PlanFile,
     out: OutFolder = None,
-    samples: Annotated[
-        int, typer.Option(min=20, metavar="N", help="Samples first; later half as many.")
-    ] = 200,
-    generations: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most generations of samples.")
-    ] = 8,
+    samples: Annotated[int, typer.Option(min=20, metavar="N", help="Number of samples.")] = 400,
     seed: Seed = 0,
     keep: Keep = "tables",
     seeds: Seeds = None,
@@ -159,7 +154,7 @@ def fit(
 
     **Example**
 
-    * `prism fit plan.toml --samples 400 --generations 5 --out runs/fitted`
+    * `prism fit plan.toml --samples 400 --out runs/fitted`
     """
     import_from_here()
 
@@ -168,8 +163,8 @@ def fit(
     folder = _required(out)
     with batch_screen(folder) as screen:
         done = science.fit(
-            _read(plan, seeds), folder, samples=samples, generations=generations, seed=seed,
-            keep=keep, workers=workers, observer=screen,
+            _read(plan, seeds), folder, samples=samples, seed=seed, keep=keep, workers=workers,
+            observer=screen,
         )  # fmt: skip
     print_fit(done, as_json=as_json)
 
@@ -179,16 +174,15 @@ def resume_plan(folder: Path, hosts: Sequence[str], workers: int | None, *, as_j
     from prism import science
     from prism.files import parse_json
 
-    kinds: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
-        "sensitivity": (science.resume_sensitivity, print_sensitivity),
-        "fit": (science.resume_fit, print_fit),
-        "batch": (science.resume_batch, print_batch),
-    }
-    begun = parse_json((folder / "plan.json").read_text(encoding="utf-8"))
-    go_on, tell = next(pair for name, pair in kinds.items() if name in begun or name == "batch")
     with batch_screen(folder) as screen:
-        done = go_on(folder, hosts=hosts, workers=workers, observer=screen)
-    tell(done, as_json=as_json)
+        done = science.resume_batch(folder, hosts=hosts, workers=workers, observer=screen)
+        begun = parse_json((folder / "plan.json").read_text(encoding="utf-8"))
+    if "fit" in begun:
+        print_fit(science.read_fit(folder), as_json=as_json)
+    elif "sensitivity" in begun:
+        print_sensitivity(science.read_sensitivity(folder), as_json=as_json)
+    else:
+        print_batch(done, as_json=as_json)
 
 
 def _read(plan: Path, seeds: int | None) -> Plan:
@@ -225,12 +219,7 @@ def batch_screen(folder: Path) -> Iterator[Any]:
             drawn.update(task, completed=self.ended, total=self.total)
             drawn.start()
 
-        def round_ended(self, run: BatchRun, rounds: int) -> None:
-            drawn.update(task, description=f"{run.name} round {rounds}")
-
         def run_ended(self, run: BatchRun) -> None:
-            if run.status == "stopped":
-                return
             self.ended += 1
             drawn.update(task, completed=self.ended)
             if run.status == "failed":
@@ -282,30 +271,30 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
 
 
 def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
-    """Print the indices of a sensitivity analysis, and draw them."""
+    """Write and print the indices of a sensitivity analysis."""
     if done.batch.failed:
         note("indices need all runs: once that is fixed, resume it")
         print_batch(done.batch, as_json=as_json)
-    done.save_figures()
+    done.write()
     rows = records_of(done.indices())
     if as_json:
         print_json(rows)
         return
-    _draw([row for row in rows if row["other"] is None])
+    _draw(rows)
     say(f"Every index is a row of {done.batch.folder / 'sensitivity.csv'}; the interval is plus or "
         "minus so much.")  # fmt: skip
 
 
 def print_fit(done: Fit, *, as_json: bool) -> None:
-    """Print the estimates of a fit, and how close it comes to its targets."""
+    """Write and print the estimates of a fit, and how close it comes to its targets."""
+    done.write()
     estimates, targets = records_of(done.estimates()), records_of(done.targets())
-    samples, kept = len(done.points), len(done.population.places)
+    samples, kept = len(done.points), len(done.kept.places)
     if failed := len(done.batch.failed):
         note(f"{failed} runs failed, so their samples count as far from every target")
     if as_json:
-        about = {"folder": str(done.batch.folder), "complete": done.is_complete}
-        about |= {"samples": samples, "kept": kept, "failed": failed}
-        print_json({**about, "estimates": estimates, "targets": targets})
+        about = {"folder": str(done.batch.folder), "samples": samples, "kept": kept}
+        print_json({**about, "failed": failed, "estimates": estimates, "targets": targets})
         return
 
     print_heading(f"{samples:,} samples, of which {kept:,} are kept")
@@ -314,10 +303,7 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
         if row["remark"]:
             say(f"{row['parameter']}: {row['remark']}.")
     _draw(targets)
-    say(
-        "low and high are the ends of 90 % intervals; width is the interval's share of the bounds. "
-        f"More in {done.batch.folder}: estimates, posterior and targets."
-    )
+    say(f"low and high are the ends of 90 % intervals; more is in {done.batch.folder}.")
 
 
 def _draw(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:

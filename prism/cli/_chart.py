@@ -67,8 +67,6 @@ def show(chart: ChartArgument) -> None:
     ]
     if rows:
         print_table(rows, "source", "trigger [guard] / action", "target")
-    if found.needs:
-        say(f"The agent needs these attributes: {', '.join(found.needs)}")
 
 
 @app.command()
@@ -108,7 +106,7 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
-    never_moves = not found.timeouts and not any(
+    never_moves = not found.definition.timeouts and not any(
         each.trigger in (None, "timeout") or each.after is not None or each.rate is not None
         for each in (*found.transitions, *found.definition.written)
     )

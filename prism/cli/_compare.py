@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,12 +36,9 @@ def compare(
     ] = None,
     from_round: Annotated[int, typer.Option(min=1, help="First round to include.")] = 1,
     to_round: Annotated[int | None, typer.Option(min=1, help="Last round to include.")] = None,
-    compared_as: Annotated[
-        Literal["pairs", "groups"] | None,
-        typer.Option(
-            "--as", help="Pairs of runs with one seed (the default if there are), or not."
-        ),
-    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Compare groups, not pairs of runs with one seed.")
+    ] = False,
     measures: Annotated[
         list[str] | None,
         typer.Option("--measure", metavar="NAME", help="Only this measure. Repeat it for several."),
@@ -80,7 +77,7 @@ def compare(
         found = compare_groups(
             *groups,
             by=by,
-            paired=None if compared_as is None else compared_as == "pairs",
+            paired=not unpaired,
             measures=measures,
             from_round=from_round,
             to_round=to_round,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +20,7 @@ _MOST_LISTED = 40
 _DECISION = "reasoner.decision"
 _TRANSITION = "statechart.transition"
 
+_CUT = "nothing: the log ends before"
 _LEFT_OUT = ("event", "level", "timestamp", "chart")
 
 Record = Mapping[str, Any]
@@ -69,23 +69,21 @@ def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) ->
 
     found = asked_in(run, note, agent)
     if round_ is not None:
-        found = (asked for asked in found if asked.event.get("round") == round_)
+        found = [asked for asked in found if asked.event.get("round") == round_]
     if as_json:
         print_json([{"id": asked.id, "line": asked.line, **asked.event} for asked in found])
         return
 
-    first = list(islice(found, _MOST_LISTED))
-    if not first:
+    if not found:
         note(f"{run}: no such decision or text")
         return
-    print_table(map(_row, first), "id", "round", "tick", "what", "came out", "p", "source")
-    if left := sum(1 for _ in found):
+    rows = map(_row, found[:_MOST_LISTED])
+    print_table(rows, "id", "round", "tick", "what", "came out", "p", "source")
+    if (left := len(found) - _MOST_LISTED) > 0:
         note(f"and {left:,} more: select with --agent and --round, or use --json")
 
 
 def _row(asked: Asked) -> tuple[Any, ...]:
-    from prism.runlog._words import words_of
-
     event = asked.event
     if event["event"] == _DECISION:
         what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
@@ -93,7 +91,7 @@ def _row(asked: Asked) -> tuple[Any, ...]:
     else:
         text, chance = event.get("text"), None
         what = f"text {event.get('key')}"
-        out = "-" if text is None else shortened(words_of(str(text)), 57)
+        out = "-" if text is None else shortened(str(text), 57)
     when = (str(event.get(name, "")) for name in ("round", "tick"))
     return asked.id, *when, what, out, chance, event.get("source")
 
@@ -103,15 +101,17 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     from prism.runlog._prompts import find_answers, find_asked
     from prism.runlog._reader import locate_log
 
-    asked, outcome = find_asked(run, record_id, note)
+    asked = find_asked(run, record_id, note)
     folder = locate_log(run).parent
     record = find_answers(folder, [record_id], note).get(record_id)
     if as_json:
-        print_json({"id": record_id, "event": asked.event, "outcome": outcome, "record": record})
+        print_json(
+            {"id": record_id, "event": asked.event, "outcome": asked.outcome, "record": record}
+        )
         return
 
     facts = {name: _in_words(value) for name, value in asked.event.items() if name not in _LEFT_OUT}
-    print_facts(str(asked.id), {**facts, "came of it": _result_of(asked.event, outcome)})
+    print_facts(str(asked.id), {**facts, "came of it": _result_of(asked.event, asked.outcome)})
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
@@ -130,25 +130,20 @@ def _lines_of(content: Any) -> list[str]:
     if isinstance(content, str):
         return content.splitlines()
     if isinstance(content, Mapping):
-        from prism.runlog._words import said_in
-
-        told = {**content, "reply": said_in(str(content.get("reply") or ""))}
-        return [f"{name}: {value}" for name, value in told.items()]
+        return [f"{name}: {value}" for name, value in content.items()]
     return json.dumps(content, indent=2, ensure_ascii=False).splitlines()
 
 
 def _in_words(value: Any) -> str:
-    from prism.runlog._words import in_words
+    from prism.runlog._reader import in_words
 
     return in_words(value)
 
 
 def _result_of(event: Record, outcome: Record | None) -> str:
-    from prism.runlog._prompts import is_to_stay
-
     if outcome is None:
-        stayed = f"it stayed in {event.get('state')}"
-        return f"nothing: {stayed if is_to_stay(event) else 'the log ends before'}"
+        is_stay = event["event"] == _DECISION and event.get("chosen") == event.get("state")
+        return f"nothing: it stayed in {event['state']}" if is_stay else _CUT
     when = f" (round {outcome['round']}, tick {outcome.get('tick')})" if "round" in outcome else ""
     if outcome["event"] == _TRANSITION:
         source, target = outcome.get("from_state"), outcome.get("to_state")

@@ -118,7 +118,7 @@ def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
 
 def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
     """Return the shown parts of a memory as plain data."""
-    from prism.reasoner._tokens import count_tokens
+    from prism.reasoner._words import count_tokens
 
     parts = {_PLACES[name]: list(values.items()) for name, values in _parts(memory).items()}
     stored = len(parts["storage"])

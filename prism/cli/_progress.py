@@ -14,7 +14,7 @@ from prism.cli._screen import Screen, note, shown
 from prism.errors import TooManyFallbacksError, UnreachableError
 from prism.runs import Observer
 from prism.runs._folder import is_begun
-from prism.runs._running import telling_warnings
+from prism.runs._observing import telling_warnings
 
 
 def bar(unit: str, total: int | None = None, done: int = 0) -> Any:

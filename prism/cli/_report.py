@@ -1,13 +1,13 @@
-"""``prism report``: a run as a page, or several side by side."""
+"""``prism report``: a run as a page."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prism.cli._options import Charts, FigureKind, Runs, missing_runs_first
+from prism.cli._options import Charts, FigureKind, missing_runs_first
 from prism.cli._screen import Screen, note, output_file, say
 from prism.errors import InputError
 
@@ -15,7 +15,9 @@ _PAGE = b"<!DOCTYPE html>"
 
 
 def report(
-    runs: Runs,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of a run, or its log (.jsonl, also .gz).")
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File for the page.")
     ] = Path("report.html"),
@@ -27,32 +29,31 @@ def report(
 ) -> None:
     """Make one self-contained HTML page of a run, which works offline.
 
-    An existing page is replaced; any other file is not. The exit status is 1 if a figure fails.
+    An existing page is replaced; any other file is not.
 
     **Examples**
 
     * `prism report runs/first -o first.html`
 
-    * `prism report runs/first runs/second --figures figures --figure-format pdf`
+    * `prism report runs/first --figures figures --figure-format pdf`
     """
     from prism.cli._chart_argument import chart_from
 
     require_page(out)
     own = [chart_from(name) for name in charts or ()]
     # imported here, since other commands need no extra
-    with missing_runs_first(runs):
+    with missing_runs_first([run]):
         from prism.report import make_report
     from prism.analysis import read_log
 
-    with Screen(err=True).status("Reading the logs"):
-        made = make_report(read_log(*runs), own)
+    with Screen(err=True).status("Reading the log"):
+        made = make_report(read_log(run), own)
         page = made.html().encode()
     for each in made.notes:
         note(str(each))
-    write_page(page, out, runs)
+    write_page(page, out, [run])
     if figures is not None:
         say(f"{figures}: {len(made.save_figures(figures, figure_format))} figures")
-    exit_if_failed(made)
 
 
 def require_page(out: Path) -> None:
@@ -70,15 +71,3 @@ def write_page(page: bytes, out: Path, reads: list[Path]) -> None:
     with output_file(out, reads) as file:
         file.write(page)
     say(f"{out}: {len(page) / 1e6:.1f} MB")
-
-
-def exit_if_failed(made: Any) -> None:
-    """Say which figures could not be drawn.
-
-    Raises:
-        typer.Exit: If there are any.
-    """
-    for name, problem in made.failures.items():
-        note(f"the figure {name} could not be drawn: {problem}")
-    if made.failures:
-        raise typer.Exit(1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,9 +27,6 @@ from prism.cli._options import (
     world_parameters,
 )
 from prism.cli._screen import print_json, say, shortened
-
-if TYPE_CHECKING:
-    from prism.science import Rerun
 
 _MOST_SHOWN = 160
 
@@ -66,75 +62,40 @@ def rerun(
     * `prism rerun runs/asked --from-round 5 --model ollama:qwen3 --out runs/other`
     """
     from prism.cli._progress import run_screen
+    from prism.cli._results import print_results
+    from prism.runs import PolicyOptions
+    from prism.runs._folder import read_summary
     from prism.science import rerun as run_again
 
     import_from_here()
     # a file alone changes settings of the run's own model
-    asked: Any = model_of(model, model_file) if model else model_file and read_settings(model_file)
+    asked: Any = model_file and read_settings(model_file)
+    if model is not None:
+        asked = model_of(model, model_file) if model_file else model
+    changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
+    changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
     with run_screen(own_folder("--out", out)) as screen:
+        world = "" if parameter_file is None else str(read_summary(run)["config"].get("world"))
         found = run_again(
             run,
             out,
             from_round=from_round,
             treatments=treatments or (),
-            parameters=_parameters(run, parameter_file, parameters),
-            model=asked,
-            writer=writer,
-            policy=policy,
-            agents=agents,
-            seed=seed,
-            ticks=ticks,
-            rounds=rounds,
+            parameters=world_parameters(world, parameter_file, parameters),
             hosts=hosts or (),
             on_round=screen.round_ended,
             observer=screen,
+            **{name: value for name, value in changes.items() if value is not None},
         )
-    _print(found, as_json=as_json)
-
-
-def _parameters(run: Path, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
-    """Return the parameters that change in a run."""
-    from prism.runs._folder import read_summary
-
-    world = "" if file is None else str(read_summary(run)["config"].get("world"))
-    return world_parameters(world, file, pairs)
-
-
-def resume_changed(folder: Path, hosts: Sequence[str], *, as_json: bool) -> None:
-    """Continue a rerun that was stopped."""
-    from prism.cli._progress import run_screen
-    from prism.science import resume_rerun
-
-    with run_screen(folder) as screen:
-        found = resume_rerun(folder, hosts=hosts, on_round=screen.round_ended, observer=screen)
-    _print(found, as_json=as_json)
-
-
-def _print(found: Rerun, *, as_json: bool) -> None:
     if as_json:
-        print_json({**found.to_dict(), "folder": str(found.folder)})
+        about = {"run": str(run), "from_round": from_round, "folder": str(out)}
+        print_json({**about, "differences": found.differences})
         return
-    if found.outcome is not None:
-        from prism.cli._results import print_results
-
-        print_results(found.outcome.results)
-        say(f"The log and its summary (run.json) are in {found.folder}.")
-
-    for what, parted in {"decision": found.decision, "transition": found.transition}.items():
-        if parted is None:
-            say(f"Every {what} is the same as in {found.run}.")
-        else:
-            was, now = (
-                shortened(_event(each), _MOST_SHOWN) for each in (parted.was, parted.is_now)
-            )
-            when = f"round {parted.round}, tick {parted.tick}"
-            say(f"The first {what} that differs: {when}: was {was}, is now {now}")
-
-
-def _event(row: Mapping[str, Any] | None) -> str:
-    if row is None:
-        return "nothing"
-    source = row.get("state") or row.get("from_state")
-    target = row.get("chosen") or row.get("to_state")
-    about = f" about {row['context']}" if row.get("context") else ""
-    return f"{row.get('agent_id')} {source} -> {target} ({row.get('trigger')}{about})"
+    print_results(found.outcome.results)
+    say(f"The log and its summary (run.json) are in {out}.")
+    for what, row in found.differences.items():
+        was, now = (shortened(row[side] or "nothing", _MOST_SHOWN) for side in ("was", "is_now"))
+        when = f"round {row['round']}, tick {row['tick']}"
+        say(f"The first {what} that differs: {when}: was {was}, is now {now}")
+    if not found.differences:
+        say(f"Every decision and transition is the same as in {run}.")

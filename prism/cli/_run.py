@@ -182,7 +182,6 @@ def resume(
     from prism.cli._progress import run_screen
     from prism.cli._results import tell
     from prism.cli._screen import note
-    from prism.runs._folder import RERUN_NAME
 
     own_folder("FOLDER", folder)
     import_from_here()
@@ -190,11 +189,6 @@ def resume(
         from prism.cli._batch import resume_plan
 
         resume_plan(folder, hosts or (), workers, as_json=as_json)
-        return
-    if (folder / RERUN_NAME).exists():
-        from prism.cli._rerun import resume_changed
-
-        resume_changed(folder, hosts or (), as_json=as_json)
         return
 
     from prism import worlds

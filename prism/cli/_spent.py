@@ -19,7 +19,7 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     """
     from prism.reasoner._order import place_effect
 
-    by_model, trials = spent.get("by_model", {}), spent.get("trials", {})
+    by_model = spent.get("by_model", {})
     # some servers count no tokens, and refused requests cost none
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else "no tokens reported"
@@ -31,11 +31,6 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     )
     for model, costs in by_model.items() if several else ():
         yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
-    for model, costs in trials.items() if several else ():
-        yield f"  {shown(model)}, tried before the run: {_counts(costs)}{_money(costs)}"
-    if several and (earlier := spent.get("earlier")):
-        total = f"{counted(earlier['calls'], 'call')}, {counted(earlier['tokens'], 'token')}"
-        yield f"  trials and lost answers before the run was resumed: {total}{_money(earlier)}"
 
 
 def _counts(costs: Mapping[str, int]) -> str:
@@ -70,22 +65,19 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     names = ("decisions", "texts", "calls", "input_tokens", "output_tokens")
     rows = [
         (
-            each.model,
-            *(getattr(each, name) for name in names),
-            "-" if each.money is None else in_words(each.money),
+            model,
+            *(counts[name] for name in names),
+            in_words(counts["money"]) if "money" in counts else "-",
         )
-        for each in found.models
+        for model, counts in found.models.items()
     ]
     headings = ("decisions", "texts", "calls", "tokens in", "tokens out", "money")
     print_table(rows, "model", *headings, numbers=headings)
-    for each in found.models:
-        seconds = f"{duration(each.seconds)} if every answer takes a second"
-        say(f"{each.model}: {seconds}, with {each.at_once} at a time")
     say(
         "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. "
         "The model may decide differently, and its tokenizer may count differently."
     )
-    if any(each.money is None for each in found.models):
+    if found.money is None:
         say("For money, give price_in and price_out of a million tokens in --model-file.")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism.cli._options import AsJson
-from prism.cli._screen import counted, print_json, print_table, say
+from prism.cli._screen import print_json, print_table, say
 from prism.cli._spent import duration, spent_lines
 from prism.errors import InputError
 
@@ -75,14 +75,8 @@ def _look(path: Path) -> Iterator[RunStatus]:
 
 def _lines(status: RunStatus) -> Iterator[str]:
     """Yield what else is known of a run: what it asks, what it has spent, and how to go on."""
-    if status.state == "running":
-        if status.questions is not None:
-            asked = (status.asking or {}).get("open")
-            longest = f", the oldest for {duration(asked[0]['seconds'])}" if asked else ""
-            yield f"{counted(status.questions, 'question')} under way{longest}"
-        if status.rate is not None:
-            what = "rounds" if status.ticks_per_round is None else "ticks"
-            yield f"{status.rate:,.3g} {what} a second"
+    if status.rate is not None:
+        yield f"{status.rate:,.3g} rounds a second"
     if status.spent is not None:
         yield from spent_lines(status.spent)
     if status.problem is not None:

@@ -1,4 +1,4 @@
-"""``prism watch``: runs as a page in the browser that follows them, and worlds to play with."""
+"""``prism watch``: a run as a page in the browser that follows it, or a world to play with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def watch(
         str,
         typer.Argument(
             metavar="RUN|WORLD",
-            help="A run (its folder or log), a folder that holds runs, or a world to play with: "
+            help="A run (its folder or log), or a world to play with: "
             "package.module:Name, file.py:Name, or a name of prism world list.",
         ),
     ],

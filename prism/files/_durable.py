@@ -172,3 +172,14 @@ def lock(file: IO[bytes] | int) -> None:
         sleep(_LOOK_SECONDS)
 
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_locked(file: IO[bytes] | int) -> bool:
+    """Return whether a process holds the lock of a file; False where files have no locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return False

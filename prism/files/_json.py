@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from prism.errors import InputError
 
-_MOST_DIGITS = 4300
-
 
 def parse_json(
     text: str, *, path: PathLike[str] | str | None = None, line: int | None = None
@@ -38,50 +36,21 @@ def parse_json(
     except RecursionError:
         raise InputError("is nested too deeply", path=path, line=line) from None
     except ValueError:  # Python converts no integer of more than 4300 digits
-        problem, field = "contains a number with too many digits", _field_of_endless_number(text)
-        raise InputError(problem, path=path, line=line, field=field) from None
-
-
-class _EndlessNumberError(Exception):
-    """An object contains a number that is too long to be converted."""
-
-
-def _field_of_endless_number(text: str) -> str | None:
-    """Return the key of the first number that Python cannot convert, if it has one."""
-
-    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        for key, value in pairs:
-            if value is _EndlessNumberError:
-                raise _EndlessNumberError(key)
-
-        return {}
-
-    def read(digits: str) -> Any:
-        return 0 if len(digits) < _MOST_DIGITS else _EndlessNumberError
-
-    try:
-        json.loads(text, object_pairs_hook=look, parse_int=read)
-    except _EndlessNumberError as found:
-        return str(found)
-    except (ValueError, RecursionError):
-        # any other problem of the text comes after the number
-        return None
-
-    return None
+        raise InputError("contains a number with too many digits", path=path, line=line) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
+    result = dict(pairs)
 
     # The parser would silently keep the last value of a repeated key.
-    if len(found) < len(pairs):
-        seen = set[str]()
+    if len(result) < len(pairs):
+        keys = set[str]()
         for key, _ in pairs:
-            if key in seen:
+            if key in keys:
                 raise InputError("appears twice in one object", field=key)
-            seen.add(key)
+            keys.add(key)
 
-    return found
+    return result
 
 
 def _refuse_constant(name: str) -> NoReturn:

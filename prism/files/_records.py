@@ -9,7 +9,6 @@ import csv
 import json
 import os
 import re
-from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,8 +29,6 @@ MAX_LINE_CHARACTERS = 4_000_000
 MAX_ARRAY_CHARACTERS = 64_000_000
 MOST_NUMBER = 2**63 - 1
 
-_BLOCK_BYTES = 1 << 20
-
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _KINDS = {
     dict: "an object",
@@ -48,12 +45,12 @@ class Record:
 
     Args:
         path: The file.
-        line: Line on which the record starts, counted from 1.
+        line: Line on which the record starts, counted from 1; None if its language has no lines.
         fields: The fields and their unchecked values.
     """
 
     path: Path
-    line: int
+    line: int | None
     fields: Mapping[str, Any]
 
     def wrong(self, field: str | None, problem: str) -> InputError:
@@ -152,26 +149,11 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError("there is no such file", path=path) from None
     except UnicodeDecodeError as error:
-        problem = f"is not UTF-8 text ({error.reason})"
-        raise InputError(problem, path=path, line=_undecodable_line(path)) from None
+        raise InputError(
+            f"is not UTF-8 text ({error.reason}): save it as UTF-8", path=path
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
-
-
-def _undecodable_line(path: Path) -> int | None:
-    decoder = getincrementaldecoder("utf-8")()
-    line = 1
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError as error:
-                # the rest of the previous block belongs to the same line as the start of this one
-                return line + error.object.count(b"\n", 0, error.start)
-
-            line += block.count(b"\n")
-
-    return line
 
 
 def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:

@@ -1,28 +1,22 @@
-"""A document: its text, its value, and the place of each part."""
+"""A document: its value, and the line of each part if it is YAML."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from prism.errors import InputError
 from prism.files._json import parse_json
-from prism.files._places import Mark, Where, json_places, nearest, repeated_key, toml_places
 from prism.files._records import reading
-from prism.files._yaml import YamlDocument, parse_yaml
+from prism.files._yaml import Mark, Where, YamlDocument, parse_yaml
 
 __all__ = [
     "DocumentError",
     "Language",
-    "Place",
     "Problem",
     "Problems",
     "Severity",
@@ -32,32 +26,12 @@ __all__ = [
 ]
 
 Language = Literal["json", "toml", "yaml"]
-
 Severity = Literal["error", "warning", "note"]
 
-MOST_TOLD = 50
-"""Most problems of one document to report."""
-
+_MOST_LISTED = 50
+_MOST_KEPT = 1000
 _LONGEST_PART = 60
-_LANGUAGES: dict[str, Language] = {
-    ".json": "json",
-    ".toml": "toml",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A position in a text.
-
-    Args:
-        line: Line, counted from 1.
-        column: Column, counted from 1; 0 if the language's parser does not reveal it.
-    """
-
-    line: int
-    column: int = 0
+_LANGUAGES: dict[str, Language] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
 @dataclass(frozen=True)
@@ -68,16 +42,13 @@ class Source:
 
     Args:
         value: The document as plain data.
-        text: Its text; None if it never had one.
-        language: Its language; None if it never had a text.
         path: The file, for messages.
+        yaml: The lines of its parts; None in other languages, whose problems are named by key.
     """
 
     value: Any
-    text: str | None = field(default=None, repr=False)
-    language: Language | None = None
     path: str | None = None
-    _yaml: YamlDocument | None = field(default=None, repr=False, compare=False)
+    yaml: YamlDocument | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: Path | str, language: Language | None = None) -> Self:
@@ -112,62 +83,45 @@ class Source:
             InputError: If it is not valid. The message names the line.
             MissingExtraError: If it is YAML and PyYAML is not installed.
         """
-        name = None if path is None else str(path)
         if language == "yaml":
             document = parse_yaml(text, path=path)
-            return cls(document.value, text, language, name, document)
-        if language == "toml":
-            return cls(_parse_toml(text, path), text, language, name)
+            return cls(document.value, _name(path), document)
 
-        bare = text.removeprefix("\ufeff")
-        try:
-            return cls(parse_json(bare, path=path), text, language, name)
-        except InputError as error:
-            raise _with_place(error, bare) from None
+        value = (
+            _parse_toml(text, path)
+            if language == "toml"
+            else parse_json(text.removeprefix("\ufeff"), path=path)
+        )
+        return cls(value, _name(path))
 
     @classmethod
     def of(cls, value: Any, path: PathLike[str] | str | None = None) -> Self:
-        """Return plain data as a document, whose problems have keys but no lines."""
-        return cls(value, path=None if path is None else str(path))
-
-    @cached_property
-    def sha256(self) -> str:
-        """The SHA-256 of the text."""
-        return sha256((self.text or "").encode()).hexdigest()
-
-    def place(self, where: Where) -> Place | None:
-        """Return the place of a key, or of the nearest enclosing part; None without a text."""
-        found = nearest(self._places, where)
-        return None if found is None else Place(*found)
+        """Return plain data as a document."""
+        return cls(value, _name(path))
 
     def line_of(self, where: Where) -> int:
-        """Return the line of a key, or of the nearest enclosing part; 0 without a text."""
-        place = self.place(where)
-        return 0 if place is None else place.line
+        """Return the line of a key, or of the nearest enclosing part; 0 if it is not YAML."""
+        return self.mark_of(where)[0]
 
-    @cached_property
-    def _places(self) -> dict[Where, Mark]:
-        if self._yaml is not None:
-            return self._yaml.places
-        if self.text is None:
-            return {}
-
-        return toml_places(self.text) if self.language == "toml" else json_places(self.text)
-
-    def place_inside(self, where: Where, line: int) -> Place | None:
-        """Return the place of a line inside a text value of the document.
+    def mark_of(self, where: Where, line: int = 0) -> Mark:
+        """Return line and column of a key, or of the nearest enclosing part; zeros if not YAML.
 
         Args:
-            where: The value.
-            line: The line inside of it, counted from 1.
+            where: The key.
+            line: A line inside its text, counted from 1.
         """
-        document = self._yaml
-        if document is None or where not in document.values:
-            return self.place(where)
+        if self.yaml is None:
+            return 0, 0
 
-        # a block of text begins on the line after its indicator, a quoted text on the same line
-        first, column = document.values[where]
-        return Place(first + line, 1) if where in document.blocks else Place(first, column)
+        # a block of text begins on the line after its indicator
+        if line and where in self.yaml.blocks:
+            return self.yaml.values[where][0] + line, 1
+        if line and where in self.yaml.values:
+            return self.yaml.values[where]
+
+        while where not in self.yaml.places:
+            where = where[:-1]
+        return self.yaml.places[where]
 
     def error(self, problem: str, where: Where = ()) -> InputError:
         """Return an error about one place.
@@ -214,14 +168,13 @@ class DocumentError(InputError):
     """A document cannot be used.
 
     Args:
-        problems: The problems, in the order of the document.
-        more: Number of further problems that are not listed.
+        problems: The reasons, at least one.
 
     Attributes:
-        problems: The problems, in the order of the document.
+        problems: The reasons, in the order of the document.
     """
 
-    def __init__(self, problems: Sequence[Problem], more: int = 0) -> None:
+    def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         first = self.problems[0]
         path = first.path or None
@@ -231,15 +184,14 @@ class DocumentError(InputError):
             )
             return
 
-        listed = "".join(f"\n  {problem}" for problem in self.problems[:MOST_TOLD])
-        more += max(0, len(self.problems) - MOST_TOLD)
+        listed = "".join(f"\n  {problem}" for problem in self.problems[:_MOST_LISTED])
+        more = len(self.problems) - _MOST_LISTED
         rest = f"\n  and {more} more" if more > 0 else ""
-        count = min(MOST_TOLD, len(self.problems)) + more
-        super().__init__(f"has {count} problems:{listed}{rest}", path=path)
+        super().__init__(f"has {len(self.problems)} problems:{listed}{rest}", path=path)
 
 
 class Problems:
-    """Collects the problems of one document, the first `MOST_TOLD` of each severity.
+    """Collects the problems of one document, at most a thousand.
 
     Args:
         source: The document.
@@ -247,30 +199,21 @@ class Problems:
 
     Attributes:
         source: The document.
-        found: The problems so far.
-        counts: Number of problems by severity.
     """
-
-    error_class: type[DocumentError] = DocumentError
 
     def __init__(self, source: Source, beside: Problems | None = None) -> None:
         self.source: Source = source
-        self.found: list[Problem] = [] if beside is None else beside.found
-        self.counts: Counter[Severity] = Counter() if beside is None else beside.counts
+        # a dictionary, so that a problem that is met twice is reported once
+        self._problems: dict[Problem, None] = {} if beside is None else beside._problems
 
     def __iter__(self) -> Iterator[Problem]:
         """Iterate over the problems so far."""
-        return iter(self.found)
+        return iter([*self._problems])
 
     @property
     def errors(self) -> list[Problem]:
         """The errors, in the order of the document."""
-        return sorted(problem for problem in self.found if problem.severity == "error")
-
-    @property
-    def is_full(self) -> bool:
-        """Whether further problems would not be listed, so the search for them can stop."""
-        return max(self.counts["error"], self.counts["warning"]) > MOST_TOLD
+        return sorted(problem for problem in self if problem.severity == "error")
 
     def add(
         self,
@@ -281,7 +224,7 @@ class Problems:
         line: int = 0,
         severity: Severity = "error",
     ) -> None:
-        """Add a problem, once.
+        """Add a problem.
 
         Args:
             where: Its place in the document.
@@ -290,20 +233,12 @@ class Problems:
             line: Line inside the text at that place, counted from 1.
             severity: Its severity.
         """
-        if self.counts[severity] >= MOST_TOLD:
-            self.counts[severity] += 1
+        if len(self._problems) == _MOST_KEPT:
             return
 
-        source = self.source
-        place = (source.place_inside(where, line) if line else source.place(where)) or Place(0)
-        path, key = source.path or "", key_of(where)
-        self.take(Problem(path, place.line, place.column, key, message, kind, severity))
-
-    def take(self, problem: Problem) -> None:
-        """Add a problem that was found elsewhere, once."""
-        if problem not in self.found:
-            self.counts[problem.severity] += 1
-            self.found.append(problem)
+        mark = self.source.mark_of(where, line)
+        path = self.source.path or ""
+        self._problems[Problem(path, *mark, key_of(where), message, kind, severity)] = None
 
     def raise_if_any(self) -> None:
         """Raise an error if there are problems that make the document unusable.
@@ -312,35 +247,24 @@ class Problems:
             DocumentError: If there are such problems.
         """
         if errors := self.errors:
-            raise self.error_class(errors, self.counts["error"] - len(errors))
+            raise DocumentError(errors)
 
 
 def key_of(where: Where) -> str:
     """Return a place in a document as shown in messages, such as ``cells[0].counts``."""
-    shown = ""
+    key = ""
     for part in where:
         if isinstance(part, int):
-            shown += f"[{part}]"
+            key += f"[{part}]"
         else:
             name = part if len(part) <= _LONGEST_PART else f"{part[:_LONGEST_PART]}..."
-            shown += f".{name}" if shown else name
+            key += f".{name}" if key else name
 
-    return shown
+    return key
 
 
-def _with_place(error: InputError, text: str) -> InputError:
-    """Return an error about JSON with its place, if it is about a key that appears twice."""
-    try:
-        json.loads(text)
-        found = repeated_key(text) if error.field is not None else None
-    except (ValueError, RecursionError):
-        return error  # it has its place, or where keys stand cannot be told
-    if found is None:
-        return error
-
-    where, (line, column) = found
-    problem = f"{error.problem} (column {column})"
-    return InputError(problem, path=error.path, line=line, field=key_of(where))
+def _name(path: PathLike[str] | str | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _parse_toml(text: str, path: PathLike[str] | str | None) -> dict[str, Any]:
@@ -349,6 +273,6 @@ def _parse_toml(text: str, path: PathLike[str] | str | None) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        told = re.search(r"at line (\d+)", str(error))
-        line = int(told[1]) if told else len(text.splitlines())
-        raise InputError(f"is not valid TOML: {error}", path=path, line=line) from None
+        line = re.search(r"at line (\d+)", str(error))
+        number = int(line[1]) if line else len(text.splitlines())
+        raise InputError(f"is not valid TOML: {error}", path=path, line=number) from None

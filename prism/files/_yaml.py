@@ -17,8 +17,13 @@ from types import ModuleType
 from typing import Any
 
 from prism.errors import InputError, MissingExtraError
-from prism.files._places import Mark, Where
 from prism.files._records import reading
+
+Where = tuple[str | int, ...]
+"""The place of a value in a document: keys and indices of lists, from the top."""
+
+Mark = tuple[int, int]
+"""Line and column, counted from 1."""
 
 MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 50

@@ -23,10 +23,10 @@ from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
 from prism.llm._servers import ModelServer, OllamaServer
 from prism.reasoner._faults import is_refused, is_retryable
-from prism.reasoner._messages import Chat, Reply
-from prism.reasoner._prompts import PromptSettings
+from prism.reasoner._prompts import Kind, PromptSettings, request_for
 from prism.reasoner._questions import Question
-from prism.reasoner._requests import Kind, Request, answered, request_for
+from prism.reasoner._replies import Reply
+from prism.reasoner._requests import Request, answered
 from prism.reasoner._spending import Cost
 
 _OPTIONS = {
@@ -212,10 +212,8 @@ async def _chances(
     question = Question(_ANN, "awake", "evening", tuple(_OPTIONS), prompt="You are tired.")
     request = request_for(kind, question, PromptSettings(_OPTIONS), rotation)
 
-    async def ask(each: Request) -> Reply:
-        messages = [{"role": "user", "content": each.text}]
-        chat = Chat(messages, each.schema, 0, each.most_tokens, each.asks_chances)
-        return each.read(await server.chat(chat, cost))
+    async def ask(wording: Request[Reply]) -> Reply:
+        return wording.read(await server.chat(wording, cost))
 
     try:
         reply = await answered(request, ask)

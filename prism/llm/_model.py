@@ -96,16 +96,11 @@ class Model(Settings):
             server's.
         reply_tokens: Maximum tokens of a reply, including thoughts; by default a quarter of the
             window, or without it a number for each kind of question.
-        mode: decision asks for probabilities, chat for the name of an option, and auto for
-            probabilities if server and model give them.
-        pick: Draw from the probabilities, or take the most likely option.
+        mode: chat asks for the name of an option, and auto for probabilities if server and model
+            give them.
         prompt: Template of the prompt, with {fields} such as {name}, {agent.age} and {situation}.
         attributes: Attributes of the agents to include in the prompt, separated by commas.
         remember: Number of things an agent remembers when it decides; none by default.
-        remember_tokens: Maximum tokens of what it remembers; the oldest are dropped. 400 by
-            default.
-        reasons: Ask for a reason with the choice, and log it; who is asked for probabilities gives
-            none.
         rotations: Order of the options in the prompt, since models prefer certain letters and
             places: none for that of the chart, drawn (the default) for a rotation of it that is
             drawn for each decision, or all to ask in every rotation and average.
@@ -141,11 +136,6 @@ class Model(Settings):
         if self.server == "openai" and not self.hosts and self.client is None:
             problem = "must name an OpenAI-compatible server, which has no default address"
             raise InputError(problem, field="hosts")
-        if self.remember_tokens is not None and self.remember is None:
-            raise InputError(
-                "limits what is remembered: set the number of things, remember, too",
-                field="remember_tokens",
-            )
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> Self:
@@ -292,8 +282,7 @@ class Model(Settings):
         # the code that talks to clients is loaded only if there is one
         from prism.reasoner._clients import check_client, check_model
 
-        only_decides = self.mode == "decision"
-        check_client(self.client, only_decides=only_decides)
+        check_client(self.client)
         if not self.model:
             named = getattr(self.client, "model", None)
             object.__setattr__(self, "model", named if isinstance(named, str) else "")

@@ -45,9 +45,6 @@ class ModelPool(Pool):
         concurrency: Simultaneous questions on all servers together.
     """
 
-    reopens: ClassVar[bool] = True
-    """Whether it can be closed at any time, since the next question makes new connections."""
-
     servers: tuple[ModelServer, ...]
 
     def __init__(

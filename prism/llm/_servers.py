@@ -34,14 +34,14 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.reasoner._calls import Call, ClientServer
-from prism.reasoner._messages import Chat, ChatReply
+from prism.reasoner._requests import ChatReply, Request, prompted
 from prism.reasoner._spending import Cost, count_of
-from prism.reasoner._tokens import count_tokens
+from prism.reasoner._words import count_tokens
 
 _LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
 
-_GREETING = [{"role": "user", "content": "Say hello."}]
+_GREETING = prompted("Say hello.")
 
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
@@ -220,22 +220,22 @@ class ModelServer(ClientServer):
         await self.ready()
         return await self.sent(call(), Cost(), min(self.seconds, _LOOK_SECONDS))
 
-    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Send a conversation that fits into the window, and check that all of it was read.
 
         Raises:
             PromptTooLongError: If it does not fit, or the server has cut it.
         """
-        tokens = sum(count_tokens(str(each.get("content"))) for each in chat.messages)
+        tokens = sum(count_tokens(str(each.get("content"))) for each in request.messages)
         room = None if self.window is None else self.window - (self.settings["reply_tokens"] or 0)
         if room is not None and tokens > room:
             what = f"is not asked: about {tokens} tokens of the prompt exceed the room of {room}"
             raise self.bad(what, PromptTooLongError)
 
         read_before = cost.input_tokens or 0
-        said = await super().chat(chat, cost)
-        if chat.schema is not None and self._schema_was_ignored(said):
-            said = await super().chat(chat, cost)
+        said = await super().chat(request, cost)
+        if request.schema is not None and self._schema_was_ignored(said):
+            said = await super().chat(request, cost)
         await self._require_whole(tokens, (cost.input_tokens or 0) - read_before)
         return said
 
@@ -307,26 +307,26 @@ class OllamaServer(ModelServer):
         """Return a new client of Ollama's."""
         return ollama.AsyncClient(with_port(self.address), **self._http)
 
-    def call(self, chat: Chat) -> Call:
+    def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
         own = self.settings
         options = {
             "temperature": own["temperature"],
-            "seed": own["seed"] + chat.variation,
+            "seed": own["seed"] + request.variation,
             # another value of it would load the model again
             "num_ctx": own["window"],
-            "num_predict": own["reply_tokens"] or chat.most_tokens,
-            **(_UNLIMITED if own["temperature"] or chat.chances else {}),
+            "num_predict": own["reply_tokens"] or request.most_tokens,
+            **(_UNLIMITED if own["temperature"] or request.chances else {}),
         }
         named = {
             "model": self.model,
-            "messages": list(chat.messages),
-            "format": chat.schema,
+            "messages": list(request.messages),
+            "format": request.schema,
             "options": {name: value for name, value in options.items() if value is not None},
             "think": own["think"],
             "keep_alive": own["keep_alive"],
         }
-        named |= self.chances_of(chat)
+        named |= self.chances_of(request)
         known = {name: value for name, value in named.items() if value is not None}
         return Call(self.client.chat, (), known)
 
@@ -378,20 +378,20 @@ class OpenAIServer(ModelServer):
         # a text that ends by length may end within a character, which `text` replaces
         return json.loads(response.text)
 
-    def call(self, chat: Chat) -> Call:
+    def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
         own = self.settings
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": list(chat.messages),
+            "messages": list(request.messages),
             "temperature": own["temperature"],
-            "seed": own["seed"] + chat.variation,
-            "max_tokens": own["reply_tokens"] or chat.most_tokens,
-            "response_format": None if chat.schema is None else _response_format(chat.schema),
-            **(_UNLIMITED if own["temperature"] or chat.chances else {}),
+            "seed": own["seed"] + request.variation,
+            "max_tokens": own["reply_tokens"] or request.most_tokens,
+            "response_format": None if request.schema is None else _response_format(request.schema),
+            **(_UNLIMITED if own["temperature"] or request.chances else {}),
             **_thinking(own["think"]),
         }
-        body |= self.chances_of(chat)
+        body |= self.chances_of(request)
         sent = {name: part for name, part in body.items() if part is not None}
         return Call(self._completed, (), sent)
 
@@ -409,7 +409,7 @@ class OpenAIServer(ModelServer):
     async def load(self, cost: Cost | None = None) -> None:
         """Ask for a token, so that the first question does not wait for the model."""
         await self.ready()
-        call = self.call(Chat(_GREETING, most_tokens=1))
+        call = self.call(Request(_GREETING, most_tokens=1))
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
 
     async def reported_window(self) -> int | None:

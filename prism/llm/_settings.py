@@ -17,15 +17,11 @@ from annotated_types import Ge, Gt, Le
 from prism.errors import FieldValueError, InputError
 from prism.llm._addresses import Address, check_address
 
-Mode = Literal["auto", "decision", "chat"]
-Pick = Literal["draw", "argmax"]
+Mode = Literal["auto", "chat"]
 Rotations = Literal["none", "drawn", "all"]
 Server = Literal["ollama", "openai"]
 
-OF_DECISIONS = (
-    *("mode", "pick", "stop_at_fallbacks", "prompt", "attributes", "remember"),
-    *("remember_tokens", "reasons", "rotations"),
-)
+OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""
 
 OF_SPENDING = ("max_calls", "max_tokens", "deadline")
@@ -128,7 +124,6 @@ class Settings:
     price_in: NotNegative | None = None
     price_out: NotNegative | None = None
     mode: Mode | None = None
-    pick: Pick | None = None
     think: Think | None = None
     temperature: NotNegative | None = None
     concurrency: Count | None = None
@@ -147,8 +142,6 @@ class Settings:
     prompt: str | None = None
     attributes: Texts | None = None
     remember: Count | None = None
-    remember_tokens: Count | None = None
-    reasons: bool | None = None
     rotations: Rotations | None = None
 
     def __post_init__(self) -> None:

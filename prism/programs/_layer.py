@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from prism.errors import AgentError, PrismError
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import Effect, TextCall, Written
-from prism.runs._dry_run import is_dry_run
+from prism.runs._documents import is_trial
 from prism.runs._services import Services
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.loggers import active_logger, report
@@ -306,9 +306,10 @@ class ProgramAgent:
             effect: Carries it out, and returns plain data.
             interrupted: The result if the effect is not known to have been carried out.
         """
-        if is_dry_run():
+        writer = self.services.writer
+        if is_trial() and not writer.is_repeating:
             return interrupted
-        return await self.services.writer.once(f"{self.agent_id}:{key}", effect, interrupted)
+        return await writer.once(f"{self.agent_id}:{key}", effect, interrupted)
 
     # Alone in a run
 
@@ -320,7 +321,7 @@ class ProgramAgent:
         """Return why a run ends early after these rounds; None if it continues."""
         return self.failure
 
-    def end(self) -> dict[str, Any]:
+    def final(self) -> dict[str, Any]:
         """Return what the agent has at the end of a run, plain data."""
         return {}
 
@@ -334,7 +335,7 @@ class ProgramAgent:
             sum(each.transitions for each in rounds),
             dict(sorted(Counter(name for each in rounds for name in each.outcomes).items())),
             sum(cost.tokens for each in rounds for cost in each.costs if cost is not None),
-            self.end(),
+            self.final(),
         )
 
     def close(self) -> None:
@@ -380,7 +381,7 @@ class ProgramResults:
         transitions: Number of transitions that it made from one state to another.
         outcomes: How often steps, or cycles, had each outcome.
         tokens: Tokens that the model read and wrote, if known.
-        end: What the agent has at the end: the variables of a workflow, or the sizes of a memory.
+        final: What the agent has at the end: the variables of a workflow, or the sizes of a memory.
     """
 
     agent_id: str
@@ -390,7 +391,7 @@ class ProgramResults:
     transitions: int
     outcomes: Mapping[str, int]
     tokens: int
-    end: Mapping[str, Any]
+    final: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, for ``run.json``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cache
 from math import exp, floor, inf, isfinite, lgamma, log, log1p, sqrt
 from typing import Any
@@ -13,7 +14,7 @@ _COUNTED_BELOW = 12.0
 """Means up to which a count is found by adding its probabilities one by one."""
 
 
-class Distributions:
+class Distributions(ABC):
     """Draws from distributions, made of uniform numbers alone.
 
     A normal, exponential or lognormal number takes one uniform number, and grows with it. So two
@@ -22,9 +23,9 @@ class Distributions:
 
     __slots__ = ()
 
+    @abstractmethod
     def random(self) -> float:
         """Draw a float, uniform in [0, 1)."""
-        raise NotImplementedError
 
     def normal(self, mean: float = 0.0, sd: float = 1.0) -> float:
         """Draw from a normal distribution, by its quantile (Wichura 1988, AS 241).

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -69,42 +69,29 @@ def mixed(number: int) -> int:
 
 
 def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
-    """Return what `mixed` makes of each 64-bit number plus a step, all computed at once."""
-    (found,) = mixed_in_steps(numbers, step)
-    return found
-
-
-def mixed_in_steps(numbers: Sequence[int], *steps: int) -> list[list[int]]:
-    """Return `all_mixed` with the first step, of the results with the second step, and so on.
+    """Return what `mixed` makes of each 64-bit number plus a step, all computed at once.
 
     All numbers are laid side by side in one large integer, 128 bits apart so that no product
     reaches the next. So a few operations of Python's, each a loop in C, serve them all.
     """
     if len(numbers) > _AT_ONCE:
         parts = (numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE))
-        mixed_parts = [mixed_in_steps(part, *steps) for part in parts]
-        return [list(chain.from_iterable(each)) for each in zip(*mixed_parts, strict=True)]
-
-    found: list[list[int]] = []
+        return [*chain.from_iterable(all_mixed(part, step) for part in parts)]
     if len(numbers) < _FEW:
-        for step in steps:
-            found.append([mixed(number + step) for number in (found[-1] if found else numbers)])
-        return found
+        return [mixed(number + step) for number in numbers]
 
     ones, word = _filled(len(numbers))
     side_by_side = memoryview(bytearray(16 * len(numbers)))
     side_by_side.cast("Q")[_LOW_WORDS] = memoryview(array("Q", numbers))
     number = int.from_bytes(side_by_side, byteorder)
-    for step in steps:
-        number = (number + ones * (step & WORD)) & word
-        number = ((number ^ ((number >> 30) & word)) * ONE) & word
-        number = ((number ^ ((number >> 27) & word)) * OTHER) & word
-        # what comes from the next one stays above the 64 bits
-        number ^= number >> 31
-        laid_out = memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")
-        found.append(laid_out[_LOW_WORDS].tolist())
+    number = (number + ones * (step & WORD)) & word
+    number = ((number ^ ((number >> 30) & word)) * ONE) & word
+    number = ((number ^ ((number >> 27) & word)) * OTHER) & word
+    # what comes from the next one stays above the 64 bits
+    number ^= number >> 31
+    laid_out = memoryview(number.to_bytes(16 * len(numbers), byteorder)).cast("Q")
 
-    return found
+    return laid_out[_LOW_WORDS].tolist()
 
 
 @lru_cache(maxsize=4)
@@ -244,25 +231,6 @@ class RandomStream(Distributions):
         """Put a number back to be drawn again; the earliest comes first."""
         self._put_back = self._put_back or []
         heappush(self._put_back, taken)
-
-
-def streams_of(
-    seed: int, owners: Iterable[str], number: int, *before: str
-) -> Iterator[RandomStream]:
-    """Yield ``RandomStream(seed, *before, owner, number)`` for each owner.
-
-    All at once, this takes half the time.
-
-    Args:
-        seed: Seed of the run.
-        owners: The owners.
-        number: What distinguishes an owner's streams, such as the round.
-        before: What the streams are for.
-    """
-    begin = "(" + "".join(f"{part!a}, " for part in (seed, *before))
-    texts = [f"{begin}{owner!a}, {number})".encode() for owner in owners]
-    digests = [blake2b(text, digest_size=8).digest() for text in texts]
-    return map(RandomStream.of_key, unpack(f"<{len(digests)}Q", b"".join(digests)))
 
 
 def _refuse_set(items: Iterable[Any]) -> None:

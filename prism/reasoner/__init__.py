@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.reasoner._messages import ModelClient
     from prism.reasoner._policy import PolicyReasoner
-    from prism.reasoner._prompts import (
-        STATE_DESCRIPTIONS,
-        build_reasoner_prompt,
-        format_context,
-    )
+    from prism.reasoner._prompts import build_reasoner_prompt
     from prism.reasoner._questions import BaseReasoner, Decision, Question
     from prism.reasoner._reasoner import Reasoner
-    from prism.reasoner._recollection import Recollection
-    from prism.reasoner._recording import PromptRecord
     from prism.reasoner._replies import parse_reasoner_response
     from prism.reasoner._router import Router
+    from prism.reasoner._situations import STATE_DESCRIPTIONS, format_context
     from prism.reasoner._spending import Budget, Cost
     from prism.reasoner._texts import BaseWriter, TextCall, Written
     from prism.reasoner._wording import Wording
@@ -36,12 +30,9 @@ __all__ = [
     "Budget",
     "Cost",
     "Decision",
-    "ModelClient",
     "PolicyReasoner",
-    "PromptRecord",
     "Question",
     "Reasoner",
-    "Recollection",
     "Router",
     "TextCall",
     "Wording",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from math import exp
+from typing import Any, NamedTuple, TypeVar
 
 from prism.errors import (
     BadReplyError,
@@ -17,8 +20,8 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.reasoner._faults import MALFORMED, of_status, translated
-from prism.reasoner._messages import Chat, ChatReply, awaited, first, of_kind
-from prism.reasoner._replies import spoken
+from prism.reasoner._replies import Token, spoken
+from prism.reasoner._requests import ChatReply, Request
 from prism.reasoner._slots import LOGGER, Server
 from prism.reasoner._spending import Cost
 from prism.telemetry.loggers import describe
@@ -49,8 +52,20 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
 }
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
+_NEVER = -10_000.0
+"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
+
+_WRAPPING = " \t\n\"'`:{}▁Ġ"
+"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
+
+The last two are how some servers show a space.
+"""
+
 _MOST_RECORDED = 1024 * 1024
 _MOST_REASON = 40
+
+
+KindT = TypeVar("KindT")
 
 
 class Call(NamedTuple):
@@ -86,10 +101,10 @@ class ClientServer(Server):
         """Connect, where that is necessary before the first call."""
 
     @abstractmethod
-    def call(self, chat: Chat) -> Call:
+    def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
 
-    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Send a conversation, and again without each part that the server refuses by name.
 
         Raises:
@@ -98,14 +113,14 @@ class ClientServer(Server):
         """
         await self.ready()
         while True:
-            call = self.call(chat)
+            call = self.call(request)
             for part in self.dropped:
                 call.named.pop(part, None)
             try:
                 reply = await self.sent(call, cost)
             except LLMError as error:
                 refused = _part_refused(error, {*call.named} - self.fixed)
-                if refused is None or not cost.allows_another:
+                if refused is None:
                     raise
                 # by what was sent: another question may have lowered the number in the meantime
                 most = call.named.get("top_logprobs")
@@ -119,18 +134,18 @@ class ClientServer(Server):
                 continue
 
             try:
-                return self.read(reply, chat, cost)
+                return self.read(reply, request, cost)
             except LLMError as error:
                 error.host = error.host or self.model_and_host[1]
                 raise
 
-    def read(self, reply: Any, chat: Chat, cost: Cost) -> ChatReply:
+    def read(self, reply: Any, request: Request[Any], cost: Cost) -> ChatReply:
         """Return what a reply says.
 
         Raises:
             UselessReplyError: If it says nothing.
         """
-        text = _with_calls(text_of(reply), reply, chat.schema) or self._thought(reply, chat)
+        text = _with_calls(text_of(reply), reply, request.schema) or self._thought(reply, request)
         if not text.strip():
             message = first(_choice(reply), "message")
             has_thoughts = first(message, "thinking", "reasoning_content", "reasoning")
@@ -143,21 +158,21 @@ class ClientServer(Server):
             cost.host or "",
             cost.input_tokens,
             cost.output_tokens,
-            tokens_of(reply) if chat.chances else (),
+            tokens_of(reply) if request.chances else (),
         )
 
-    def _thought(self, reply: Any, chat: Chat) -> str:
+    def _thought(self, reply: Any, request: Request[Any]) -> str:
         """Return an answer that a server has put where thoughts belong; empty if it is none."""
         message = first(_choice(reply), "message")
         thought = first(message, "thinking", "reasoning_content", "reasoning")
-        if chat.schema is None or not isinstance(thought, str):
+        if request.schema is None or not isinstance(thought, str):
             return ""
         try:
             found = json.loads(thought)
         except (ValueError, RecursionError):
             return ""
 
-        if not isinstance(found, dict) or set(found) != set(chat.schema.get("properties", ())):
+        if not isinstance(found, dict) or set(found) != set(request.schema.get("properties", ())):
             return ""
         self.warn_once("thoughts", "puts its answers where thoughts belong; they are taken")
         return thought
@@ -175,8 +190,8 @@ class ClientServer(Server):
         """
         limit = self.seconds if seconds is None else seconds
         is_recorded = cost.trail is not None
-        request = _request_of(call) if is_recorded else None
-        attempt, fault = cost.began(*self.model_and_host, request), None
+        body = _body_of(call) if is_recorded else None
+        attempt, fault = cost.began(*self.model_and_host, body), None
         try:
             async with asyncio.timeout(limit or None):
                 reply = await awaited(call.method(*call.given, **call.named))
@@ -205,9 +220,9 @@ class ClientServer(Server):
         failure.host = failure.host or self.model_and_host[1]
         return failure
 
-    def chances_of(self, chat: Chat) -> dict[str, Any]:
+    def chances_of(self, request: Request[Any]) -> dict[str, Any]:
         """Return the part of a request for log-probabilities, if a conversation wants them."""
-        return {"logprobs": True, "top_logprobs": self.alternatives} if chat.chances else {}
+        return {"logprobs": True, "top_logprobs": self.alternatives} if request.chances else {}
 
     def _require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200; gateways say which status it would have had."""
@@ -311,11 +326,31 @@ def _with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
     return f"{text}\n{json.dumps(told, default=str)}".strip()
 
 
-def tokens_of(reply: Any) -> Sequence[Any]:
+def tokens_of(reply: Any) -> list[Token]:
     """Return a reply's tokens with their alternatives; none if its server gives none."""
     found = first(_choice(reply), "logprobs")
     listed = first(found, "content") if not isinstance(found, Sequence) else found
-    return [each for each in listed if first(each, "top_logprobs")] if listed else ()
+    return [_token(each) for each in listed or () if first(each, "top_logprobs")]
+
+
+def _token(token: Any) -> Token:
+    likely: dict[str, float] = {}
+    for each in first(token, "top_logprobs"):
+        # a letter may be listed in several spellings, with a space or a quote before it
+        text = _letter_in(each)
+        likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
+    return _letter_in(token), likely
+
+
+def _letter_in(token: Any) -> str:
+    text = first(token, "token")
+    return text.strip(_WRAPPING) if isinstance(text, str) else ""
+
+
+def _probability(logarithm: Any) -> float:
+    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
+    # NaN and positive values are not logarithms of a probability
+    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0
 
 
 def _choice(reply: Any) -> Any:
@@ -334,7 +369,7 @@ def _counts(reply: Any) -> tuple[Any, Any]:
     )
 
 
-def _request_of(call: Call) -> str:
+def _body_of(call: Call) -> str:
     body = call.named.get("json", call.named)
     prompt = {"prompt": call.given[0]} if call.given else {}
     return json.dumps({**prompt, **body}, ensure_ascii=False, default=str)
@@ -351,3 +386,53 @@ def _plain(reply: Any) -> str:
         text = repr(reply)
 
     return str(text)[:_MOST_RECORDED]
+
+
+# Clients by duck type
+
+
+def has(client: object, method: str) -> bool:
+    """Return whether an object has a method of this name."""
+    return callable(getattr(client, method, None))
+
+
+def of_kind(kind: type[KindT], value: Any) -> KindT | None:
+    """Return a value if it is of a type, else None."""
+    return value if isinstance(value, kind) else None
+
+
+def first(thing: Any, *names: str) -> Any:
+    """Return the first of these keys or attributes that has a value."""
+    for name in names:
+        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+        if value is not None:
+            return value
+
+    return None
+
+
+async def awaited(result: Any) -> Any:
+    """Return the result of a call, awaited if necessary."""
+    return await result if inspect.isawaitable(result) else result
+
+
+def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have a value and that a method accepts."""
+    names, takes_any = parameters(method)
+    return {
+        name: value
+        for name, value in offered.items()
+        if value is not None and (takes_any or name in names)
+    }
+
+
+def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
+    """Return the parameter names of a method, and whether it accepts any other."""
+    return _parameters_of(getattr(method, "__func__", method), hasattr(method, "__func__"))
+
+
+@lru_cache(maxsize=64)
+def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str, ...], bool]:
+    found = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
+    named = [each.name for each in found if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    return tuple(named), len(named) < len(found)

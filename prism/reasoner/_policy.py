@@ -8,7 +8,7 @@ from math import exp
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream, Taken, total_of
+from prism.randomness import RandomStream, Taken, index_at, total_of
 from prism.reasoner._questions import (
     BaseReasoner,
     Decision,
@@ -150,16 +150,17 @@ class PolicyReasoner(BaseReasoner):
                 and weights.
             logger: Logger for the decisions; by default this reasoner's own.
         """
-        weights = [*map(self._weights, asked)]
-        chosen = [*map(self._choice, asked, weights)]
-        given = logger or self._logger
-        for question, choice, its_weights in (
-            () if active_logger(given) is None else zip(asked, chosen, weights, strict=True)
-        ):
-            chances = _rounded([*map(state_text, question.options)], its_weights)
-            how = {"reason": None, "probabilities": chances}
-            announce(given, question, choice, "policy", how, _NEUTRAL)
-
+        listens = active_logger(logger or self._logger) is not None
+        chosen = []
+        for question in asked:
+            weights = self._weights(question)
+            number = self._streams.of(question.agent).random()
+            choice = question.options[index_at(number, weights)]
+            chosen.append(choice)
+            if listens:
+                chances = _rounded([*map(state_text, question.options)], weights)
+                how = {"reason": None, "probabilities": chances}
+                announce(logger or self._logger, question, choice, "policy", how, _NEUTRAL)
         return chosen
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:  # noqa: ARG002

@@ -1,8 +1,10 @@
 """The wording of a question, for every way in which a model is asked.
 
-A prompt begins with the part that all agents share (the chart's description and the options), so
-that servers can reuse what they have read, and ends with how to respond. Only a question of the
-social feed that is put to a `Reasoner` outside of a run has the prompt of the specification.
+A model whose server gives log-probabilities is asked for a letter, any other for the name of an
+option. A prompt begins with the part that all agents share (the chart's description and the
+options), so that servers can reuse what they have read, and ends with how to respond. Only a
+question of the social feed that is put to a `Reasoner` outside of a run has the prompt of the
+specification.
 
 The options may be listed in another order, since language models prefer options by letter and
 position (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust Multiple
@@ -13,65 +15,58 @@ than another.
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from prism._faults import place_of
-from prism.errors import ReasonerError
+from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner._questions import Question, hash_of
-from prism.reasoner._recollection import Recollection, things_in_history
-from prism.reasoner._replies import LETTER
+from prism.reasoner._replies import (
+    LETTER,
+    Reply,
+    letters_for,
+    parse_reasoner_response,
+    read_letter,
+)
+from prism.reasoner._requests import ChatReply, Request, prompted
+from prism.reasoner._situations import (
+    STATE_DESCRIPTIONS,
+    description_in,
+    description_of,
+    format_context,
+    has_states_of_the_feed,
+    interests_of,
+    meaning_of,
+    memory_of,
+    name_of,
+    persona_of,
+    personality_of,
+    situation_of,
+    text_from,
+)
 from prism.reasoner._words import (
     Template,
     attribute_of,
     fill_fields,
-    indented,
     lines_of,
-    one_line,
-    quotation,
     template_of,
     value_in,
 )
-from prism.statechart import Configuration
-from prism.statechart.names import agent_name, identify
-from prism.statechart.states import AgentState, state_text
-from prism.telemetry.loggers import describe
+from prism.statechart.states import state_text
 
-STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
-    AgentState.IDLE: "Stop browsing, wait for next round",
-    AgentState.SCROLLING: "Continue browsing without engaging",
-    AgentState.EVALUATING: "Look more closely at this post",
-    AgentState.COMPOSING: "Write a response or original content",
-    AgentState.ENGAGING_LIKE: "Like this post",
-    AgentState.ENGAGING_REPLY: "Reply to this post",
-    AgentState.ENGAGING_RESHARE: "Reshare this post",
-    AgentState.RESTING: "Take a break from activity",
-}
-"""The meaning of each state, for the prompt."""
+Kind = Literal["letter", "name"]
 
-MOST_REASON_CHARACTERS = 300
-"""Maximum length of a reason."""
+Rotations = Literal["none", "drawn", "all"]
+"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
+
+MOST_LETTERS = 20
+"""Most options that are asked by letter: servers list so many alternatives for a token."""
+
+DECISION_TOKENS = 1024
+"""Tokens that the reply to a question may have, thoughts included, unless the user sets others."""
 
 _REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
-_REPLY_WITH_REASON = (
-    "Respond with JSON only, the reason in one sentence:\n"
-    '{"next_state": "<state_value>", "reason": "<why>"}'
-)
 _TASK = "Below you read who you are and what happens. Choose what you do next:"
-
-
-PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
-"""The logger for warnings about prompts that are given once and change no log."""
-
-Prompt = str | Callable[[Question], str]
-"""A template, or a function that returns the prompt."""
-
-OwnPrompt = Template | Callable[[Question], str]
-"""A stored prompt, its template parsed."""
 
 _FIELDS = (
     *("name", "persona", "state", "trigger", "options", "chart", "description", "situation"),
@@ -87,15 +82,13 @@ class PromptSettings:
         descriptions: Meaning of each state.
         prompt: The user's own prompt; None for the default one.
         attributes: Names of the agents' attributes to include.
-        memory: The agents' memory.
-        asks_reason: Whether to ask for a reason besides the choice.
+        memory: How many things an agent remembers.
     """
 
     descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
-    prompt: OwnPrompt | None = None
+    prompt: Template | None = None
     attributes: Sequence[str] = ()
-    memory: Recollection | None = None
-    asks_reason: bool = False
+    memory: int = 0
 
 
 DEFAULT_SETTINGS = PromptSettings()
@@ -104,20 +97,10 @@ DEFAULT_SETTINGS = PromptSettings()
 # How to respond
 
 
-def answer_schema(
-    options: Sequence[Any], *, key: str = "next_state", asks_reason: bool = False
-) -> dict[str, Any]:
-    """Return the JSON schema of a reply: one of the options under a key.
-
-    A reason comes after the choice, which therefore does not depend on it: a run with reasons
-    differs from one without only in a line of the prompt.
-    """
+def answer_schema(options: Sequence[Any], *, key: str = "next_state") -> dict[str, Any]:
+    """Return the JSON schema of a reply: one of the options under a key."""
     states = {"type": "string", "enum": [state_text(option) for option in options]}
-    properties: dict[str, Any] = {key: states}
-    if asks_reason:
-        properties["reason"] = {"type": "string", "maxLength": MOST_REASON_CHARACTERS}
-
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "object", "properties": {key: states}, "required": [key]}
 
 
 def letter_schema(letters: Mapping[str, str]) -> dict[str, Any]:
@@ -142,16 +125,15 @@ def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS)
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
-    reply = _REPLY_WITH_REASON if settings.asks_reason else _REPLY
     if settings.prompt is None and _has_specified_prompt(question):
-        return _specified_prompt(question, settings).removesuffix(f"{_REPLY}\n") + f"{reply}\n"
+        return _specified_prompt(question, settings)
 
     listed = []
     for option in question.options:
         text, meaning = state_text(option), meaning_of(question, option, settings.descriptions)
         # a state whose meaning is its name is listed without it
         listed.append(f"- {text}" if text == meaning else f"- {text}: {meaning}")
-    return _prompt(question, settings, "\n".join(listed), reply)
+    return _prompt(question, settings, "\n".join(listed), _REPLY)
 
 
 def letter_prompt(question: Question, settings: PromptSettings, letters: Sequence[str]) -> str:
@@ -172,21 +154,18 @@ def letter_prompt(question: Question, settings: PromptSettings, letters: Sequenc
 
 def _prompt(question: Question, settings: PromptSettings, options: str, reply: str) -> str:
     """Put the part for all agents first, then the agent's own, and how to respond last."""
-    own = settings.prompt
-    if own is not None:
-        text, fields = fill(own, question, settings, options=options, reply=reply)
-        further = {
-            "memory": memory_of(question, settings),
-            "options": f"Choose one of these:\n{options}",
-            "reply": reply,
-        }
-        parts = [text.rstrip(), *(part for name, part in further.items() if name not in fields)]
+    memory = memory_of(question, settings.memory)
+    if settings.prompt is not None:
+        text = _filled(settings.prompt, question, settings, options=options, reply=reply)
+        further = {"memory": memory, "options": f"Choose one of these:\n{options}", "reply": reply}
+        names = settings.prompt.names
+        parts = [text.rstrip(), *(part for name, part in further.items() if name not in names)]
     else:
         parts = [
             description_of(question),
             f"{_TASK}\n{options}",
             persona_of(question.agent, settings.attributes),
-            memory_of(question, settings),
+            memory,
             situation_of(question),
             reply,
         ]
@@ -194,23 +173,20 @@ def _prompt(question: Question, settings: PromptSettings, options: str, reply: s
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def own_prompt(prompt: Prompt | None, *, has_memory: bool) -> OwnPrompt | None:
-    """Return the user's own prompt, its template parsed.
+def own_prompt(prompt: str | None, *, has_memory: bool) -> Template | None:
+    """Return the user's own prompt, a template.
 
     Args:
-        prompt: The template or function; None for the default prompt.
-        has_memory: Whether a template may name the memory.
+        prompt: Its text; None for the default prompt.
+        has_memory: Whether it may name the memory.
 
     Raises:
-        ReasonerError: If a template names an unknown field, or it is not a prompt; the message
-            lists all problems.
+        ReasonerError: If it names an unknown field, or is empty; the message lists all problems.
     """
-    if prompt is None or callable(prompt):
-        return prompt
+    if prompt is None:
+        return None
     if not isinstance(prompt, str):
-        raise ReasonerError(
-            f"prompt must be a template or a function of the question, got {prompt!r}"
-        )
+        raise ReasonerError(f"prompt must be a template, a text with {{fields}}, got {prompt!r}")
 
     template, problems = template_of(prompt, _FIELDS, ("agent", "context", "world"))
     if not prompt.strip():
@@ -222,27 +198,10 @@ def own_prompt(prompt: Prompt | None, *, has_memory: bool) -> OwnPrompt | None:
     return template
 
 
-def fill(
-    own: OwnPrompt,
-    question: Question,
-    settings: PromptSettings,
-    *,
-    options: str,
-    reply: str,
-) -> tuple[str, Sequence[str]]:
-    """Return the text of the user's own prompt, and the fields that it names."""
-    if not isinstance(own, Template):
-        try:
-            text = own(question)
-        except Exception as error:
-            raise ReasonerError(
-                f"a prompt's function raised {describe(error)} ({place_of(error)}): it is called "
-                "with the Question"
-            ) from error
-        if not isinstance(text, str):
-            raise ReasonerError(f"a prompt's function must return text, got {text!r}")
-        return text, ()
-
+def _filled(
+    template: Template, question: Question, settings: PromptSettings, *, options: str, reply: str
+) -> str:
+    """Return the text of the user's own prompt."""
     chart = question.chart
     fields: Mapping[str, Callable[[], str]] = {
         "name": lambda: name_of(question.agent),
@@ -254,7 +213,7 @@ def fill(
         "description": lambda: description_of(question),
         "situation": lambda: situation_of(question),
         "context": lambda: format_context(question.context),
-        "memory": lambda: memory_of(question, settings),
+        "memory": lambda: memory_of(question, settings.memory),
         "reply": lambda: reply,
     }
     objects: Mapping[str, Callable[[str], Any]] = {
@@ -262,7 +221,7 @@ def fill(
         "context": lambda name: value_in([question.context], name, "the context"),
         "world": lambda name: value_in([question.parameters or {}], name, "the world"),
     }
-    return fill_fields(own, fields, objects), own.names
+    return fill_fields(template, fields, objects)
 
 
 def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
@@ -300,7 +259,7 @@ def build_reasoner_prompt(
         descriptions: Meaning of each state.
     """
     options_text = "\n".join(
-        f"- {state_text(option)}: {_description(option, descriptions)}" for option in options
+        f"- {state_text(option)}: {description_in(option, descriptions)}" for option in options
     )
     return f"""You are {agent_name}, a social media user.
 
@@ -322,8 +281,8 @@ def _has_specified_prompt(question: Question) -> bool:
     """Return whether a question is one of the social chart's states, asked outside of a run."""
     return (
         question.prompt is None
-        and _has_states_of_the_feed(question.state.__class__)
-        and _text_from(question.agent, "persona") is None
+        and has_states_of_the_feed(question.state.__class__)
+        and text_from(question.agent, "persona") is None
     )
 
 
@@ -331,7 +290,7 @@ def _specified_prompt(question: Question, settings: PromptSettings) -> str:
     agent = question.agent
     attributes = lines_of({name: attribute_of(agent, name) for name in settings.attributes})
     context = format_context(question.context)
-    memory = memory_of(question, settings)
+    memory = memory_of(question, settings.memory)
     return build_reasoner_prompt(
         agent_name=name_of(agent),
         agent_interests=interests_of(agent),
@@ -344,158 +303,92 @@ def _specified_prompt(question: Question, settings: PromptSettings) -> str:
     )
 
 
-@lru_cache(maxsize=256)
-def _has_states_of_the_feed(kind: type) -> bool:
-    # a chart that extends the social one has an enum with these states and others
-    return kind is AgentState or (
-        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
-    )
+# Requests
 
 
-# Situations
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionRequest(Request[Reply]):
+    """One question as a model is asked it.
 
-
-def format_context(context: Any) -> str:
-    """Describe a context: a post by author, text and topics, anything else by its fields.
-
-    The text of a post stands quoted. A mapping with other keys than those of a post is no post.
+    Args:
+        question: What it asks, with the options in the chart's order.
+        kind: How the model is asked.
+        rotation: Number of options moved from the beginning of the list to its end in the prompt;
+            None for the chart's order.
+        hash: The hash of the question's prompt with the options in the chart's order.
     """
-    if context is None:
-        return "There are no further details."
-    if isinstance(context, str):
-        return context
 
-    texts = _texts_of_post(context)
-    if not texts:
-        return "\n".join(lines_of(identify(context) or {}))
+    question: Question
+    kind: Kind
+    rotation: int | None = None
+    hash: str | None = None
 
-    text = next((str(text) for text in texts if text != ""), "(no text)")
-    author = _field(context, "author_id") or _field(context, "author")
-    topics = _field(context, "topics")
-    lines = [f"Post by {one_line(author)}:" if author else "Post:", quotation(text)]
-    if topics:
-        lines.append(f"Topics: {', '.join(_listed(topics))}")
+    def identity(self) -> str:
+        """Return a hash of the question; requests with the same identity have the same answer.
 
-    return "\n".join(lines)
+        A request for probabilities is shared by all agents, since these draw from them.
+        """
+        options = [state_text(option) for option in self.question.options]
+        own = [self.variation] if self.kind == "name" and self.variation else []
+        return hash_of(json.dumps([self.kind, self.text, options, *own]))
 
 
-def _texts_of_post(context: Any) -> list[Any]:
-    """Return what a context has as a post's text; nothing if it is no post."""
-    if isinstance(context, Mapping) and context.keys() - _OF_POSTS:
-        return []
-    return [text for name in ("text", "content") if (text := _field(context, name)) is not None]
+def request_for(
+    kind: Kind,
+    question: Question,
+    settings: PromptSettings,
+    rotation: int | None = None,
+    variation: int = 0,
+) -> QuestionRequest:
+    """Make the request for a question.
 
-
-_OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
-
-
-def _field(context: Any, name: str) -> Any:
-    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
-
-
-def situation_of(question: Question) -> str:
-    """Return the situation: the question's prompt, or else state, event and context."""
-    if question.prompt:
-        return question.prompt
-
-    context = format_context(question.context)
-    return f"Now: {_words(question.state)}. What happens: {_words(question.trigger)}.\n\n{context}"
-
-
-def _words(name: Any) -> str:
-    return state_text(name).replace("_", " ")
-
-
-def description_of(question: Question) -> str:
-    """Return what the author of a question's chart says about it."""
-    return "" if question.chart is None else question.chart.description.strip()
-
-
-def memory_of(question: Question, settings: PromptSettings) -> str:
-    """Return what an agent remembers; empty if prompts have no memory."""
-    memory = settings.memory
-    if memory is None:
-        return ""
-
-    # one more than is included reveals that there are more
-    most = memory.last + 1
-    recall = question.recall
-    return memory.tell(things_in_history(question.agent, most) if recall is None else recall(most))
-
-
-# Meanings
-
-
-def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
-    """Return the meaning of an option: the user's, the agent's, or its name."""
-    # not the feed's, since a state of another enum may have the same text
-    if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
-        descriptions = {}
-
-    if isinstance(option, Configuration):
-        meanings = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        is_named = meanings == [*map(state_text, option.leaves)]
-        return descriptions.get(option) or (state_text(option) if is_named else "; ".join(meanings))
-
-    own = getattr(question.agent, "meanings", None)
-    meaning = own.get(option) if isinstance(own, Mapping) else None
-    return meaning or _description(option, descriptions)
-
-
-def _description(option: Any, descriptions: Mapping[Any, str]) -> str:
-    return descriptions.get(option) or _words(option)
-
-
-# Agents
-
-
-def name_of(agent: Any) -> str:
-    """Return the name of an agent."""
-    return one_line(getattr(agent, "name", None) or agent_name(agent))
-
-
-def interests_of(agent: Any) -> list[str]:
-    """Return the topics that interest an agent, if it has any."""
-    return _listed(getattr(agent, "interests", None) or ())
-
-
-def personality_of(agent: Any) -> str:
-    """Return the personality of an agent, if it has one."""
-    return indented(str(getattr(agent, "personality", None) or ""))
-
-
-def persona_of(agent: Any, attributes: Sequence[str]) -> str:
-    """Describe an agent: its own description, and the chosen attributes.
+    Args:
+        kind: How the model is asked.
+        question: The question.
+        settings: The contents of prompts besides the question.
+        rotation: The rotation of its options; None for the chart's order.
+        variation: A number added to the seed of the model's sampling.
 
     Raises:
-        ReasonerError: If the agent has no such attribute.
+        ReasonerError: If a prompt of the user's own does not fit the question.
+        Exception: Any that the user's agent or context raises.
     """
-    about = _text_from(agent, "persona") or _text_from(agent, "describe") or _profile(agent)
-    return "\n".join((about, *lines_of({name: attribute_of(agent, name) for name in attributes})))
+    options = question.options
+    turned = (*options[rotation:], *options[:rotation]) if rotation else options
+    shown = replace(question, options=turned) if rotation else question
+    offered = [state_text(option) for option in turned]
+    letters = letters_for(offered)
+    by_letter = kind == "letter" and len(options) <= MOST_LETTERS
+    if by_letter:
+        text = letter_prompt(shown, settings, list(letters))
+        how = f"Respond with JSON only:\n{letter_form(list(letters))}"
+    else:
+        text = chat_prompt(shown, settings)
+        example = '{"next_state": "..."}'
+        how = f"Choose one of {', '.join(offered)}. Respond with JSON only:\n{example}"
 
+    def read(reply: ChatReply) -> Reply:
+        # a client of the user's own may know of none
+        if by_letter and not reply.tokens:
+            problem = f"{reply.model or 'the model'} gives no log-probabilities"
+            raise NoProbabilitiesError(problem, host=reply.host)
+        try:
+            if by_letter:
+                return read_letter(reply.text, reply.tokens, letters)
+            return Reply(reply.text, state_text(parse_reasoner_response(reply.text, [*options])))
+        except ReasonerError as error:
+            raise UselessReplyError(str(error), host=reply.host) from error
 
-def _text_from(agent: Any, method: str) -> str | None:
-    """Return the text that a method of an agent returns; None without such a method or text.
-
-    Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
-    """
-    describes = getattr(agent, method, None)
-    text = describes() if callable(describes) else None
-    return text if isinstance(text, str) else None
-
-
-def _profile(agent: Any) -> str:
-    interests, personality = ", ".join(interests_of(agent)), personality_of(agent)
-    lines = (
-        f"You are {name_of(agent)}.",
-        f"Your interests: {interests}" if interests else "",
-        f"Your personality: {personality}" if personality else "",
+    return QuestionRequest(
+        prompted(text),
+        letter_schema(letters) if by_letter else answer_schema(offered),
+        read,
+        how,
+        variation,
+        DECISION_TOKENS,
+        by_letter,
+        question=question,
+        kind="letter" if by_letter else "name",
+        rotation=rotation,
+        hash=prompt_hash(question, settings),
     )
-
-    return "\n".join(line for line in lines if line)
-
-
-def _listed(items: Any) -> list[str]:
-    """Return the texts of several things, or of a single one."""
-    several = isinstance(items, Iterable) and not isinstance(items, str)
-    return [*map(one_line, items if several else [items])]

@@ -78,11 +78,9 @@ class Decision:
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, if known.
         cost: Its cost, if a model was asked.
-        said: The reason that the model gave for its choice, if it was asked for one.
         decision_id: The id under which its prompt is recorded, if it is.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
-        question_kind: How the model was asked: as a ``decision`` model, for a ``letter`` or for the
-            ``name`` of an option.
+        question_kind: How the model was asked: for a ``letter`` or for the ``name`` of an option.
         option_mass: Probability of all options together, if read from a model's log-probabilities.
             The rest belongs to other replies.
         rotation: How many options were moved from the beginning of the list to its end in the
@@ -100,7 +98,6 @@ class Decision:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
-    said: str | None = None
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
     question_kind: str | None = None
@@ -183,11 +180,6 @@ class BaseReasoner(ABC):
         """Whether agents of the feed choose among all acts, including replying and resharing."""
         return False
 
-    def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether this agent chooses among all acts, which may differ between reasoners."""
-        del agent
-        return self.chooses_acts
-
     def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere.
 
@@ -249,7 +241,7 @@ def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
     cost = {} if decision.cost is None else cost_told(decision.cost)
     ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
-    return how, {**known(said=decision.said), **cost, **ids}
+    return how, {**cost, **ids}
 
 
 def known(**values: Any) -> dict[str, Any]:

@@ -1,39 +1,32 @@
 """Deciding with a language model; if it does not decide, a fallback does.
 
-The contract is the specification's; the prompts are in `_prompts`, the requests and what their
-replies choose in `_requests`.
+The contract is the specification's; the prompts are in `_prompts`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 from prism._faults import place_of
-from prism.errors import (
-    FieldValueError,
-    LLMError,
-    NoProbabilitiesError,
-)
+from prism.errors import FieldValueError, LLMError, NoProbabilitiesError, ReasonerError
 from prism.randomness import RandomStream, index_at
-from prism.reasoner._asking import AsksModel, Limits
-from prism.reasoner._clients import gives_chances, refuse_own_limits
+from prism.reasoner._asking import AsksModel, Limits, Outcome, SingleFlight
+from prism.reasoner._clients import gives_chances
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._messages import Reply
 from prism.reasoner._order import averaged
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
-    MOST_REASON_CHARACTERS,
-    PROMPT_LOGGER,
-    STATE_DESCRIPTIONS,
-    Prompt,
+    Kind,
     PromptSettings,
+    QuestionRequest,
+    Rotations,
     own_prompt,
     prompt_hash,
+    request_for,
 )
 from prism.reasoner._questions import (
     BaseReasoner,
@@ -41,28 +34,23 @@ from prism.reasoner._questions import (
     Question,
     Source,
     by_changes,
-    hash_of,
     in_full,
 )
-from prism.reasoner._recollection import Recollection, recollection_of
-from prism.reasoner._recording import record_of
-from prism.reasoner._replies import read_reason
-from prism.reasoner._requests import (
-    Kind,
-    Mode,
-    Pick,
-    Request,
-    Rotations,
-    answered,
-    request_for,
-)
+from prism.reasoner._replies import Reply
 from prism.reasoner._router import all_of
-from prism.reasoner._slots import SingleFlight
-from prism.reasoner._spending import Cost, Outcome, require_loop, require_one_of
+from prism.reasoner._situations import STATE_DESCRIPTIONS
+from prism.reasoner._spending import Cost, require_loop, require_one_of, require_positive
 from prism.reasoner._words import attribute_names
 from prism.statechart.names import agent_name
 from prism.statechart.states import leaf_texts, state_text
 from prism.telemetry.loggers import describe
+
+Mode = Literal["auto", "chat"]
+"""``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
+them."""
+
+PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
+"""The logger for warnings about prompts that are given once and change no log."""
 
 _LOGGER = logging.getLogger("prism.llm")
 
@@ -72,38 +60,36 @@ class Reasoner(AsksModel, BaseReasoner):
 
     If anything goes wrong with the model, the decision is the fallback, with a warning that gives
     the reason. So it is if the agent or the context raises an exception, whose place is then told
-    once by the logger ``prism.statechart.prompts``; one of a prompt's function is raised.
+    once by the logger ``prism.statechart.prompts``.
 
-    If the client's ``temperature`` is 0, equal questions are asked once. At any other or an unknown
-    temperature, each agent is asked with its own seed from its random stream. Agents with the same
-    prompt then answer independently, and identically in every run with the same seed.
+    If the client's ``temperature`` is 0, equal questions are asked once, and their answers are kept
+    as long as the reasoner is. At any other or an unknown temperature, each agent is asked with its
+    own seed from its random stream. Agents with the same prompt then answer independently, and
+    identically in every run with the same seed.
 
     Args:
         client: A `prism.llm.Model`, or anything with an async ``chat``, ``get_response`` or
             ``run``: prism's `OllamaChatClient`, ``ollama.AsyncClient`` and ``openai.AsyncOpenAI``
-            (which need ``model``), an agent-framework client or agent, or a `ModelClient` of your
-            own.
-        mode: ``decision`` asks for the options' probabilities: for a letter, whose
-            log-probabilities count. ``chat`` asks for the name of an option. ``auto`` asks for
-            probabilities where the server gives them; once the letters have less than half of the
-            probability, the model is asked for names.
-        pick: How to use probabilities: ``draw`` an option with the agent's random stream, or take
-            the most likely one (``argmax``). The random number is drawn when the question is asked,
-            whatever the answer.
+            (which need ``model``), or an agent-framework client or agent.
+        mode: ``auto`` asks for a letter, whose log-probabilities count, where the server gives
+            them; once the letters have less than half of the probability, the model is asked for
+            the name of an option. ``chat`` always asks for the name. An option is drawn from
+            probabilities with the agent's random stream; the random number is drawn when the
+            question is asked, whatever the answer.
         fallback: The state to take if the model gives no valid answer and this is an option; by
             default the first option, in the chart's order of transitions.
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
-        prompt: The model's prompt: a template with ``{fields}``, or a function of the `Question`.
-            Memory, options and how to reply follow, unless the template names them. By default the
-            prompt of the specification for the social chart, and elsewhere one with chart, options,
-            agent and event; ``docs/models.md`` describes them.
+        prompt: Template of the model's prompt, with ``{fields}``. Memory, options and how to reply
+            follow, unless the template names them. By default the prompt of the specification for
+            the social chart, and elsewhere one with chart, options, agent and event;
+            ``docs/models.md`` describes them.
         attributes: Attributes of the agents to include in the prompt.
-        memory: A `Recollection` of what agents remember when they decide, or a number of things;
-            None for no memory.
-        reasons: Whether to ask for a reason besides the choice, which is logged as ``said``; a
-            question by letter has none.
+        memory: How many of the last things an agent remembers when it decides: in the social feed,
+            the posts that it saw, its reactions, and what it wrote; in a world, its notes, its
+            messages and its transitions; for any other agent, the transitions in its
+            ``state_history``.
         rotations: The order of options in the prompt, since models prefer certain letters and
             positions: ``none`` for that of the chart; ``drawn`` for a rotation of it, drawn for
             each decision, so that a population's shares are averages over all rotations; or ``all``
@@ -111,30 +97,25 @@ class Reasoner(AsksModel, BaseReasoner):
             option, and logs how far the rotations lie apart.
         timeout: Seconds that one answer may take, including retries, once the question has a slot
             of the client.
-        concurrency: Simultaneous requests, for a client without its own ``concurrency``;
-            16 by default.
+        concurrency: Simultaneous requests, for a client of another library; 16 by default.
         attempts: Requests for one question in case of temporary failures (a busy server, a broken
-            connection, a time-out), for a client without its own retries; 3 by default, 1 for no
+            connection, a time-out), for a client of another library; 3 by default, 1 for no
             retries.
-        patience: Seconds to wait for a failing client before questions to it fail at once, for a
-            client without its own slots; None means 0, and 60 in a run.
+        patience: Seconds to wait for a failing client of another library before questions to it
+            fail at once; None means 0, and 60 in a run.
         seed: Seed of the draws of agents without a stream, and of sampling if the client takes a
             seed.
-        asks_once: Whether equal questions are asked once in the life of this reasoner, if the
-            client's ``temperature`` is 0, as a run does; otherwise once among those that are open.
         budget: Limits of the run; when one is spent, decisions fall back.
-        record: Keeps every prompt and reply, which may be private.
         logger: A structlog logger for decisions.
 
     Raises:
-        ReasonerError: If the client has none of the three methods, gives no probabilities in mode
-            ``decision``, or blocks the event loop; if it needs a model and there is none; or if a
-            prompt names an unknown field.
+        ReasonerError: If the client has none of the three methods, or blocks the event loop; if it
+            needs a model and there is none; or if a prompt names an unknown field.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
-        FieldValueError: If mode, pick or rotations are unknown, if an attribute is not a
-            name, if time-out, concurrency, attempts or memory are not above 0, or if concurrency or
-            attempts are given for a client that has its own; when a question is asked, if the
-            fallback is a text that is no state of the chart.
+        FieldValueError: If mode or rotations are unknown, if an attribute is not a name, if
+            time-out, concurrency, attempts or memory are not above 0, or if concurrency or attempts
+            are given for a `Model`, which has its own; when a question is asked, if the fallback is
+            a text that is no state of the chart.
     """
 
     def __init__(
@@ -142,36 +123,31 @@ class Reasoner(AsksModel, BaseReasoner):
         client: Any,
         *,
         mode: Mode = "auto",
-        pick: Pick = "draw",
         fallback: Any = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
-        prompt: Prompt | None = None,
+        prompt: str | None = None,
         attributes: Sequence[str] = (),
-        memory: Recollection | int | None = None,
-        reasons: bool = False,
+        memory: int | None = None,
         rotations: Rotations = "none",
         **limits: Unpack[Limits],
     ) -> None:
         require_one_of("mode", mode, get_args(Mode))
-        require_one_of("pick", pick, get_args(Pick))
         require_one_of("rotations", rotations, get_args(Rotations))
-        AsksModel.__init__(self, client, only_decides=mode == "decision", **limits)
-        own = {name: limits.get(name) for name in ("concurrency", "attempts")}
-        refuse_own_limits(self.client, type(client).__name__, **own)
-        self._mode = mode
-        self._kinds = Kinds(self.client, mode)
-        self._pick = pick
+        require_positive(memory=memory)
+        AsksModel.__init__(self, client, **limits)
+        self._by_letter = _Letters(mode == "auto" and gives_chances(self.client))
         self._fallback = fallback
         self._streams = AgentStreams(self._seed)
-        self.memory: Recollection | None = recollection_of(memory)
+        self.memory: int = memory or 0
         self._settings = PromptSettings(
             descriptions,
             own_prompt(prompt, has_memory=memory is not None),
             attribute_names(attributes),
             self.memory,
-            reasons,
         )
         self._rotations = rotations
+        self._replies: dict[str, Reply] | None = None if self._samples else {}
+        self._flights: SingleFlight[Reply] = SingleFlight()
         self._proofs: SingleFlight[None] = SingleFlight()
         self._told_places: set[str] = set()
 
@@ -186,7 +162,6 @@ class Reasoner(AsksModel, BaseReasoner):
             self._require_fallback(question)
 
         told = [by_changes(question) for question in questions]
-        ids = [self._new_id(question) for question in told]
         draws = [self._draw(question) for question in told]
         try:
             found = await all_of(map(self._decided, told, draws))
@@ -196,8 +171,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
             raise
 
-        decisions = map(self._recorded, ids, told, found)
-        return [*map(in_full, decisions, told, questions)]
+        return [*map(in_full, found, told, questions)]
 
     def _require_fallback(self, question: Question) -> None:
         """Refuse a fallback in plain text that is no state of the chart that asks.
@@ -236,20 +210,20 @@ class Reasoner(AsksModel, BaseReasoner):
         """
         asked = by_changes(question)
         draw = self._draw(asked)
-        if self._replies is None or decision is None or self._rotations == "all":
-            return
-        if decision.source != "model":
+        is_shared = self._replies is not None and self._rotations != "all"
+        if not is_shared or decision is None or decision.source != "model":
             return
 
         kind: Kind = "letter" if decision.question_kind == "letter" else "name"
         (rotation,) = self._rotations_of(asked, draw)
-        request = self._request(kind, asked, draw, rotation)
-        if request.fault is None:
-            texts = dict(zip(question.options, map(state_text, asked.options), strict=True))
-            reason = json.dumps({"reason": decision.said}) if decision.said else ""
-            self._replies[hash_of(request.identity())] = Reply(
-                reason, texts[decision.chosen], decision.probabilities, decision.option_mass
-            )
+        texts = dict(zip(question.options, map(state_text, asked.options), strict=True))
+        reply = Reply("", texts[decision.chosen], decision.probabilities, decision.option_mass)
+        try:
+            self._keep(self._request(kind, asked, draw, rotation), reply)
+        except ReasonerError:
+            raise
+        except Exception:  # of the user's agent: nothing equal can be asked
+            return
 
     # Random numbers
 
@@ -280,7 +254,7 @@ class Reasoner(AsksModel, BaseReasoner):
         """Ask a question, and choose with the random number drawn before."""
         if draw.fault is not None:
             return self._without_asking(question, draw.fault)
-        if not self._kinds.needs_proof:
+        if not self._by_letter.needs_proof:
             return await self._in_rotations(question, draw)
 
         # so a server without log-probabilities costs a run one request, not one for each agent
@@ -288,17 +262,14 @@ class Reasoner(AsksModel, BaseReasoner):
 
         async def prove(_cost: Cost) -> None:
             found.append(await self._in_rotations(question, draw))
-            self._kinds.is_proven = True
+            self._by_letter.is_proven = True
 
         await self._proofs.do("letter", prove)
         return found[0] if found else await self._in_rotations(question, draw)
 
     async def _in_rotations(self, question: Question, draw: Draw) -> Decision:
         """Ask a question in one rotation of its options, or in all of them."""
-        kind = self._kinds.now
-        if kind != "name" and self._settings.asks_reason:
-            self._kinds.warn_without_reasons(self._model)
-
+        kind: Kind = "letter" if self._by_letter.now else "name"
         rotations = self._rotations_of(question, draw)
         found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
@@ -311,65 +282,47 @@ class Reasoner(AsksModel, BaseReasoner):
 
         An answer with probabilities chooses nothing yet.
         """
-        request = self._request(kind, question, draw, rotation)
-        known = self._known(request)
-        if known is not None:
-            return known
+        try:
+            request = self._request(kind, question, draw, rotation)
+        except ReasonerError:
+            raise
+        except Exception as error:
+            # an exception of the user's agent or post must not affect the other questions
+            return self._without_asking(question, error)
+        if self._replies is not None and (reply := self._replies.get(request.identity())):
+            return self._read(request, reply, "cache", None)
 
-        outcome = await self._flights.do(request.identity(), partial(self._sent_again, request))
+        outcome = await self._flights.do(request.identity(), partial(self.ask, request))
         if request.kind == "name" or not self._lacks_chances(outcome):
             return self._answered(request, outcome)
 
+        cost = outcome.charge()
         found = await self._asked_by("name", question, draw, rotation)
-        cost = found.cost or Cost()
-        cost.precede(outcome.charge())
+        if found.cost is not None:
+            cost.follow(found.cost)
         return replace(found, cost=cost)
 
-    def _request(self, kind: Kind, question: Question, draw: Draw, rotation: int | None) -> Request:
+    def _request(
+        self, kind: Kind, question: Question, draw: Draw, rotation: int | None
+    ) -> QuestionRequest:
         """Make a request, with the agent's own seed if answers are sampled."""
-        request = request_for(kind, question, self._settings, rotation)
-        return replace(request, variation=draw.variation) if self._samples else request
-
-    def _known(self, request: Request) -> Decision | None:
-        """Return the answer to a request that is invalid, or was sent before."""
-        if request.fault is not None:
-            found = self._without_asking(request.question, request.fault)
-            return replace(found, prompt=request.text or None)
-        if self._replies is None:
-            return None
-
-        reply = self._replies.get(hash_of(request.identity()))
-        return None if reply is None else self._read(request, reply, "cache", None)
-
-    async def _sent_again(self, request: Request, cost: Cost) -> Reply:
-        """Send a request, and again in other words, with a time limit of its own, if need be."""
-
-        async def ask(each: Request) -> Reply:
-            if each is request:
-                return each.read(await self._asked(each, cost))
-
-            further = Cost()
-            try:
-                return each.read(await self._asked(each, further))
-            finally:
-                cost.follow(further)
-                cost.repaired = bool(further.attempts) or None
-
-        return await answered(request, ask, lambda: self.budget.spent() is None)
+        variation = draw.variation if self._samples else 0
+        return request_for(kind, question, self._settings, rotation, variation)
 
     def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
+        """Return whether a model gave no probabilities, so that it is asked by name."""
         reply = outcome.result
         if reply is not None and reply.chances is None:
-            self._kinds.has_too_little_mass(self._model, reply.option_mass)
+            self._by_letter.give_up(self._model, reply.option_mass)
             return True
-        if self._mode == "auto" and isinstance(outcome.error, NoProbabilitiesError):
-            self._kinds.now = "name"
+        if isinstance(outcome.error, NoProbabilitiesError):
+            self._by_letter.now = False
             return True
         return False
 
     # Answers
 
-    def _answered(self, request: Request, outcome: Outcome[Reply]) -> Decision:
+    def _answered(self, request: QuestionRequest, outcome: Outcome[Reply]) -> Decision:
         """Return the result of a request; a failure is a fallback."""
         reply, cost = outcome.result, outcome.charge()
         if isinstance(outcome.error, OtherLoopError):
@@ -378,11 +331,17 @@ class Reasoner(AsksModel, BaseReasoner):
             found = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
             return replace(found, prompt_hash=request.hash, prompt=request.text)
 
-        if self._replies is not None:
-            self._replies[hash_of(request.identity())] = reply
+        self._keep(request, reply)
         return self._read(request, reply, "model", cost)
 
-    def _read(self, request: Request, reply: Reply, source: Source, cost: Cost | None) -> Decision:
+    def _keep(self, request: QuestionRequest, reply: Reply) -> None:
+        """Keep a reply for equal questions."""
+        if self._replies is not None:
+            self._replies[request.identity()] = reply
+
+    def _read(
+        self, request: QuestionRequest, reply: Reply, source: Source, cost: Cost | None
+    ) -> Decision:
         options = {state_text(option): option for option in request.question.options}
         chances = reply.chances and {text: reply.chances[text] for text in options}
         return Decision(
@@ -390,7 +349,6 @@ class Reasoner(AsksModel, BaseReasoner):
             source,
             probabilities=chances,
             cost=cost,
-            said=read_reason(reply.text, MOST_REASON_CHARACTERS) if request.asks_reason else None,
             prompt_hash=request.hash,
             question_kind=request.kind,
             option_mass=reply.option_mass,
@@ -405,8 +363,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return replace(found, sampling_seed=draw.variation) if self._samples else found
 
         weights = list(found.probabilities.values())
-        is_drawn = self._pick == "draw"
-        number = index_at(draw.taken[1], weights) if is_drawn else weights.index(max(weights))
+        number = index_at(draw.taken[1], weights)
         rounded = {text: round(chance, 6) for text, chance in found.probabilities.items()}
         return replace(found, chosen=question.options[number], probabilities=rounded)
 
@@ -430,60 +387,35 @@ class Reasoner(AsksModel, BaseReasoner):
             reason += cost.cut_short
         return Decision(chosen, "fallback", reason=reason, cost=cost)
 
-    # Records
 
-    def _new_id(self, question: Question) -> str | None:
-        """Return the id of a record; before anything is awaited, so that no answer decides it."""
-        return None if self.record is None else self.record.new_id(agent_name(question.agent))
-
-    def _recorded(self, own: str | None, question: Question, decision: Decision) -> Decision:
-        if self.record is None or own is None:
-            return decision
-        self.record.keep(record_of(own, question, decision))
-        return replace(decision, decision_id=own)
-
-
-class Kinds:
-    """How a client's model is asked: for a letter, or for the name of an option.
+class _Letters:
+    """Whether a client's model is asked for a letter, rather than for the name of an option.
 
     Args:
-        client: The client.
-        mode: How the user wants it to be asked.
+        now: Whether it is asked for a letter, until it turns out that it cannot be.
 
     Attributes:
-        now: The kind of question that is asked now.
         is_proven: Whether a question by letter was answered, or could not be.
     """
 
-    def __init__(self, client: Any, mode: Mode) -> None:
-        self.now: Kind = "letter" if mode != "chat" and gives_chances(client) else "name"
-        self.is_proven: bool = mode != "auto"
-        self._warned: set[str] = set()
+    def __init__(self, now: bool) -> None:
+        self.now, self.is_proven = now, False
+        self._has_warned = False
 
     @property
     def needs_proof(self) -> bool:
         """Whether it is unknown if the model can be asked by letter, so it is tried once."""
-        return self.now == "letter" and not self.is_proven
+        return self.now and not self.is_proven
 
-    def has_too_little_mass(self, model: str | None, mass: float | None) -> None:
+    def give_up(self, model: str | None, mass: float | None) -> None:
         """Ask by name from now on, as the model would rather write something else than a letter."""
-        self.now = "name"
-        if "mass" not in self._warned:
-            self._warned.add("mass")
+        self.now = False
+        if not self._has_warned:
+            self._has_warned = True
             share = "none" if mass is None else f"{mass:.2g}"
             _LOGGER.warning(
                 "%s gave the letters of all options together %s of the probability: below a half "
                 "they say little, so from now on it is asked for the name of an option",
                 model or "the model",
                 share,
-            )
-
-    def warn_without_reasons(self, model: str | None) -> None:
-        """Warn once that a model that is asked for probabilities gives no reasons."""
-        if "reasons" not in self._warned:
-            self._warned.add("reasons")
-            PROMPT_LOGGER.warning(
-                "%s is asked for probabilities, so it gives no reasons: to get reasons, use mode "
-                "chat",
-                model or "the model",
             )

@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from math import exp
 from string import ascii_uppercase
 from typing import Any
 from unicodedata import normalize
 
 from prism.errors import ReasonerError
-from prism.reasoner._messages import ChatReply, Reply, first
 from prism.statechart.states import state_text
 
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection)\|?[>\]▷]"
@@ -55,8 +54,25 @@ _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 _SIGNS = " \t\r\n\"'`*.!()[]\u201c\u201d\u2018\u2019\u3002\u200b\ufeff"
 """Quotation marks, full stops and the like around a name."""
 
-ROUNDING = 0.05
-"""How far from one the sum of probabilities may be, as rounding makes it."""
+Token = tuple[str, Mapping[str, float]]
+"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model's reply says, as it is kept.
+
+    Args:
+        text: Its text.
+        chosen: The text of the option that it names.
+        chances: Probabilities of the options, by their texts, or None.
+        option_mass: The probability of all options together.
+    """
+
+    text: str = ""
+    chosen: str | None = None
+    chances: Mapping[str, float] | None = None
+    option_mass: float | None = None
 
 
 def spoken(reply: str) -> str:
@@ -228,28 +244,6 @@ def quoted(value: Any) -> str:
     return text if len(text) <= _MOST_QUOTED else text[: _MOST_QUOTED - 3] + "..."
 
 
-def read_reason(reply: str, most_characters: int) -> str | None:
-    """Return the reason in a reply on one line, without what a terminal or a log would obey.
-
-    Args:
-        reply: The raw reply.
-        most_characters: How long it may be; what is longer is cut.
-
-    Returns:
-        The reason; None if there is none.
-    """
-    try:
-        data = find_json(reply)
-    except ValueError:
-        return None
-
-    members = data if isinstance(data, dict) else {}
-    texts = [each for name, each in members.items() if _REASON.search(name)]
-    reason = next((each for each in texts if isinstance(each, str)), "")
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in reason).split())
-    return (line if len(line) <= most_characters else f"{line[: most_characters - 1]}…") or None
-
-
 # Options by letter: what one token of a reply, and its alternatives, say about each of them. Names
 # of several options may begin with the same token (engaging_like, engaging_reply).
 
@@ -260,50 +254,37 @@ LEAST_MASS = 0.5
 """Least probability of all options together. Below it, the model would rather say something else,
 so its preference among the options means little."""
 
-_NEVER = -10_000.0
-"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
-
-_WRAPPING = " \t\n\"'`:{}▁Ġ"
-"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
-
-The last two are how some servers show a space.
-"""
-
 
 def letters_for(options: Sequence[str]) -> dict[str, str]:
     """Return the options by letters."""
     return dict(zip(ascii_uppercase, options, strict=False))
 
 
-def read_letter(reply: ChatReply, letters: Mapping[str, str]) -> Reply:
+def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) -> Reply:
     """Return the probabilities of the options, by their texts.
 
     They are None if the options have too little mass, or if the letter that the model wrote is not
     among its likely tokens: it was forced on the model.
 
     Args:
-        reply: The reply.
+        text: The text of the reply.
+        tokens: The tokens of the reply, with the probabilities of their alternatives.
         letters: The options by letter.
 
     Raises:
         ReasonerError: If the reply names no option.
     """
-    letter = read_choice(reply.text, [*letters, *letters.values()], key=LETTER)
-    # thoughts before the answer may have tokens with a letter, too
-    token = next((each for each in reversed(reply.tokens) if _text(each) == letter), None)
-    likely: dict[str, float] = {}
-    for each in first(token, "top_logprobs") or ():
-        # a letter may be listed in several spellings, with a space or a quote before it
-        likely[_text(each)] = likely.get(_text(each), 0.0) + _probability(first(each, "logprob"))
-
+    letter = read_choice(text, [*letters, *letters.values()], key=LETTER)
     if letter not in letters:
-        return Reply(reply.text)
+        return Reply(text)
 
+    # thoughts before the answer may have tokens with a letter, too
+    likely = next((each for token, each in reversed(tokens) if token == letter), {})
     listed = {each: likely[each] for each in letters if each in likely}
     mass = min(1.0, sum(listed.values()))
     is_forced = mass < LEAST_MASS or letter not in listed
     chances = None if is_forced else _chances(letters, listed, likely)
-    return Reply(reply.text, chances=chances, option_mass=round(mass, 6))
+    return Reply(text, chances=chances, option_mass=round(mass, 6))
 
 
 def _chances(
@@ -321,14 +302,3 @@ def _chances(
     weights = {option: listed.get(each, bound) for each, option in letters.items()}
     total = sum(weights.values())
     return {option: weight / total for option, weight in weights.items()}
-
-
-def _text(token: Any) -> str:
-    text = first(token, "token")
-    return text.strip(_WRAPPING) if isinstance(text, str) else ""
-
-
-def _probability(logarithm: Any) -> float:
-    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
-    # NaN and positive values are not logarithms of a probability
-    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0

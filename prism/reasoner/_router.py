@@ -1,7 +1,7 @@
 """A router for the questions and texts of a run's agents.
 
 An earlier answer takes precedence, such as one in the log of a run that was stopped or is repeated.
-Otherwise, the part that answers for the agent is asked.
+Otherwise, the part that answers at present is asked.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, overload
 
-from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TooManyFallbacksError
+from prism.errors import BudgetSpentError, FieldValueError, TooManyFallbacksError
 from prism.reasoner._order import Places
-from prism.reasoner._questions import BaseReasoner, Decision, Question
+from prism.reasoner._questions import BaseReasoner, Decision, Question, known
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
-from prism.statechart.names import agent_name
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
-
-Choose = Callable[[Any], str]
-"""Returns the name of the part for an agent or an agent's id, always the same."""
 
 _FIRST = 20
 """Number of first decisions of which at least one has to be answered."""
@@ -70,23 +67,10 @@ class CostsByModel:
 
 
 class Router(BaseReasoner, BaseWriter):
-    """Sends each question, or each text call, to the part that answers for its agent.
-
-    ::
-
-        budget = Budget(max_calls=10_000)
-        small, large = Model("llama3.2"), Model("llama3.3", temperature=0.7)
-        reasoner = Router(
-            {"buyers": Reasoner(small, budget=budget), "sellers": Reasoner(large, budget=budget)},
-            lambda agent: "sellers" if isinstance(agent, Seller) else "buyers",
-        )
-
-    All parts are asked at the same time. Each model has its own limit of questions to a server.
+    """Sends the questions, or the text calls, of a run to a part: the first, until it is switched.
 
     Args:
         parts: Reasoners, or writers for texts, by name. Those that ask a model share one `Budget`.
-        choose: Returns the name of the part that answers for an agent, always the same. None if the
-            first part answers for all.
         stop_at: The share of fallbacks among the last 200 decisions, above 0 and up to 1, that ends
             the run; None for never.
         counts_budget: Whether fallbacks because of a spent budget count.
@@ -108,7 +92,6 @@ class Router(BaseReasoner, BaseWriter):
     def __init__(
         self,
         parts: Mapping[str, BaseReasoner] | Mapping[str, BaseWriter],
-        choose: Choose | None = None,
         *,
         stop_at: float | None = None,
         counts_budget: bool = True,
@@ -119,44 +102,23 @@ class Router(BaseReasoner, BaseWriter):
 
         super().__init__(logger)
         self.parts: dict[str, Any] = dict(parts)
-        self.concurrency: int = sum(part.concurrency for part in self.parts.values())
+        self.concurrency: int = max(part.concurrency for part in self.parts.values())
         self.budget: Budget | None = _shared_budget(self.parts)
         self.costs: CostsByModel = CostsByModel()
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
         self.journal: Journal | None = None
-        self._choose = choose
-        self._switched: str | None = None
+        self._name = next(iter(self.parts))
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
-    # Parts
-
-    def name_for(self, agent: Any) -> str:
-        """Return the name of the part that answers for an agent, or for an agent's id.
-
-        Raises:
-            ReasonerError: If the agent is assigned to an unknown reasoner.
-        """
-        if self._switched is not None:
-            return self._switched
-        if self._choose is None:
-            return next(iter(self.parts))
-
-        name = self._choose(agent)
-        if name in self.parts:
-            return name
-
-        raise ReasonerError(
-            f"agent {_id_of(agent)!r} was given to {name!r}, which is not one of "
-            f"{', '.join(self.parts)}"
-        )
+    @property
+    def part(self) -> Any:
+        """The part that answers at present."""
+        return self.parts[self._name]
 
     def switch(self, name: str) -> None:
-        """Let one part answer for all agents from now on."""
-        self._switched = name
-
-    def _part_for(self, agent: Any) -> Any:
-        return self.parts[self.name_for(agent)]
+        """Let another part answer from now on."""
+        self._name = name
 
     # Answers
 
@@ -167,45 +129,34 @@ class Router(BaseReasoner, BaseWriter):
     async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
-        """Answer everything without an earlier answer concurrently; return the answers in order.
+        """Answer everything without an earlier answer concurrently; return the answers in order."""
+        earlier = [self._earlier_answer(each) for each in asked]
+        open_ones = [each for each, answer in zip(asked, earlier, strict=True) if answer is None]
+        new = iter(await self.part.answer(open_ones) if open_ones else ())
 
-        Raises:
-            ReasonerError: If an agent is assigned to an unknown reasoner.
-        """
-        answers = self._earlier_answers(asked)
-        shares: dict[str, list[int]] = {}
-        for place, each in enumerate(asked):
-            if place not in answers:
-                shares.setdefault(self.name_for(each.agent), []).append(place)
+        answers = []
+        for each, recorded in zip(asked, earlier, strict=True):
+            answers.append(next(new) if recorded is None else recorded)
+            self._count(each, answers[-1], is_new=recorded is None)
+        return answers
 
-        asking = [
-            self.parts[name].answer([asked[place] for place in places])
-            for name, places in shares.items()
-        ]
-        # usually there is only one part, which needs no separate task
-        found = [await asking[0]] if len(asking) == 1 else await all_of(asking)
-        new = {
-            place: answer
-            for places, given in zip(shares.values(), found, strict=True)
-            for place, answer in zip(places, given, strict=True)
-        }
+    def _earlier_answer(self, asked: Any) -> Any:
+        """Return the answer of the journal, if there is one."""
+        if self.journal is None:
+            return None
+        answer = self.journal.answer_to(asked, partial(self._hash_of, asked))
+        if answer is not None:
+            self.skip(asked, answer)
+        return answer
 
-        return [self._counted(each, answers, new, place) for place, each in enumerate(asked)]
-
-    def _counted(
-        self, asked: Any, earlier: Mapping[int, Any], new: Mapping[int, Any], place: int
-    ) -> Any:
-        """Return an answer after counting its cost and, if it is new, whether it fell back."""
-        answer = new[place] if place in new else earlier[place]
+    def _count(self, asked: Any, answer: Any, *, is_new: bool) -> None:
+        """Count the cost of an answer and, if it is new, whether it fell back."""
         self.costs.add(answer)
         if isinstance(asked, Question):
             options = [*map(state_text, asked.options)]
-            chosen = state_text(answer.chosen)
-            self.places.add(options, chosen, answer.rotation, answer.source)
-        if self._fallbacks is not None and place in new:
+            self.places.add(options, state_text(answer.chosen), answer.rotation, answer.source)
+        if self._fallbacks is not None and is_new:
             self._fallbacks.count(answer)
-
-        return answer
 
     @property
     def sends_schemas(self) -> bool:
@@ -224,7 +175,7 @@ class Router(BaseReasoner, BaseWriter):
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world; all parts have the same journal."""
-        return await next(iter(self.parts.values())).once(key, effect, interrupted)
+        return await self.part.once(key, effect, interrupted)
 
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
@@ -239,35 +190,9 @@ class Router(BaseReasoner, BaseWriter):
             TooManyFallbacksError: If too many of the last decisions, including these, fell back.
         """
         decisions = await super().decide_many(questions, logger=logger)
-        self._require_answers()
-
-        return decisions
-
-    def _require_answers(self) -> None:
-        """End the run if too many of the last decisions fell back, here or in a router of a part.
-
-        Raises:
-            TooManyFallbacksError: If too many did.
-        """
         if self._fallbacks is not None:
             self._fallbacks.check()
-        for part in self.parts.values():
-            if isinstance(part, Router):
-                part._require_answers()
-
-    def _earlier_answers(self, asked: Sequence[Any]) -> dict[int, Any]:
-        """Return the answers of the journal by index."""
-        if self.journal is None:
-            return {}
-
-        found: dict[int, Any] = {}
-        for place, each in enumerate(asked):
-            answer = self.journal.answer_to(each, partial(self._hash_of, each))
-            if answer is not None:
-                found[place] = answer
-                self.skip(each, answer)
-
-        return found
+        return decisions
 
     def _hash_of(self, asked: Question | TextCall) -> str | None:
         return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
@@ -276,27 +201,22 @@ class Router(BaseReasoner, BaseWriter):
 
     def prompt_hash(self, question: Question) -> str | None:
         """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        found: str | None = self._part_for(question.agent).prompt_hash(question)
+        found: str | None = self.part.prompt_hash(question)
         return found
 
     @property
-    def memory(self) -> Any:
-        """The memory of agents in prompts, if one of the parts includes it."""
-        memories = (getattr(part, "memory", None) for part in self.parts.values())
-        return next((each for each in memories if each is not None), None)
+    def memory(self) -> int:
+        """How many things an agent remembers in prompts, with the part that has most."""
+        return max(getattr(part, "memory", 0) for part in self.parts.values())
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether any part makes agents of the feed choose among all acts."""
+        """Whether agents of the feed choose among all acts, now or after a switch."""
         return any(part.chooses_acts for part in self.parts.values())
 
-    def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether an agent chooses among all acts in its next decision."""
-        return bool(self._part_for(agent).chooses_acts_for(agent))
-
     def skip(self, asked: Any, answer: Any = None) -> None:
-        """Let a part know of a question or text call that was answered elsewhere."""
-        self._part_for(asked.agent).skip(asked, answer)
+        """Let the part know of a question or text call that was answered elsewhere."""
+        self.part.skip(asked, answer)
 
     async def close(self) -> None:
         """Close the connections of all parts."""
@@ -369,10 +289,6 @@ def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
     return budgets[0] if budgets else None
 
 
-def _id_of(agent: Any) -> str:
-    return agent if isinstance(agent, str) else agent_name(agent)
-
-
 async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
     """Await several things at once; if one raises, the others are cancelled and awaited."""
     # costs a third of importing the engine, and is loaded already where this runs
@@ -386,3 +302,50 @@ async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
             task.cancel()
 
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# Records
+
+
+def record_of(answer_id: str, asked: Question | TextCall, answer: Any) -> dict[str, Any]:
+    """Return the record of a decision or a text as plain data.
+
+    Args:
+        answer_id: Its id.
+        asked: The question or text call.
+        answer: The `Decision` or `Written`.
+    """
+    at = {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
+    trail = None if answer.cost is None else answer.cost.trail
+    attempts = [attempt.to_dict() for attempt in trail or ()]
+    told = {"source": answer.source, "reason": answer.reason}
+    how = _of_text if isinstance(asked, TextCall) else _of_decision
+    return {"id": answer_id, **at, **how(asked, answer), "attempts": attempts, **told}
+
+
+def _of_text(call: Any, written: Written) -> dict[str, Any]:
+    return {
+        "kind": "text",
+        "agent_id": call.agent_id,
+        "key": call.key,
+        "prompt": call.prompt,
+        "schema": call.schema,
+        "reply": written.text,
+    }
+
+
+def _of_decision(question: Any, decision: Decision) -> dict[str, Any]:
+    return {
+        "kind": "decision",
+        "agent_id": agent_name(question.agent),
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "options": [state_text(option) for option in question.options],
+        "context": identify(question.context),
+        **known(asked=decision.question_kind),
+        "prompt": decision.prompt,
+        "reply": decision.reply,
+        "chosen": state_text(decision.chosen),
+        "probabilities": decision.probabilities,
+        **known(option_mass=decision.option_mass),
+    }

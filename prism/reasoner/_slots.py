@@ -12,21 +12,12 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections import Counter
-from collections.abc import (
-    Callable,
-    Collection,
-    Coroutine,
-    Hashable,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from operator import itemgetter
 from random import uniform
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar
 
 from prism.errors import (
     BudgetSpentError,
@@ -36,8 +27,8 @@ from prism.errors import (
     TimedOutError,
 )
 from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
-from prism.reasoner._messages import Chat, ChatReply
-from prism.reasoner._spending import Cost, Outcome, loop_time
+from prism.reasoner._requests import ChatReply, Request
+from prism.reasoner._spending import Cost, loop_time
 
 LOGGER = logging.getLogger("prism.llm")
 
@@ -48,8 +39,6 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _LONGEST_WAIT_SECONDS = 60.0
 """The longest pause that a server may ask for."""
-
-ResultT = TypeVar("ResultT")
 
 
 def random_backoff(failures: int) -> float:
@@ -87,7 +76,7 @@ class Server(ABC):
         self._halved_at = 0.0
 
     @abstractmethod
-    async def chat(self, chat: Chat, cost: Cost) -> ChatReply:
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Send a conversation."""
 
     @property
@@ -255,6 +244,9 @@ class Pool:
         concurrency: Questions that all servers together answer at once.
     """
 
+    sends_schemas: ClassVar[bool] = False
+    """Whether the schema of a request goes to the servers, which follow it."""
+
     def __init__(self, servers: Iterable[Server], model: str, *, attempts: int = 3) -> None:
         self.servers: tuple[Any, ...] = tuple(servers)
         self.model: str = model
@@ -280,10 +272,6 @@ class Pool:
         *,
         format: dict[str, Any] | None = None,  # noqa: A002 - as Ollama names it
         cost: Cost | None = None,
-        lacks: Callable[[ChatReply], int] | None = None,
-        variation: int = 0,
-        most_tokens: int | None = None,
-        chances: bool = False,
     ) -> ChatReply:
         """Send a conversation.
 
@@ -291,18 +279,31 @@ class Pool:
             messages: ``{"role": ..., "content": ...}``, oldest first.
             format: JSON schema that the reply must follow.
             cost: Collects the cost.
-            lacks: Returns whether a reply is useless, so that another server is asked.
-            variation: A number added to the seed.
-            most_tokens: Tokens that the reply may have.
-            chances: Whether to request the log-probabilities of its tokens.
 
         Raises:
             LLMError: If no server answers.
         """
-        chat = Chat(messages, format, variation, most_tokens, chances)
+        return await self.ask(Request(messages, format), cost or Cost())
+
+    async def ask(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Send a request, to another server too if the reply of the first is useless.
+
+        Args:
+            request: The request.
+            cost: Collects the cost.
+
+        Raises:
+            LLMError: If no server answers.
+        """
         with self.entered():
-            asking = _Asking(self._slots, self._attempts, chat, cost or Cost())
-            return await asking.answer(self.servers, lacks if len(self.servers) > 1 else None)
+            return await _Asking(self._slots, self._attempts, request, cost).answer(self.servers)
+
+    async def smallest_window(self) -> int | None:
+        """Return the smallest window that questions have on any server; None if unknown."""
+        return None
+
+    async def close(self) -> None:
+        """Close the connections; the next question makes new ones."""
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -333,16 +334,16 @@ class Pool:
 class _Asking:
     """One question on its way through the servers of a pool."""
 
-    def __init__(self, slots: Slots, attempts: int, chat: Chat, cost: Cost) -> None:
-        self._slots, self._attempts, self._chat, self._cost = slots, attempts, chat, cost
+    def __init__(self, slots: Slots, attempts: int, request: Request[Any], cost: Cost) -> None:
+        self._slots, self._attempts = slots, attempts
+        self._request, self._cost = request, cost
         self._tries = 0
         self._answers_before: dict[Server, int] = {}
 
-    async def answer(
-        self, servers: Sequence[Server], lacks: Callable[[ChatReply], int] | None
-    ) -> ChatReply:
+    async def answer(self, servers: Sequence[Server]) -> ChatReply:
         """Return the first good answer of a server, or else the first useless one."""
         left, doubted = list(servers), None
+        has_others, lacks = len(servers) > 1, self._request.lacks
         while True:
             try:
                 server, outcome = await self._outcome(left)
@@ -351,7 +352,7 @@ class _Asking:
                     raise
                 return _result(doubted[1])
 
-            if not isinstance(outcome, LLMError) and not (lacks and lacks(outcome)):
+            if not isinstance(outcome, LLMError) and not (has_others and lacks(outcome)):
                 server.answered()
                 if doubted is not None:
                     # its answer was useless, and another server's is not
@@ -363,7 +364,7 @@ class _Asking:
             left = [each for each in others if each.answers] or others
             if isinstance(outcome, ModelMissingError) and left and doubted is None:
                 server.failed(outcome, loop_time())
-            elif doubted is not None or not left or not self._cost.allows_another:
+            elif doubted is not None or not left:
                 return _result(outcome if doubted is None else doubted[1])
             else:
                 doubted = server, outcome
@@ -384,7 +385,7 @@ class _Asking:
             pause, asked_at = 0.0, loop_time()
             answers_before = self._answers_before.setdefault(server, server.answers)
             try:
-                return server, await server.chat(self._chat, self._cost)
+                return server, await server.chat(self._request, self._cost)
             except BudgetSpentError:
                 raise
             except LLMError as error:
@@ -395,7 +396,7 @@ class _Asking:
                 is_the_questions = server.answers > answers_before
                 may_wait = not is_the_questions and any(each.is_waited_for for each in able)
                 is_over = self._tries >= self._attempts and not may_wait
-                if is_over or not self._cost.allows_another or all(map(_is_given_up, able)):
+                if is_over or all(each.is_given_up for each in able):
                     raise
             finally:
                 self._slots.give_back(server, pause)
@@ -411,55 +412,7 @@ def _failure(outcome: ChatReply | LLMError) -> LLMError:
     return outcome if isinstance(outcome, LLMError) else LLMError("gave no valid answer")
 
 
-def _is_given_up(server: Server) -> bool:
-    return server.is_given_up
-
-
 def circuit_open(servers: Iterable[Server]) -> CircuitOpenError:
     """Return the error for servers that keep failing."""
     why = "; ".join(each.trouble for each in servers)
     return CircuitOpenError(f"circuit open after repeated failures: {why}")
-
-
-# Equal questions
-
-
-class SingleFlight(Generic[ResultT]):
-    """Open calls by their questions: equal ones are made once, and end with the last who waits."""
-
-    def __init__(self) -> None:
-        self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
-        self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
-
-    async def do(
-        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
-    ) -> Outcome[ResultT]:
-        """Return the outcome of a call, which is made unless an equal one is open."""
-        task = self._open.get(key)
-        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
-            task = self._open[key] = asyncio.create_task(_outcome_of(make))
-        self._waiting[task] += 1
-        try:
-            return await asyncio.shield(task)
-        finally:
-            self._waiting[task] -= 1
-            if not self._waiting[task]:
-                del self._waiting[task]
-                if self._open.get(key) is task:
-                    del self._open[key]
-                # whoever is cancelled waits until the call has ended, too
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait([task])
-
-
-async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
-    cost = Cost()
-    try:
-        return Outcome(cost, await make(cost))
-    except Exception as error:
-        return Outcome(cost, error=error)
-    except asyncio.CancelledError as error:
-        failure = LLMError("the client cancelled its own call")
-        failure.__cause__ = error
-        return Outcome(cost, error=failure)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Real
 from time import monotonic, perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
-
-ResultT = TypeVar("ResultT")
 
 
 class Budget:
@@ -213,7 +211,6 @@ class Cost:
         repaired: True if the question was asked again in other words because its reply was useless;
             otherwise None.
         budget: Pays for the requests.
-        most_attempts: Maximum number of requests; None leaves it to the client.
         on_slot: Called when the question gets a slot, from which on its time counts.
         trail: The separate requests, if they are recorded.
     """
@@ -229,14 +226,8 @@ class Cost:
     done_reason: str | None = None
     repaired: bool | None = None
     budget: Budget | None = field(default=None, repr=False, compare=False)
-    most_attempts: int | None = field(default=None, repr=False, compare=False)
     on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
     trail: list[Attempt] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def allows_another(self) -> bool:
-        """Whether a further request may be sent."""
-        return self.most_attempts is None or self.attempts < self.most_attempts
 
     def has_slot(self) -> None:
         """Note that the question got a slot."""
@@ -283,26 +274,16 @@ class Cost:
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
     def follow(self, later: Cost) -> None:
-        """Add a further request for the same question, sent after this one had ended."""
-        self._add(later)
+        """Add the cost of a further request for the same question."""
+        self.attempts += later.attempts
+        _count(self, later.input_tokens, later.output_tokens)
+        if later.trail is not None:
+            self.trail = [*(self.trail or ()), *later.trail]
         self.model, self.host = later.model or self.model, later.host or self.host
         self.done_reason = later.done_reason
         self.repaired = self.repaired or later.repaired
         self.request_seconds = later.request_seconds
         self.settle(self.latency + later.latency)
-
-    def precede(self, earlier: Cost) -> None:
-        """Add an earlier request for the same question in another way."""
-        own, self.trail = self.trail, None
-        self._add(earlier)
-        self.trail = [*(self.trail or ()), *own] if own is not None else self.trail
-        self.settle(self.latency + earlier.latency)
-
-    def _add(self, other: Cost) -> None:
-        self.attempts += other.attempts
-        _count(self, other.input_tokens, other.output_tokens)
-        if other.trail is not None:
-            self.trail = [*(self.trail or ()), *other.trail]
 
     @property
     def tokens(self) -> int:
@@ -400,27 +381,3 @@ class Clock:
                 raise BudgetSpentError(spent) from error
             why = f": {trouble}" if (trouble := self._trouble()) else ""
             raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error
-
-
-@dataclass(slots=True)
-class Outcome(Generic[ResultT]):
-    """The result of a call: a result or the exception that was raised, and the cost.
-
-    Args:
-        cost: The cost.
-        result: The result, if there is one.
-        error: The exception, if any.
-    """
-
-    cost: Cost
-    result: ResultT | None = None
-    error: Exception | None = None
-    _is_charged: bool = False
-
-    def charge(self) -> Cost:
-        """Return the cost to the first caller; to all others the cost without its charges."""
-        if self._is_charged:
-            return self.cost.without_charges()
-
-        self._is_charged = True
-        return self.cost

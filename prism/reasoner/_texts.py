@@ -41,22 +41,18 @@ class TextCall:
         prompt: The prompt.
         schema: JSON Schema of the answer, for clients that accept one; None for a text.
         read: Reads the text and returns its value; after a ValueError the model is asked again.
-        most_requests: Maximum number of requests, including the client's own retries. None leaves
-            retries to the client, and asks once more, in other words, if a text is useless.
-            Requests that only find out which server can answer, and how, are not counted.
+        tries: How often the model is asked at most if its texts are useless, each time in other
+            words; 2 by default. Retries of temporary failures do not count.
         fallback: The result if no usable text comes: a text, or data of the schema. None for
             nothing.
         cuts: Returns whether ``read`` cuts a text that is too long; None if it never does.
         variation: Added to the seed of the sampling, so that the same prompt can have another
-            answer; every further request for the text adds one more.
-        occasion: Number of the occasion, if one agent is asked the same under the same key more
-            than once. A model that samples draws a separate text for each; at temperature 0 all are
-            equal. In a world, it is the tick.
+            answer.
         reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
         instant: Its round and tick, as for a `Question`.
 
     Raises:
-        FieldValueError: If ``most_requests`` is below 1.
+        FieldValueError: If ``tries`` or ``reply_tokens`` is below 1.
     """
 
     agent: Any
@@ -64,17 +60,16 @@ class TextCall:
     prompt: str
     schema: Mapping[str, Any] | None = None
     read: ReadText = as_it_is
-    most_requests: int | None = None
+    tries: int | None = None
     fallback: Any = None
     cuts: Callable[[str], bool] | None = None
     variation: int = 0
-    occasion: int = 0
     reply_tokens: int | None = None
     instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""
-        require_positive(most_requests=self.most_requests, reply_tokens=self.reply_tokens)
+        require_positive(tries=self.tries, reply_tokens=self.reply_tokens)
 
     @property
     def agent_id(self) -> str:

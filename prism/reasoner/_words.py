@@ -255,3 +255,20 @@ def fill_fields(
             raise ReasonerError(f"a prompt names {{{name}}}: {error}") from error
 
     return template.fill(texts)[0]
+
+
+# Lengths
+
+TokenCounter = Callable[[str], int]
+"""Returns the number of tokens of a text, or more; never fewer if a limit must hold."""
+
+_BYTES_PER_TOKEN = 4
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the number of tokens in a text: one for four bytes, as in English.
+
+    Args:
+        text: The text, in any language.
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)

@@ -9,23 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-from prism.errors import (
-    BudgetSpentError,
-    CircuitOpenError,
-    LLMError,
-    ModelMissingError,
-    PromptTooLongError,
-    UselessReplyError,
-)
+from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner._asking import AsksModel, Limits
-from prism.reasoner._faults import OtherLoopError, is_permanent_refusal
-from prism.reasoner._messages import Reply
+from prism.reasoner._asking import AsksModel, Limits, SingleFlight
+from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._policy import SEEDS
 from prism.reasoner._questions import hash_of
-from prism.reasoner._recording import record_of
-from prism.reasoner._requests import TextRequest
-from prism.reasoner._slots import SingleFlight
+from prism.reasoner._requests import USUAL_TRIES, ChatReply, Request, prompted
 from prism.reasoner._spending import Cost, require_loop
 from prism.reasoner._texts import (
     BaseWriter,
@@ -36,30 +26,23 @@ from prism.reasoner._texts import (
     read_as,
 )
 
-_USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError, PromptTooLongError)
+_MOST_TOKENS = 4096
+"""Tokens that a text may have, thoughts included, if nothing says how long it is."""
+
+_LEAST_TOKENS = 512
 
 
 class Writer(AsksModel, BaseWriter):
     """Asks a language model for texts, or for JSON of a schema.
 
     A text call uses the same client, slots, retries and budget as a decision. If its answer cannot
-    be used, the model is asked again, as often as the call allows.
+    be used, the model is asked again, as often as the call allows. If the client's ``temperature``
+    is 0, equal calls are asked once.
 
     Args:
         client: As for `Reasoner`.
-        model: Model name, for clients that need it with every call.
-        timeout: Seconds that one answer may take once it has a slot, including retries.
-        concurrency: Simultaneous requests, for a client without its own ``concurrency``;
-            16 by default.
-        attempts: Requests for one answer in case of temporary failures, for a client without its
-            own retries; 3 by default.
-        patience: Seconds to wait for a failing client, if it has no slots of its own.
-        seed: Seed of the sampling, if the client takes one.
-        asks_once: Whether equal calls are asked once in the life of this writer, if the client's
-            ``temperature`` is 0, as a run does.
-        budget: Limits of the run; a `Reasoner` may share it.
-        record: Keeps every prompt and reply, which may be private.
-        logger: A structlog logger for texts.
+        limits: ``model``, ``timeout``, ``concurrency``, ``attempts``, ``patience``, ``seed``,
+            ``budget`` and ``logger``, as for `Reasoner`.
 
     Raises:
         ReasonerError: If the client has no known method, or a model is missing.
@@ -68,134 +51,87 @@ class Writer(AsksModel, BaseWriter):
 
     def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
         AsksModel.__init__(self, client, **limits)
+        self._texts: dict[str, str] = {}
         self._writing: SingleFlight[Written] = SingleFlight()
 
     @property
     def sends_schemas(self) -> bool:
         """Whether the schema of a text goes to its server, which follows it."""
-        return bool(getattr(self.pool, "sends_schemas", False))
+        return self.pool.sends_schemas
 
     async def window(self) -> int | None:
         """Return the smallest window of its servers, prompt and reply; None if unknown."""
-        smallest = getattr(self.pool, "smallest_window", None)
-        return None if smallest is None else await smallest()
+        return await self.pool.smallest_window()
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
         require_loop()
-        if len(calls) == 1:
-            return [await self._written(calls[0])]
-
-        return list(await asyncio.gather(*(self._written(call) for call in calls)))
+        return list(await asyncio.gather(*map(self._written, calls)))
 
     async def _written(self, call: TextCall) -> Written:
-        record = self.record
-        if record is None:
-            return await self._found(call)
+        if self._samples:
+            return or_fallback(call, await self._asked_for(call, Cost()))
 
-        text_id = record.new_id(call.agent_id)
-        written = await self._found(call)
-        record.keep(record_of(text_id, call, written))
-        return replace(written, text_id=text_id)
+        key = _key_of(call)
+        if (text := self._texts.get(key)) is not None:
+            earlier = read_as(call, text, "cache")
+            if not earlier.has_failed:
+                return earlier
 
-    async def _found(self, call: TextCall) -> Written:
-        if self._replies is None:
-            return or_fallback(call, await self._answered(call, Cost()))
-
-        key = self._key_of(call)
-        if (earlier := self._replies.get(key)) is not None:
-            found = read_as(call, earlier.text, "cache")
-            if not found.has_failed:
-                return found
-
-        outcome = await self._writing.do(key, partial(self._answered, call))
+        outcome = await self._writing.do(key, partial(self._asked_for, call))
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
-        found = outcome.result or failed_by(outcome.error or LLMError("no answer"))
-        found = replace(found, cost=outcome.charge())
-        if found.text is not None and not found.has_failed:
-            self._replies[key] = Reply(found.text)
+        written = outcome.result or failed_by(outcome.error or LLMError("no answer"))
+        written = replace(written, cost=outcome.charge())
+        if written.text is not None and not written.has_failed:
+            self._texts[key] = written.text
             # another call may read the same text in another way
-            found = read_as(call, found.text, "model", found.cost)
-        return or_fallback(call, found)
+            written = read_as(call, written.text, "model", written.cost)
+        return or_fallback(call, written)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere, for equal calls."""
-        if self._replies is not None and written.source == "model" and written.text is not None:
-            self._replies[self._key_of(call)] = Reply(written.text)
+        if not self._samples and written.source == "model" and written.text is not None:
+            self._texts[_key_of(call)] = written.text
 
-    def _key_of(self, call: TextCall) -> str:
-        return hash_of(json.dumps([call.prompt, call.schema, call.variation]))
+    async def _asked_for(self, call: TextCall, cost: Cost) -> Written:
+        """Return the text that a model writes, or the last one that could not be used."""
+        last: list[Written] = []
 
-    def _variation_of(self, call: TextCall) -> int:
-        """Return the number added to the seed, which for sampled texts depends on the occasion."""
-        if not self._samples:
-            return call.variation
+        def read(reply: ChatReply) -> Written:
+            last[:] = [read_as(call, reply.text, "model")]
+            if last[0].has_failed:
+                raise UselessReplyError(last[0].reason, host=reply.host)
+            return last[0]
 
-        name = (call.agent_id, call.key, call.prompt_hash)
-        own = RandomStream(self._seed, "text", *name, call.occasion)
-        return call.variation + own.index(SEEDS)
-
-    async def _answered(self, call: TextCall, total: Cost) -> Written:
-        """Ask until there is a usable text, or no request is left.
-
-        Args:
-            call: The call.
-            total: Collects the cost.
-        """
-        asked = request = TextRequest(
-            call.prompt,
-            None if call.schema is None else dict(call.schema),
-            lambda said: int(read_as(call, said.text, "model").has_failed),
-            most_tokens=_most_tokens(call),
-        )
-        text, seed = None, self._variation_of(call)
-        while True:
-            is_repaired = request is not asked
-            cost = Cost(repaired=is_repaired or None)
-            cost.most_attempts = _left_of(call, total)
-            varied = replace(request, variation=seed + total.attempts)
-            found, is_useless, is_final = await self._asked_once(call, varied, cost)
-            total.follow(cost)
-            text = text if found.text is None else found.text
-            may_repair = is_useless and not is_repaired
-            if is_final or not self._may_ask_again(call, total, may_repair=may_repair):
-                return replace(found, text=text, cost=total)
-
-            if is_useless:
-                request = asked.reworded(found.reason or "")
-
-    def _may_ask_again(self, call: TextCall, total: Cost, *, may_repair: bool) -> bool:
-        left = _left_of(call, total)
-        return (may_repair and self.budget.spent() is None) if left is None else left > 0
-
-    async def _asked_once(
-        self, call: TextCall, request: TextRequest, cost: Cost
-    ) -> tuple[Written, bool, bool]:
-        """Return the result of a request, whether it was useless, and whether it is final."""
         try:
-            found = read_as(call, (await self._asked(request, cost)).text, "model")
+            written = await self.ask(self._request(call, read), cost, call.tries or USUAL_TRIES)
         except OtherLoopError:
             raise
         except Exception as error:  # of the client, which may be the user's own
             failed = failed_by(error)
-            # the same prompt would not help, for example because the server refuses it
-            is_refused = isinstance(error, _USELESS_TO_REPEAT) or is_permanent_refusal(error)
-            is_final = not cost.attempts or is_refused
-            return failed, isinstance(error, UselessReplyError), is_final
+            written = last[0] if last and not failed.was_declined else failed
+        return replace(written, cost=cost)
 
-        return found, found.has_failed, not found.has_failed
+    def _request(self, call: TextCall, read: Any) -> Request[Written]:
+        how, schema = "Answer again, in another way.", None
+        if call.schema is not None:
+            schema = dict(call.schema)
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+        variation = call.variation + self._seed_of(call)
+        most = _most_tokens(call)
+        return Request(prompted(call.prompt), schema, read, how, variation, most)
+
+    def _seed_of(self, call: TextCall) -> int:
+        """Return the number added to the seed, so that a model that samples writes anew."""
+        if not self._samples:
+            return 0
+        own = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
+        return own.index(SEEDS)
 
 
-def _left_of(call: TextCall, total: Cost) -> int | None:
-    """Return how many further requests a call allows; None leaves it to the client."""
-    return None if call.most_requests is None else call.most_requests - total.attempts
-
-
-_MOST_TOKENS = 4096
-"""Tokens that a text may have, thoughts included, if nothing says how long it is."""
-
-_LEAST_TOKENS = 512
+def _key_of(call: TextCall) -> str:
+    return hash_of(json.dumps([call.prompt, call.schema, call.variation]))
 
 
 def _most_tokens(call: TextCall) -> int:

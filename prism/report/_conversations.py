@@ -1,80 +1,77 @@
-"""What one reads: threads of posts, and prompts that are worth a look."""
+"""What one reads: threads of posts, messages, and decisions with their prompts and replies."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log
-from prism.drawing import showable
 from prism.files._records import shown_path
-from prism.report._table import Rows, rows_of, short
-from prism.runlog._prompts import ANSWERS_NAME, asked_in, find_answers
+from prism.report._table import MOST_CHARACTERS, Rows, joined, link, rows_of, short
+from prism.runlog._prompts import find_answers
+from prism.runlog._reader import in_words
 
-_MOST_THREADS, _MOST_POSTS, _MOST_STEPS = 6, 100, 8
-_MOST_OF_A_KIND = 6
-_MOST_CHARACTERS = 4000
+_MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 
-_THREADS = f"""
-with recursive largest as (
-    select run, root_id, size from cascades where size > 1
-    qualify row_number() over (partition by run order by size desc, depth desc) <= $most
-), below as (
-    select l.run, l.root_id, p.post_id, 0 as depth, [coalesce(p.line, 0)] as path
-    from largest l join posts p on p.run = l.run and p.post_id = l.root_id
-    union all
-    select b.run, b.root_id, p.post_id, b.depth + 1, list_append(path, coalesce(p.line, 0))
-    from below b join posts p on p.run = b.run and p.parent_id = b.post_id
-    where p.post_id <> b.root_id
-), cut as (
-    select distinct run, agent_id, round, tick, "key" as kind from events
-    where event = 'text.written' and events.cut
-)
-select b.run, b.root_id, l.size, b.depth, p.kind, p.agent_id, p.text, p.round,
-       (select count(*) from events e where e.event = 'post.liked' and e.run = b.run
-            and e.post_id = b.post_id) as likes,
-       exists (from cut c where (c.run, c.agent_id, c.round, c.tick, c.kind)
-               = (b.run, p.agent_id, p.round, p.tick, p.kind)) as was_cut
-from below b join largest l using (run, root_id) join posts p
-  on p.run = b.run and p.post_id = b.post_id
-qualify row_number() over (partition by b.run, b.root_id order by path) <= {_MOST_POSTS}
-order by b.run, l.size desc, b.root_id, path
+_LARGEST = """
+select root_id, size from cascades where size > 1 order by size desc, depth desc limit 6
 """
-"""The posts of the largest cascades in reading order: each answer below its post."""
-
-_NOTABLE = """
-with asked as (
-    select *, rank() over (partition by run, source = 'fallback' order by line) as place,
-           try_cast(probabilities ->> chosen as double) as chance,
-           list_max(try_cast(json_extract(probabilities, '$.*') as double[])) as best
-    from events where event = 'reasoner.decision'
+THREADS = f"""
+with recursive chosen as ({{chosen}}),
+below as (
+    select c.root_id, p.post_id, 0 as depth, [coalesce(p.line, 0)] as path
+    from chosen c join posts p on p.post_id = c.root_id
+    union all
+    select b.root_id, p.post_id, b.depth + 1, list_append(path, coalesce(p.line, 0))
+    from below b join posts p on p.parent_id = b.post_id
+    where p.post_id <> b.root_id
 )
-select run, line, state, "trigger", chosen, reason, 'it fell back' as why
-from asked where source = 'fallback' and place <= $most
-union all (
-    select run, line, state, "trigger", chosen, reason,
-           format('its probability was {:.3f}', chance)
-    from asked where source <> 'fallback' and chance < best
-    qualify row_number() over (partition by run order by chance, line) <= $most
-    order by run, chance, line)
+select root_id, size, depth, kind, agent_id, text, round, post_id,
+       (select count(*) from events e where e.event = 'post.liked' and e.post_id = b.post_id)
+       as likes
+from below b join chosen using (root_id) join posts using (post_id)
+qualify row_number() over (partition by b.root_id order by path) <= {_MOST_POSTS}
+order by size desc, b.root_id, path
+"""
+"""The posts of cascades in reading order: each answer below its post."""
+
+DECISIONS = """
+select line, event, round, tick, agent_id, state, "trigger", chosen, source, reason, options,
+       probabilities, context, text, "key", model, option_mass, latency, queue_seconds, attempts,
+       input_tokens, output_tokens, coalesce(decision_id, text_id) as id
+from events
+"""
+_NOTABLE = f"""
+with asked as (
+    select *, try_cast(probabilities ->> chosen as double) as chance,
+           list_max(try_cast(json_extract(probabilities, '$.*') as double[])) as best
+    from ({DECISIONS} where event = 'reasoner.decision')
+)
+(select *, 'it fell back' as why from asked where source = 'fallback'
+ order by line limit {_MOST_OF_A_KIND})
+union all
+(select *, format('its probability was {{:.3f}}', chance) as why
+ from asked where source <> 'fallback' and chance < best
+ order by chance, line limit {_MOST_OF_A_KIND})
 """
 """The first fallbacks, and decisions against the model's own preference."""
+
+_HOW = ("model", "option_mass", "latency", "queue_seconds", "attempts", "input_tokens")
 
 
 def threads(log: Log) -> Markup:
     """Return the largest cascades as threads; nothing if nobody replied."""
-    most = max(1, _MOST_THREADS // max(1, len(log.runs)))
-    rows = rows_of(log.sql(_THREADS, most=most))
-    trees = [list(tree) for _, tree in groupby(rows, lambda row: (row["run"], row["root_id"]))]
-    parts = Markup("").join(
+    rows = rows_of(log.sql(THREADS.format(chosen=_LARGEST)))
+    trees = [list(tree) for _, tree in groupby(rows, lambda row: row["root_id"])]
+    parts = joined(
         Markup("<details{}><summary>{} by {}: {:,} posts</summary>{}</details>").format(
-            Markup(" open") if place == 0 else "",
+            Markup("" if place else " open"),
             short(tree[0]["root_id"]),
             short(tree[0]["agent_id"] or "an unknown author"),
             tree[0]["size"],
@@ -82,18 +79,20 @@ def threads(log: Log) -> Markup:
         )
         for place, tree in enumerate(trees)
     )
-    return Markup("<h3>The largest as threads</h3>{}").format(parts) if parts else parts
+    return parts and Markup("<h3>The largest as threads</h3>{}").format(parts)
 
 
-def thread(posts: Rows) -> Markup:
+def thread(posts: Rows, chosen: str | None = None) -> Markup:
     """Return posts in reading order as a list, each as far to the right as it is deep."""
-    lines = Markup("").join(
-        Markup('<li class="below-{}"><b>{}</b> <span class="soft">{}</span> {}{}</li>').format(
+    lines = joined(
+        Markup('<li class="below-{}"><b>{}</b> {} {} <span class="soft">{}</span></li>').format(
             min(post["depth"], _MOST_STEPS),
             _author(post),
-            "" if post["round"] is None else f"round {post['round']:,}",
+            Markup("<mark>{}</mark>" if post["post_id"] == chosen else "{}").format(
+                link("post", post["post_id"])
+            ),
             short(post["text"] or ""),
-            Markup('<span class="soft">{}</span>').format(_remarks(post)),
+            _remarks(post),
         )
         for post in posts
     )
@@ -102,77 +101,128 @@ def thread(posts: Rows) -> Markup:
     return listed + more if posts[0]["size"] > len(posts) else listed
 
 
-def _author(post: Mapping[str, Any]) -> str:
+def _author(post: Mapping[str, Any]) -> Markup:
     if post["kind"] is None:
-        return "a post that is not in the log"
+        return Markup("a post that is not in the log")
     verb = {"reply": " replies", "reshare": " reshares"}.get(post["kind"], "")
-    return f"{short(post['agent_id'] or 'an unknown author')}{verb}"
+    return link("agent", post["agent_id"], post["agent_id"] or "an unknown author") + verb
 
 
 def _remarks(post: Mapping[str, Any]) -> str:
+    when = "" if post["round"] is None else f"round {post['round']:,}"
     likes = f"{post['likes']:,} like{'s' if post['likes'] > 1 else ''}" if post["likes"] else ""
-    remarks = ", ".join(filter(None, ["cut here" if post["was_cut"] else "", likes]))
-    return f" ({remarks})" if remarks else ""
+    return ", ".join(filter(None, [when, likes]))
+
+
+def transcript(messages: Rows) -> Markup:
+    """Return messages as one reads them."""
+    return listed(
+        (
+            when(each),
+            Markup("{} to {}: {}").format(
+                link("agent", each["sender"]),
+                link("agent", each["receiver"], each["receiver"] or "everybody"),
+                short(each["content"] or ""),
+            ),
+        )
+        for each in messages
+    )
+
+
+def listed(items: Iterable[tuple[str | Markup, Markup]]) -> Markup:
+    """Return a list of what happened, each with when; nothing if there is none."""
+    lines = joined(
+        Markup('<li><span class="soft">{}</span> {}</li>').format(*each) for each in items
+    )
+    return lines and Markup('<ol class="happened tall" tabindex="0">{}</ol>').format(lines)
+
+
+def when(row: Mapping[str, Any], unit: str = "round") -> str:
+    """Return when something happened in words; nothing for a log without rounds and ticks."""
+    named = (("round", unit), ("tick", "tick"))
+    return ", ".join(
+        f"{word} {row[name]:,}" for name, word in named if isinstance(row.get(name), int)
+    )
 
 
 def prompts(log: Log) -> Markup:
     """Return decisions worth a look with their prompts; nothing if none was recorded."""
-    kept = [run for run in log.runs if (run.path.parent / ANSWERS_NAME).is_file()]
-    rows = rows_of(log.sql(_NOTABLE, most=_MOST_OF_A_KIND)) if kept else []
+    folder = log.runs[0].path.parent
+    rows = rows_of(log.sql(_NOTABLE))
+    records = records_of(log, rows)
     parts = []
-    for run in kept:
-        own = {row["line"]: row for row in rows if row["run"] == run.label}
-        asked = {
-            each.id: own[each.line] for each in asked_in(run.path, _ignore) if each.line in own
-        }
-        folder = run.path.parent
-        records = find_answers(folder, filter(None, asked), _ignore)
-        parts += [
-            _prompt(name, row, records[name], folder)
-            for name, row in asked.items()
-            if name is not None and name in records
-        ]
-    return Markup("").join(parts)
+    for row in rows:
+        if row["id"] in records:
+            command = f"prism log decision {quote(row['id'])} {quote(shown_path(folder))}"
+            heading = f"{row['id']}: {what_of(row)}; {row['why']}"
+            parts.append(decision(heading, row, records[row["id"]], command))
+    return joined(parts)
 
 
-def _ignore(_fault: str) -> None:
-    """Ignore it, since the notes on the logs report unreadable parts."""
+def records_of(log: Log, rows: Rows) -> Mapping[str, Mapping[str, Any]]:
+    """Return the prompts and replies of decisions by id, as far as they were recorded."""
+    ids = [row["id"] for row in rows if row["id"]]
+    # the notes on the logs report what is damaged
+    return find_answers(log.runs[0].path.parent, ids, lambda _problem: None) if ids else {}
 
 
-def _prompt(name: str, row: Mapping[str, Any], record: Mapping[str, Any], folder: Path) -> Markup:
-    command = f"prism log decision {quote(name)} {quote(shown_path(folder))}"
-    asked = f"{row['state']} on {row['trigger']}, chose {row['chosen']}"
-    parts = Markup("").join(
-        Markup("<p>{}</p><pre>{}</pre>").format(heading, cut(text))
-        for heading, text in texts_of(row, record)
-    )
-    return Markup("<details><summary>{}</summary><p><code>{}</code></p>{}</details>").format(
-        cut(f"{name}: {asked}; {row['why']}"), cut(command), parts
-    )
+def what_of(row: Mapping[str, Any]) -> str:
+    """Return in words what a decision or a text was for, and what came of it."""
+    if row["event"] == "reasoner.decision":
+        return f"{row['state']} on {row['trigger']}, chose {row['chosen']}"
+    return f"a text for {row['key']}"
 
 
-def texts_of(row: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the record of a decision: headings and texts.
+def decision(
+    heading: str, row: Mapping[str, Any], record: Mapping[str, Any], command: str = ""
+) -> Markup:
+    """Return a decision or a text with its options, its prompt and its reply.
 
     Args:
-        row: The decision, with its ``reason``.
-        record: Its prompt and reply.
+        heading: What stands above it.
+        row: Its row of `DECISIONS`.
+        record: Its prompt and reply, if they were recorded.
+        command: The command that shows all of it.
     """
-    if row.get("reason"):
-        yield "Reason", str(row["reason"])
-    if record.get("prompt") is not None:
-        yield "Prompt", str(record["prompt"])
-    if (reply := record.get("reply")) is not None:
-        is_text = isinstance(reply, str)
-        yield "Reply", reply if is_text else json.dumps(reply, indent=1, ensure_ascii=False)
-
-    attempts: Sequence[Mapping[str, Any]] = record.get("attempts", [])
-    for number, attempt in enumerate(attempts, start=1):
-        if attempt.get("fault"):
-            yield f"Attempt {number} failed", str(attempt["fault"])
+    parts = joined(
+        Markup("<p>{}</p><pre>{}</pre>").format(name, short(text, MOST_CHARACTERS))
+        for name, text in _texts_of(row, record).items()
+    )
+    shown = Markup("<details><summary>{}</summary>{}{}{}</details>")
+    code = Markup("<p><code>{}</code></p>").format(command) if command else ""
+    return shown.format(short(heading), code, _options(row), parts)
 
 
-def cut(text: str) -> str:
-    """Shorten a text for the page, without characters that HTML cannot represent."""
-    left = len(text) - _MOST_CHARACTERS
-    return showable(text if left <= 0 else f"{text[:_MOST_CHARACTERS]}… ({left:,} characters more)")
+def _options(row: Mapping[str, Any]) -> Markup:
+    chances = object_in(row, "probabilities")
+    lines = joined(
+        Markup("<li>{}{} {}</li>").format(
+            short(option),
+            f" {chances[option]:.1%}" if isinstance(chances.get(option), float | int) else "",
+            Markup("<b>chosen</b>") if option == row["chosen"] else "",
+        )
+        for option in row["options"] or ()
+    )
+    return lines and Markup('<ul class="options">{}</ul>').format(lines)
+
+
+def _texts_of(row: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of a decision by their headings."""
+    how = {name.replace("_", " "): row[name] for name in _HOW if row[name] is not None}
+    context, reply = object_in(row, "context"), record.get("reply")
+    texts = {
+        "About": in_words(context),
+        "Asked": in_words(how),
+        "Reason": row["reason"],
+        "Text": row["text"],
+        "Prompt": record.get("prompt"),
+        "Reply": reply if isinstance(reply, str | None) else json.dumps(reply, indent=1),
+    }
+    return {name: str(text) for name, text in texts.items() if text}
+
+
+def object_in(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object that a row has under a name; an empty one if it has none."""
+    value = row.get(name)
+    value = orjson.loads(value) if isinstance(value, str) else value
+    return value if isinstance(value, dict) else {}

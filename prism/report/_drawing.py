@@ -33,16 +33,6 @@ _WHITE = 0.3
 _WIDTH = 760
 _PIXELS = 2.0
 
-# The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
-# objects, which inherit these properties.
-_OF_EVERY_OBJECT = frozenset(
-    (
-        *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable"),
-        *("toLocaleString", "toString", "valueOf", "__defineGetter__", "__defineSetter__"),
-        *("__lookupGetter__", "__lookupSetter__", "__proto__"),
-    )
-)
-_INVISIBLE = "\N{WORD JOINER}"
 _MOST_CHARACTERS = 1000
 
 
@@ -114,9 +104,8 @@ def saved_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
 def clean_figure(spec: Any) -> Any:
     """Return a figure, as Vega-Lite, with texts that Vega can draw.
 
-    Characters that cannot be shown are replaced, texts of more than 1,000 characters are cut, and
-    texts that Vega would mistake for properties of every JavaScript object are marked. Cleaning a
-    figure twice does not change it again. Names that differ only in these respects become the same.
+    Characters that cannot be shown are replaced, and texts of more than 1,000 characters are cut.
+    Names that differ only in these respects become the same.
 
     Args:
         spec: The figure, or a part of it.
@@ -127,9 +116,6 @@ def clean_figure(spec: Any) -> Any:
         return [clean_figure(value) for value in spec]
     if not isinstance(spec, str):
         return spec
-    if spec in _OF_EVERY_OBJECT:
-        return f"{spec}{_INVISIBLE}"
-
     text = showable(spec)
 
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import altair as alt
+import vl_convert
 from markupsafe import Markup
 
 from prism._version import __version__
@@ -35,12 +33,6 @@ from prism.report._drawing import (
     saved_spec,
 )
 from prism.report._table import Rows, html_table
-
-_BUNDLING = """
-import sys, vl_convert
-sys.stdout.reconfigure(encoding="utf-8")
-sys.stdout.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]))
-"""
 
 Figure = alt.TopLevelMixin | str
 """A chart of Altair, or an SVG element that has already been drawn."""
@@ -71,6 +63,10 @@ class Section:
     searchable: bool = False
     more: Markup = Markup("")  # noqa: RUF009
 
+    def __bool__(self) -> bool:
+        """Return whether there is something to show."""
+        return bool(self.figures or self.rows or self.more)
+
     @property
     def anchor(self) -> str:
         """Its id on the page."""
@@ -87,17 +83,14 @@ class Section:
     def body(self) -> Markup:
         """Return what is below its heading and how to read it."""
         places = Markup("").join(place(name, each) for name, each in self.figures.items())
-        kind = "figures" if len(self.figures) > 1 and not self._is_drawn else ""
+        is_drawn = any(isinstance(each, str) for each in self.figures.values())
+        kind = "figures" if len(self.figures) > 1 and not is_drawn else ""
         parts = Markup('<div class="{}">{}</div>').format(kind, places) if places else places
         if self.rows:
             options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
             parts += html_table(self.anchor, self.rows, self.headings, **options)
 
         return parts + self.more
-
-    @property
-    def _is_drawn(self) -> bool:
-        return any(isinstance(each, str) for each in self.figures.values())
 
 
 def place(name: str, figure: Figure | None = None) -> Markup:
@@ -127,7 +120,7 @@ class Page:
 
     def html(self) -> str:
         """Return one HTML page that works offline."""
-        scripts = [_safe(library().result()), _safe(figures_script() + resource("report.js"))]
+        scripts = [_safe(library()), _safe(figures_script() + resource("report.js"))]
         specs = {
             name: figure_spec(each)
             for name, each in self._figures.items()
@@ -162,10 +155,10 @@ class Page:
                 vectors and embedded fonts.
 
         Returns:
-            The paths of the files, without those of figures in `failures`.
+            The paths of the files.
 
         Raises:
-            InputError: If there is no such format.
+            InputError: If there is no such format, or a figure cannot be drawn.
             OSError: If a file cannot be written.
         """
         if format not in get_args(FigureFormat):
@@ -174,34 +167,21 @@ class Page:
             )
 
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / f"{name}.{format}" for name in self._drawn[0]]
-        for path, svg in zip(paths, self._drawn[0].values(), strict=True):
-            with replacing(path) as file:
+        paths = []
+        for name, figure in self._figures.items():
+            try:
+                svg = figure if isinstance(figure, str) else draw(saved_spec(figure))
+            except ValueError as error:
+                raise InputError(f"the figure {name} cannot be drawn: {error}") from None
+            paths.append(folder / f"{name}.{format}")
+            with replacing(paths[-1]) as file:
                 file.write(in_format(svg, format))
 
         return paths
 
     @property
-    def failures(self) -> Mapping[str, str]:
-        """The reasons why figures could not be drawn, by name; usually empty."""
-        return self._drawn[1]
-
-    @property
     def _figures(self) -> Mapping[str, Figure]:
         return {name: each for section in self.sections for name, each in section.figures.items()}
-
-    @cached_property
-    def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The figures as SVG, and the reasons for those that cannot be drawn."""
-        drawn: dict[str, str] = {}
-        failed: dict[str, str] = {}
-        for name, figure in self._figures.items():
-            try:
-                drawn[name] = figure if isinstance(figure, str) else draw(saved_spec(figure))
-            except ValueError as error:
-                failed[name] = str(error)
-
-        return drawn, failed
 
 
 def page(
@@ -221,37 +201,24 @@ def page(
         notes: Notes at its top.
         sources: What it is made from, for its last line.
     """
-    kept = [each for each in sections if each.figures or each.rows or each.more]
-    return Page(title, kept, subtitle, notes, sources)
+    return Page(title, [each for each in sections if each], subtitle, notes, sources)
 
 
 @cache
-def library() -> Future[str]:
-    """Begin to bundle the JavaScript that draws figures: Vega-Lite and its dependencies."""
-    pool = ThreadPoolExecutor(1)
-    bundle = pool.submit(_bundle)
-    pool.shutdown(wait=False)
-    return bundle
-
-
-def _bundle() -> str:
-    """Return the library, from the cache if it is there as it was written."""
-    name = f"vega-lite-{VEGA_LITE}-of-vl-convert-{version('vl-convert-python')}.js"
+def library() -> str:
+    """Return the JavaScript that draws figures, Vega-Lite and what it needs, from the cache."""
+    name = f"vega-lite-{VEGA_LITE}-{version('vl-convert-python')}.js"
     with suppress(OSError):  # there is none yet
-        digest, _, kept = (cache_folder() / "figures" / name).read_bytes().partition(b"\n")
-        if digest == sha256(kept).hexdigest().encode():
-            return kept.decode()
+        return (cache_folder() / "figures" / name).read_text(encoding="utf-8")
 
-    # vl_convert stops all threads of its process for a second or two
-    line = [sys.executable, "-P", "-c", _BUNDLING, VEGA_LITE]
-    made = subprocess.run(line, capture_output=True, check=True).stdout
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
     with suppress(OSError):  # no folder can be written
         folder = cache_folder() / "figures"
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / name) as file:
-            file.write(b"\n".join([sha256(made).hexdigest().encode(), made]))
+            file.write(made.encode())
 
-    return made.decode()
+    return made
 
 
 def figures_script() -> str:

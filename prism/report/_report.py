@@ -1,74 +1,62 @@
-"""A report on one run, or on several: the sections of its page."""
+"""A report on one run: the sections of its page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from prism.analysis import Log, Run
-from prism.drawing import Diagram, draw_svg
+from prism.analysis import Log
+from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.reasoner._order import place_effect
 from prism.report._charts import Charts, charts_of
-from prism.report._conversations import prompts, threads
-from prism.report._html import Figure, Page, Section, library, page
-from prism.report._picture import GROUPS, PICTURES, draw_picture, picture_of
-from prism.report._run_sections import (
-    CASCADES,
-    FIRST,
-    MESSAGES,
-    OF_DECISIONS,
-    OF_STATES,
-    OF_WORLDS_AND_PROGRAMS,
-    Kind,
-    Scope,
-    levels,
-    section_of,
-    with_values,
-)
-from prism.report._table import rows_of, short, turned
+from prism.report._conversations import prompts, threads, transcript
+from prism.report._html import Page, Section, page
+from prism.report._picture import picture
+from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
+from prism.report._table import rows_of, short, with_values
+from prism.runlog._reader import in_words
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 
 MOST_AGENTS = 2_000
 """Most agents in the table; of more, the least active are left out."""
 
-_MOST_PARAMETERS_AHEAD = 12
-_NOTHING_TO_SHOW = ("empty", "unreadable")
 _HIDDEN = ("interests", "following", "weighed", "fallbacks", "parent")
 
-_UNIT = """
-select any_value(case event when 'workflow.step' then 'turn' else 'cycle' end)
-from events join runs using (run)
-where event in ('workflow.step', 'cognition.cycle') and runs.world is null and round is not null
+_SUBTITLE = """
+select concat_ws(', ', coalesce(format('{:,} of {:,} agents', logged_agents, agents),
+    format('{:,} agents', (select count(*) from everyone))), format('{:,} rounds', rounds_seen),
+    format('{:,} ticks in each', ticks_per_round), format('seed {}', seed)) from runs
 """
-
 _HAS_POSTS = "select count(*) > 0 from events where event = 'post.published'"
+_MESSAGES = "select round, tick, sender, receiver, content from messages limit 50"
 
 
 def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
-    """Make a report on one run, or on several side by side.
+    """Make a report on a run.
 
     Args:
-        log: The logs, from `read_log`.
-        charts: Your own charts that the runs follow. Each is drawn as defined if the logs have
-            transitions of a chart with its name. For other charts that do not come with prism, only
-            the transitions that were made are drawn.
+        log: Its log, from `read_log`.
+        charts: Your own charts that the run follows. Each is drawn as defined if the log has
+            transitions of a chart with its name. Of charts that are neither here nor in
+            ``run.json``, only the transitions that were made are drawn.
 
     Returns:
         The report, to be saved as a page or as figures.
 
     Raises:
-        InputError: If the logs hold no event of prism, or no transition by one of the charts.
+        InputError: If the log holds no event of prism, or several runs were read, or there is no
+            transition by one of the charts.
     """
-    library()  # takes a second or two, while the logs are read
-    runs = log.runs
-    if not runs:
-        problems = (str(note) for note in log.notes if note.kind in _NOTHING_TO_SHOW)
-        raise InputError("; ".join(problems))
+    if len(log.paths) > 1:
+        raise InputError("a report is on one run: `prism compare` has several")
+    if not log.runs:
+        raise InputError("; ".join(str(note) for note in log.notes))
 
+    (run,) = log.runs
     own = [to_outline(chart.definition) for chart in charts]
     followed = charts_of(log, own)
     _require_followed(own, followed)
@@ -77,47 +65,33 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
     if effect := _place_effect(sections):
         notes.insert(0, f"Beware: {effect}.")
 
-    return page(
-        " and ".join(run.label for run in runs),
-        sections,
-        subtitle=_subtitle(log),
-        notes=notes,
-        sources=list(dict.fromkeys(shown_path(run.path) for run in runs)),
-    )
+    ((subtitle,),) = log.sql(_SUBTITLE).fetchall()
+    source = shown_path(run.path)
+    return page(run.label, sections, subtitle=subtitle, notes=notes, sources=[source])
 
 
-def report_sections(log: Log, charts: Sequence[Charts]) -> list[Section]:
+def report_sections(log: Log, charts: Charts) -> list[Section]:
     """Return the sections of a report that have something to show.
 
     Args:
-        log: The logs.
-        charts: The charts that their runs follow.
+        log: The log.
+        charts: The charts that the run follows.
     """
-    ((unit,),) = log.sql(_UNIT).fetchall()
-    made = _sections(log, charts, Scope(_states_of(charts), unit or "round"))
-    return [each for each in made if each.figures or each.rows or each.more]
+    return [each for each in _sections(log, charts) if each]
 
 
-def _sections(log: Log, charts: Sequence[Charts], scope: Scope) -> Iterable[Section]:
-    parameters = _parameters(log.runs)
-    # many parameters would hide the sections after them
-    is_ahead = len(parameters.rows) <= _MOST_PARAMETERS_AHEAD
-    depth = max((_depth(run) for run in log.runs), default=0)
-
-    def made(kinds: Iterable[Kind]) -> Iterable[Section]:
-        return (section_of(kind, log, scope) for kind in kinds)
-
-    yield from made(FIRST)
-    if is_ahead:
-        yield parameters
-    yield _picture(log, scope)
-    yield from made(OF_WORLDS_AND_PROGRAMS)
-    yield _chart(log, charts)
-    yield from made([*OF_STATES[:1], *levels(depth), *OF_STATES[1:]])
-    yield from made(OF_DECISIONS)
+def _sections(log: Log, charts: Charts) -> Iterator[Section]:
+    states = [short(state) for state in charts.all_states]
+    drawn = picture(log, states)
+    about = "The agents after the last round, in the colours of their states or those of the world."
+    yield Section("The world", about, {"picture": drawn} if drawn else {})
+    yield from (section_of(kind, log, states) for kind in FIRST)
+    yield replace(section_of(CHART, log, states), figures=charts.drawings())
+    yield from (section_of(kind, log, states) for kind in AFTER)
     if log.sql(_HAS_POSTS).fetchall() == [(True,)]:
-        yield replace(section_of(CASCADES, log, scope), more=threads(log))
-    yield section_of(MESSAGES, log, scope)
+        yield replace(section_of(CASCADES, log, states), more=threads(log))
+    messages = transcript(rows_of(log.sql(_MESSAGES)))
+    yield Section("Messages", "The first that agents said to each other.", more=messages)
     yield Section(
         "Prompts worth a look",
         "Prompts and replies of the first fallbacks, and of decisions against the model's own "
@@ -125,175 +99,49 @@ def _sections(log: Log, charts: Sequence[Charts], scope: Scope) -> Iterable[Sect
         "The command shows a decision in full.",
         more=prompts(log),
     )
-    if not is_ahead:
-        yield parameters
-    yield _agents(log)
-
-
-def _parameters(runs: Sequence[Run]) -> Section:
-    rows = [
-        {
-            "run": run.label,
-            "world": run.world,
-            **{key: _value(each) for key, each in run.parameters.items()},
-        }
-        for run in runs
-        if run.parameters
+    parameters = [
+        {"parameter": name.replace("_", " "), "value": in_words(value)}
+        for name, value in log.runs[0].parameters.items()
+        if value is not None
     ]
-    about = "The initial parameters of the worlds. Treatments may change them later."
-    return Section("Parameters", about, rows=turned(rows), most=200)
-
-
-def _value(value: Any) -> Any:
-    is_plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_plain or value is None else str(value)
-
-
-def _picture(log: Log, scope: Scope) -> Section:
-    pictures: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(log.sql(PICTURES)):
-        pictures.setdefault(row["run"], []).append(row)
-    groups = rows_of(log.sql(GROUPS)) if pictures else []
-    figures: dict[str, Figure] = {}
-    for number, (run, rows) in enumerate(pictures.items(), start=1):
-        own = [row["colour"] for row in groups if row["run"] == run]
-        if picture := picture_of(rows[0], rows[-1], own):
-            figures[f"picture-{number}"] = draw_picture(picture, scope.states)
-    about = "The agents after the last round, in the colours of their states or those of the world."
-    return Section("The world", about, figures)
-
-
-def _chart(log: Log, charts: Sequence[Charts]) -> Section:
-    figures: dict[str, Figure] = {}
-    for name in dict.fromkeys(name for each in charts for name in each.names):
-        sharing = [each for each in charts if name in each.names]
-        diagram = _shared(sharing).diagram(name)
-        for each in sharing:
-            others = [other.counts(name) for other in sharing if other is not each]
-            caption = each.run.label if len(charts) > 1 else ""
-            drawn = draw_svg(diagram, each.counts(name), beside=others, caption=caption)
-            figures[f"chart-{len(figures) + 1}"] = drawn
-
-    query = (
-        'select run, chart, from_state, to_state, "trigger", count, probability from transitions'
-    )
-    kind = Kind(
-        "The chart and its traffic",
-        "The wider an arrow, the more often its transitions were made. A faint arrow was never "
-        "used. The report knows prism's own charts, those in run.json and those named with "
-        "--chart. Of other charts, it draws the transitions that were made.",
-        query,
-        headings={"from_state": "from", "to_state": "to"},
-    )
-    section = section_of(kind, log, Scope(()))
-    return replace(
-        section,
-        figures=figures if any(each.states(name) for each in charts for name in each.names) else {},
-    )
-
-
-def _shared(charts: Sequence[Charts]) -> Charts:
-    """Return the first of some charts with what all of them show."""
-    return replace(
-        charts[0],
-        traffic=[row for each in charts for row in each.traffic],
-        stays=[row for each in charts for row in each.stays],
-        joined=[row for each in charts for row in each.joined],
-    )
+    about = "The initial parameters of the world. Treatments may change them later."
+    yield Section("Parameters", about, rows=parameters, most=200)
+    yield _agents(log)
 
 
 def _agents(log: Log) -> Section:
     """Return a table of agents, only the most active if there are many."""
-    ((total,),) = log.sql("select count(*) from everyone").fetchall()
-    table = log.table("agents", parameters=False)
-    if total > MOST_AGENTS:
-        acts = [name for name in ("transitions", "decisions", "posts") if name in table.columns]
-        table = table.order(f"{' + '.join(acts)} desc").limit(MOST_AGENTS)
-    rows = with_values(table, log)
-    idle = {
-        name for name in (rows[0] if rows else ()) if all(row[name] in (0, None) for row in rows)
-    }
-    if all(row.get("display_name") == row["agent_id"] for row in rows):
-        idle.add("display_name")
-    about = (
-        "Press a heading to sort by it. The state is the last, but fields are as agents joined. "
-        "The story of one agent:  prism log \"from agent('ID')\" RUN"
-    )
-    if total > len(rows):
-        about = f"The {len(rows):,} most active of {total:,}; prism log agents RUN has all. {about}"
-    kept = [
-        {name: value for name, value in row.items() if name not in {*idle, *_HIDDEN}}
-        for row in rows
+    table = log.table("agents").order("transitions + decisions desc").limit(MOST_AGENTS)
+    rows = with_values(rows_of(table))
+    used = [
+        name
+        for name in (rows[0] if rows else ())
+        if name not in _HIDDEN and any(row[name] not in (0, None) for row in rows)
     ]
-    return Section(
-        "Agents",
-        about,
-        rows=kept,
-        headings={"display_name": "name"},
-        most=MOST_AGENTS,
-        searchable=True,
+    about = (
+        f"The {MOST_AGENTS:,} most active at most; prism log agents RUN has all. Press a heading "
+        "to sort by it. The state is the last, but fields are as agents joined. The story of one "
+        "agent:  prism log \"from agent('ID')\" RUN"
     )
-
-
-def _states_of(charts: Sequence[Charts]) -> list[str]:
-    """Return all states, in the order of their definition or of their first appearance."""
-    diagrams = [(each, name, each.diagram(name)) for each in charts for name in each.names]
-    # in a chart with nested states, only the log shows where agents are
-    defined = [state for _, _, chart in diagrams if not chart.boxes for state in chart.states]
-    entered = [state for each, name, _ in diagrams for state in each.states(name)]
-    around = [state for _, _, chart in diagrams for state in chart.states]
-    return list(dict.fromkeys(map(short, [*defined, *entered, *around])))
-
-
-def _depth(run: Run) -> int:
-    """Return how many levels of a run's charts are drawn beside its states."""
-
-    def below(state: str, inside: Any) -> int:
-        return 1 + max((below(each, inside) for each in inside.get(state, ())), default=0)
-
-    return max(
-        (below(state, inside) - 1 for inside in run.charts.values() for state in inside), default=0
-    )
+    kept = [{name: row[name] for name in used} for row in rows]
+    headings = {"agent_id": "agent", "display_name": "name"}
+    return Section("Agents", about, rows=kept, headings=headings, most=MOST_AGENTS, searchable=True)
 
 
 def _place_effect(sections: Iterable[Section]) -> str | None:
     """Return in words how many choices the place in the list explains; None if by chance."""
     counts: dict[str, list[int]] = {}
     for row in next((each.rows for each in sections if each.title == "Places in the list"), ()):
-        key = f"{row.get('run')} {row['options']}"
-        counts.setdefault(key, [0] * row["options"])[row["place"] - 1] = row["times"]
+        size = row["options"]
+        counts.setdefault(str(size), [0] * size)[row["place"] - 1] = row["times"]
     return place_effect(counts)
 
 
-def _require_followed(own: Sequence[Diagram], charts: Sequence[Charts]) -> None:
-    """Refuse a chart that no run follows."""
-    followed = dict.fromkeys(name for each in charts for name in each.names)
+def _require_followed(own: Sequence[Diagram], charts: Charts) -> None:
+    """Refuse a chart that the run does not follow."""
     for chart in own:
-        if chart.name not in followed:
-            by = ", ".join("a chart without a name" if name is None else name for name in followed)
+        if chart.name not in charts.names:
+            names = ", ".join(filter(None, charts.names)) or "a chart without a name"
             raise InputError(
-                f"no run has transitions by the chart {chart.name}"
-                + (f", only by {by}" if by else ""),
-                field="charts",
+                f"no run has transitions by the chart {chart.name}, only by {names}", field="charts"
             )
-
-
-def _subtitle(log: Log) -> str:
-    if len(log.runs) > 1:
-        return f"{len(log.runs)} runs side by side"
-
-    (run,) = log.runs
-    ((agents,),) = log.sql("select count(*) from everyone").fetchall()
-    parts = [_counted(agents, "agent")]
-    if run.logged_agents is not None and run.agents is not None:
-        parts = [f"{run.logged_agents:,} of {_counted(run.agents, 'agent')}"]
-    if run.rounds is not None and run.ticks_per_round is not None:
-        parts.append(f"{_counted(run.rounds, 'round')} of {_counted(run.ticks_per_round, 'tick')}")
-    if run.seed is not None:
-        parts.append(f"seed {run.seed}")
-
-    return ", ".join(parts)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,8 +1,8 @@
-"""Rows as HTML tables."""
+"""Rows as HTML tables, and texts and names of a log as a page shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,27 +10,18 @@ from duckdb import DuckDBPyRelation
 from markupsafe import Markup
 
 from prism.drawing import showable
+from prism.runlog._reader import in_words
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table: values by the names of columns, the same in each row."""
 
-MOST_CHARACTERS = 500
-"""Most characters of a text in a cell."""
-
+MOST_CHARACTERS = 4000
+_MOST_IN_A_CELL = 500
 _MOST_FLAT = 20
 _WIDE = ("text", "thought", "content", "reason", "error")
 _SHARES = (
     *("share", "probability", "fallback_share", "timeout_share", "entropy_share"),
-    *(
-        "silent",
-        "writing",
-        "creating",
-        "liking",
-        "top_1",
-        "next_9",
-        "other_90",
-        "share of fallbacks",
-    ),
+    "share of fallbacks",
 )
 _SEARCH = Markup(
     '<p><input type="search" placeholder="Search" aria-label="Search the table"> '
@@ -41,6 +32,17 @@ _SEARCH = Markup(
 def rows_of(relation: DuckDBPyRelation) -> list[dict[str, Any]]:
     """Return the rows of a query as plain data."""
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
+
+
+def with_values(rows: Rows) -> list[dict[str, Any]]:
+    """Return rows without columns that have no value, or one ``chart`` for all."""
+    hidden = {"chart"} if len({row.get("chart") for row in rows}) == 1 else set()
+    names = [
+        name
+        for name in (rows[0] if rows else ())
+        if name not in hidden and any(row[name] is not None for row in rows)
+    ]
+    return [{name: _shown(row[name]) for name in names} for row in rows]
 
 
 def html_table(
@@ -60,22 +62,19 @@ def html_table(
         most: Most rows to show; a line below the table gives their number.
         searchable: Whether readers can search the table, and sort it by its headings.
     """
-    headings = headings or {}
     shown = rows[:most]
     columns = list(rows[0]) if rows else []
     kinds = {column: _kind(column, shown) for column in columns}
     pressed = '<button type="button">{}</button>' if searchable else "{}"
-    head = Markup("").join(
+    head = joined(
         Markup(f'<th scope="col" class="{{}}">{pressed}</th>').format(
-            kinds[column], headings.get(column, column.replace("_", " "))
+            kinds[column], (headings or {}).get(column, column.replace("_", " "))
         )
         for column in columns
     )
-    body = Markup("").join(
+    body = joined(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(
-                _cell(row[column], kinds[column], column in _SHARES) for column in columns
-            )
+            joined(_cell(row[column], column, kinds[column]) for column in columns)
         )
         for row in shown
     )
@@ -85,37 +84,32 @@ def html_table(
     ).format(" tall" if len(shown) > _MOST_FLAT else "", name, head, body)
     if len(rows) > len(shown):
         table += Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(len(shown), len(rows))
+    searched = Markup('<div class="searchable">{}{}</div>').format(_SEARCH, table)
 
-    return (
-        Markup('<div class="searchable">{}{}</div>').format(_SEARCH, table) if searchable else table
-    )
-
-
-def turned(rows: Rows, key: str = "run") -> Rows:
-    """Return a row for each column that has a value, and a column for each row.
-
-    Args:
-        rows: The rows.
-        key: Column that names them.
-    """
-    named = [str(row.get(key, "")) for row in rows]
-    names = dict.fromkeys(name for row in rows for name in row if name != key)
-    turned_rows = (
-        {
-            " ": name.replace("_", " "),
-            **{run: row.get(name) for run, row in zip(named, rows, strict=True)},
-        }
-        for name in names
-    )
-    return [
-        row for row in turned_rows if any(value is not None for value in list(row.values())[1:])
-    ]
+    return searched if searchable else table
 
 
-def short(text: str) -> str:
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Return parts of a page, one after the other."""
+    return Markup("").join(parts)
+
+
+def short(text: str, most: int = _MOST_IN_A_CELL) -> str:
     """Return a text that a page can show, shortened if it is long."""
-    left = len(text) - MOST_CHARACTERS
-    return showable(text if left <= 0 else f"{text[:MOST_CHARACTERS]}…")
+    left = len(text) - most
+    return showable(text if left <= 0 else f"{text[:most]}… ({left:,} characters more)")
+
+
+def link(kind: str, name: object, text: str | None = None) -> Markup:
+    """Return the mention of an agent, a post or a round; the viewer makes it lead there."""
+    shown = short(text or str("" if name is None else name))
+    if name is None:
+        return Markup.escape(shown)
+    return Markup('<span data-{}="{}">{}</span>').format(Markup(kind), showable(str(name)), shown)
+
+
+def _shown(value: Any) -> Any:
+    return short(value) if isinstance(value, str) else value
 
 
 def _kind(column: str, rows: Rows) -> str:
@@ -125,19 +119,15 @@ def _kind(column: str, rows: Rows) -> str:
     return "wide" if column in _WIDE else ""
 
 
-def _cell(value: Any, kind: str, is_share: bool) -> Markup:
+def _cell(value: Any, column: str, kind: str) -> Markup:
     if value is None:
         return Markup('<td class="{}"></td>').format(kind)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        text = (
-            f"{value:.1%}"
-            if is_share
-            else f"{value:,}"
-            if isinstance(value, int)
-            else f"{value:,.4g}"
-        )
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        text = f"{value:.1%}" if column in _SHARES else text
         return Markup('<td class="number" data-value="{!r}">{}</td>').format(value, text)
     if isinstance(value, datetime):
         value = f"{value:%Y-%m-%d %H:%M:%S}"
+    shown = link("agent", value) if column == "agent_id" else short(in_words(value))
 
-    return Markup('<td class="{}">{}</td>').format(kind, short(str(value)))
+    return Markup('<td class="{}">{}</td>').format(kind, shown)

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from prism.errors import InputError
+from prism.runlog._reader import read_line
 from prism.runlog._writer import RunLog
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -72,7 +73,9 @@ class _ConfiguredLog(RunLog):
         self._has_begun = False
         is_new = not path.exists()
         try:
-            super().__init__(path, keep=None if is_new else self._length_of_log)
+            if not is_new:
+                _require_log(path)
+            super().__init__(path, append=not is_new)
         except BlockingIOError:
             raise InputError("is being written by another process", path=path) from None
         except OSError as error:
@@ -123,21 +126,6 @@ class _ConfiguredLog(RunLog):
             problem = f"{self.path}: is incomplete, since it cannot be written to: {error.strerror}"
             warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
-    def _length_of_log(self) -> int:
-        """Return the length of the log that is there."""
-        with self.path.open("rb") as file:
-            first = file.readline()
-            length = file.seek(0, os.SEEK_END)
-            file.seek(max(length - 1, 0))
-            is_cut_off = file.read() not in (b"", b"\n")
-        # the start of a simulation names its agents
-        if length and (not first.startswith(_START) or b'"agents":' in first):
-            raise InputError(_NO_LOG, path=self.path)
-        if is_cut_off:
-            self._file.write(b"\n")
-            self._file.flush()
-        return length + is_cut_off
-
     def _begin(self) -> None:
         # a processor that raises is told to whoever configures it
         if logger := active_logger(None):
@@ -180,12 +168,25 @@ class _ConfiguredLog(RunLog):
         """Write an event and pass it on unchanged; a closed log only passes it on."""
         is_wanted = self._details or event.get("event") != EVENT_REFUSED
         if is_wanted and not self._file.closed:
-            self._file.write(self._render(logger, method, event))
+            self._write(self._render(logger, method, event))
             self._has_begun = True
         return event
 
 
-_START = b'{"event":"run.started",'
+def _require_log(path: Path) -> None:
+    """Refuse a file that is something else than the log of an application.
+
+    Raises:
+        InputError: If it is.
+    """
+    with path.open("rb") as file:
+        first = file.readline()
+    event = read_line(first) or {}
+    # the start of a simulation names its agents
+    if first and ("event" not in event or "agents" in event):
+        raise InputError(_NO_LOG, path=path)
+
+
 _NO_LOG = "is no log of prism.runlog.configure, and nothing is added to it: name another file"
 _DROPS_TRANSITIONS = (
     "would lack the transitions, since structlog is configured with a wrapper_class that drops "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import BytesIO, FileIO
+from io import FileIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -16,21 +16,24 @@ import orjson
 
 from prism.errors import InputError
 from prism.files._durable import lock
-from prism.runlog._reader import last_run, locate_log, read_blocks
+from prism.runlog._reader import OnFault, locate_log, read_line, read_lines
 from prism.runlog._writer import SimulatedClock
-from prism.telemetry.events import ANSWER_DISCARDED, DECISION, TEXT_WRITTEN, TRANSITION
+from prism.telemetry.events import (
+    ANSWER_DISCARDED,
+    DECISION,
+    RUN_STARTED,
+    TEXT_WRITTEN,
+    TRANSITION,
+)
 
 ANSWERS_NAME = "answers.jsonl"
 """Name of the file of answers in the folder of a run."""
-
-Tell = Callable[[str], object]
-"""Receives problems with unreadable parts."""
 
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
 class PromptLog:
-    """A file of prompts and replies, for the ``record`` of a `Reasoner` or a `Writer`.
+    """A file of prompts and replies, such as a run keeps beside its log.
 
     Each decision or text is a line of JSON with the id of its event in the log: the agent's id, a
     colon, and the number of decisions and texts that the agent has asked for. It is in the
@@ -53,7 +56,7 @@ class PromptLog:
         self.path: Path = Path(path)
         self._clock = clock
         self._numbers: Counter[str] = Counter()
-        self._file = open_answers(self.path)
+        self._file = _open_answers(self.path)
 
     def new_id(self, agent_id: str) -> str:
         """Return the id of an agent's next decision or text."""
@@ -62,9 +65,7 @@ class PromptLog:
 
     def keep(self, record: dict[str, Any]) -> None:
         """Write one record."""
-        clock = self._clock
-        at = {} if clock is None else {"round": clock.round, "tick": clock.tick}
-        self._file.write(as_line({"id": record["id"], **at, **record}))
+        self._file.write(_as_line(stamped(record, self._clock)))
 
     def close(self) -> None:
         """Close the file."""
@@ -77,6 +78,12 @@ class PromptLog:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
+
+
+def stamped(record: Mapping[str, Any], clock: SimulatedClock | None) -> dict[str, Any]:
+    """Return a record with round and tick after its id, unless it has its own."""
+    at = {} if clock is None else {"round": clock.round, "tick": clock.tick}
+    return {"id": record["id"], **at, **record}
 
 
 def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
@@ -95,18 +102,15 @@ def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
     """
     given = Path(run)
     path = given / ANSWERS_NAME if given.is_dir() else given
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
-    for number, line in enumerate(lines[:-1], start=1):
-        found = read_line(line)
-        if found is None or "id" not in found:
+    for number, line in read_lines(path, str):
+        record = read_line(line)
+        if record is not None and "id" in record:
+            yield record
+        elif line.endswith(b"\n"):
             raise InputError("is damaged: not the answer of a run", path=path, line=number)
-        yield found
 
 
-def find_answers(run: Path, ids: Iterable[str], on_fault: Tell) -> dict[str, dict[str, Any]]:
+def find_answers(run: Path, ids: Iterable[str], on_fault: OnFault) -> dict[str, dict[str, Any]]:
     """Return the prompts and replies of some answers by id, as far as they were recorded.
 
     Args:
@@ -124,18 +128,7 @@ def find_answers(run: Path, ids: Iterable[str], on_fault: Tell) -> dict[str, dic
         return {}
 
 
-def read_line(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line, or None."""
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-
-    return record if isinstance(record, dict) else None
-
-
-def as_line(record: Mapping[str, Any]) -> bytes:
-    """Return the line of an answer."""
+def _as_line(record: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(record, default=str, option=_OPTIONS)
     except TypeError:
@@ -144,7 +137,7 @@ def as_line(record: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def open_answers(path: Path) -> FileIO:
+def _open_answers(path: Path) -> FileIO:
     """Open a file that only its owner may read, without a last line that is cut off."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     file = FileIO(descriptor, "r+b")
@@ -163,11 +156,15 @@ def open_answers(path: Path) -> FileIO:
 
 # The questions in a log
 
+_DECIDED = ("state", "trigger", "chosen")
+_MOVES = {
+    TRANSITION: ("from_state", "trigger", "to_state"),
+    ANSWER_DISCARDED: ("asked_in", "trigger", "chosen"),
+}
 _ID_KEYS = {DECISION: "decision_id", TEXT_WRITTEN: "text_id"}
-_OUTCOMES = (TRANSITION, ANSWER_DISCARDED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """A decision or a text in a log.
 
@@ -175,122 +172,85 @@ class Asked:
         id: Its id; None if it has none, such as a decision by a policy in a run with prompts.
         line: Line of the log, counted from 1.
         event: Its event.
+        outcome: After a decision, the agent's next transition or discarded answer; after a text,
+            the agent's next event. None at the end of the log, after a decision to stay that
+            changed nothing, and if all agents were asked for.
     """
 
     id: str | None
     line: int
     event: Mapping[str, Any]
+    outcome: Mapping[str, Any] | None = None
 
 
-def asked_in(
-    run: Path, on_fault: Tell, agent_id: str | None = None, *, beside: Path | None = None
-) -> Iterator[Asked]:
-    """Yield the decisions and texts of a log, in its order.
+def asked_in(run: Path, on_fault: OnFault, agent_id: str | None = None) -> list[Asked]:
+    """Return the decisions and texts of a log, in its order.
 
-    In a log without ids, they are numbered in the usual way, from 1 for each agent.
+    In a log without ids, they are numbered in the usual way, from 1 for each agent. Of runs of an
+    application that follow each other in one file, those of the last count.
 
     Args:
         run: The folder of the run, or its log.
         on_fault: Called with problems of unreadable parts.
-        agent_id: Only those of one agent.
-        beside: Folder in which prompts were recorded, if the log is a part of another folder's.
+        agent_id: Only those of one agent, with their outcomes.
 
     Raises:
         InputError: If there is no log.
     """
-    for asked, event, line in _events(run, on_fault, agent_id, beside):
-        if asked is not None:
-            yield Asked(asked, line, event)
-        elif event["event"] in _ID_KEYS:
-            yield Asked(None, line, event)
+    log = locate_log(run)
+    # if answers were recorded, events without an id asked no model
+    is_recorded = (log.parent / ANSWERS_NAME).is_file()
+    names = _ID_KEYS if agent_id is None else (agent_id,)
+    # most lines are about something else, and need not be parsed
+    texts = (json.dumps(name, ensure_ascii=False) for name in (*names, RUN_STARTED))
+    marks = [text.encode("utf-8", "replace") for text in texts]
+    result: list[Asked] = []
+    pending: list[Asked] = []
+    counts: Counter[str] = Counter()
+    for number, line in read_lines(log, on_fault):
+        if not any(mark in line for mark in marks):
+            continue
+        event = read_line(line) or {}  # prism log check reports invalid JSON
+        name, agent = event.get("event"), event.get("agent_id")
+        if name == RUN_STARTED and "agents" not in event:
+            result, pending, counts = [], [], Counter()
+        if agent_id not in (None, agent):
+            continue
+        pending = _unanswered(pending, event)
+        if name in _ID_KEYS:
+            answer_id = event.get(_ID_KEYS[name])
+            if answer_id is None and not (is_recorded or event.get("source") == "template"):
+                counts[str(agent)] += 1
+                answer_id = f"{agent}:{counts[str(agent)]}"
+            result.append(Asked(answer_id, number, event))
+            if agent_id is not None:
+                pending.append(result[-1])
+    return result
 
 
-def find_asked(run: Path, record_id: str, on_fault: Tell) -> tuple[Asked, Mapping[str, Any] | None]:
-    """Return a decision or a text, and its result.
+def _unanswered(pending: Iterable[Asked], event: Mapping[str, Any]) -> list[Asked]:
+    """Give questions an event as their outcome, and return those that wait for another one."""
+    moved = [event.get(name) for name in _MOVES.get(event.get("event", ""), ())]
+    left: list[Asked] = []
+    for each in pending:
+        is_text = each.event["event"] != DECISION
+        state, _, chosen = decided = [each.event.get(name) for name in _DECIDED]
+        if not (moved or is_text):
+            left.append(each)
+        # nothing came of a decision to stay, unless the log says so
+        elif is_text or state != chosen or decided == moved:
+            each.outcome = event
+    return left
 
-    The result of a decision is the agent's next transition, or the event that discarded the answer.
-    The result of a text is the agent's next event. It is None if the log ends before, or if a
-    decision to stay changed nothing.
+
+def find_asked(run: Path, record_id: str, on_fault: OnFault) -> Asked:
+    """Return a decision or a text, with its outcome.
 
     Raises:
         InputError: If there is no log, or it has no such id.
     """
-    events = _events(run, on_fault, record_id.rpartition(":")[0])
-    found = next(
-        (Asked(asked, line, event) for asked, event, line in events if asked == record_id), None
-    )
-    if found is None:
-        raise InputError(
-            f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them",
-            path=locate_log(run),
-        )
-
-    return found, _result_of(found.event, (event for _, event, _ in events))
-
-
-def _result_of(
-    asked: Mapping[str, Any], later: Iterable[Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    """Return the result of a decision or a text among the agent's later events."""
-    for event in later:
-        is_outcome = event["event"] in _OUTCOMES
-        if is_to_stay(asked):
-            if _came_of_staying(asked, event):
-                return event
-            if is_outcome or _question_of(event) == _question_of(asked):
-                return None
-        elif is_outcome or asked["event"] != DECISION:
-            return event
-
-    return None
-
-
-def is_to_stay(event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a decision to stay in the current state."""
-    return event["event"] == DECISION and event.get("chosen") == event.get("state")
-
-
-def _came_of_staying(decision: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a transition to the same state, or discards the answer."""
-    names = {
-        TRANSITION: ("from_state", "trigger", "to_state"),
-        ANSWER_DISCARDED: ("asked_in", "trigger", "chosen"),
-    }
-    asked = [decision.get(name) for name in ("state", "trigger", "chosen")]
-    return asked == [event.get(name) for name in names.get(event["event"], ())]
-
-
-def _question_of(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(event.get(name) for name in ("event", "state", "trigger"))
-
-
-def _events(
-    run: Path, on_fault: Tell, agent_id: str | None, beside: Path | None = None
-) -> Iterator[tuple[str | None, Mapping[str, Any], int]]:
-    """Yield the relevant events of agents, each with its id, if any, and its line."""
-    log = locate_log(run)
-    # if answers were recorded, events without an id asked no model
-    is_recorded = ((beside or log.parent) / ANSWERS_NAME).is_file()
-    counts: Counter[str] = Counter()
-    names = _ID_KEYS if agent_id is None else (agent_id,)
-    # most lines are about something else, and need not be parsed
-    marks = [json.dumps(name, ensure_ascii=False).encode("utf-8", "replace") for name in names]
-    first = last_run(log).line
-    for block in read_blocks(log):
-        if block.fault is not None:
-            on_fault(f"{log}: line {block.first_line} {block.fault}")
-
-        for line, text in enumerate(BytesIO(block.data), start=block.first_line):
-            if line < first or not any(mark in text for mark in marks):
-                continue
-            # prism log check reports invalid JSON
-            event = read_line(text) or {}
-            agent = event.get("agent_id")
-            if agent_id not in (None, agent) or not isinstance(event.get("event"), str):
-                continue
-            asked = event.get(_ID_KEYS.get(event["event"], ""))
-            is_template = event.get("source") == "template"
-            if asked is None and event["event"] in _ID_KEYS and not (is_recorded or is_template):
-                counts[str(agent)] += 1
-                asked = f"{agent}:{counts[str(agent)]}"
-            yield asked, event, line
+    for each in asked_in(run, on_fault, record_id.rpartition(":")[0]):
+        if each.id == record_id:
+            return each
+    problem = f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them"
+    raise InputError(problem, path=locate_log(run))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -153,16 +153,8 @@ def _structlog_context() -> Any:
     return modules.get("structlog.contextvars")
 
 
-try:
-    import fcntl
-except ImportError:  # on Windows, nothing prevents two processes from writing the same log
-    fcntl = None  # type: ignore[assignment]
-
 _BUFFER_BYTES = 1 << 16
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
-
-Keep = Callable[[], int] | int
-"""A length in bytes, or a function that returns one."""
 
 
 class RunLog:
@@ -172,13 +164,13 @@ class RunLog:
     simulated clock, so two runs of the same simulation write the same bytes. Without a simulated
     clock, the time is real, and values bound with ``structlog.contextvars.bind_contextvars``, such
     as round and tick, are also written. Each line is then passed to the operating system at once,
-    whole, so that several threads and forked processes may write.
+    whole, so that several threads and forked processes may write; the file is opened again if it
+    is renamed, as by log rotation.
 
     Args:
-        path: File to write; it must not exist yet.
+        path: File to write; it must not exist yet, unless lines are appended.
         clock: The simulated clock; None for real time.
-        keep: Continue an existing log after this many bytes; the rest is cut off. A function is
-            called once the log is locked against other processes.
+        append: Whether to append to the whole lines of an existing file.
         compared: A log that must have the same lines, as far as it goes. If it is this file, its
             lines are not written again.
         begin: Where in that log the next line is; those before are not written.
@@ -186,7 +178,7 @@ class RunLog:
 
     Raises:
         FileExistsError: If the file exists, since a log is never overwritten.
-        BlockingIOError: If another process is writing the log that is to be continued.
+        BlockingIOError: If another process is writing the log to which lines are to be appended.
 
     Attributes:
         logger: A structlog logger that writes to this file, however structlog is configured.
@@ -197,28 +189,24 @@ class RunLog:
         path: PathLike[str] | str,
         clock: SimulatedClock | None = None,
         *,
-        keep: Keep | None = None,
+        append: bool = False,
         compared: Path | None = None,
         begin: int = 0,
         at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
-        if keep is None:
+        if not append:
             self.path.touch(exist_ok=False)
-        size = 0 if at_once or clock is None else _BUFFER_BYTES
-        self._file: BinaryIO = self.path.open("ab", size)
+        self._file: BinaryIO = self._opened(at_once=at_once or clock is None)
         try:
-            lock(self._file)
-            if keep is not None:
-                kept = keep() if callable(keep) else keep
-                self._file.truncate(kept)
-                self._file.seek(kept)
+            self._file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             if compared is not None:
                 self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path, begin))
         except BaseException:
             self._file.close()
             raise
+        self._write = self._write_in_place if clock is None else self._file.write
         self.logger: FilteringBoundLogger = self._make_logger()
 
     def flush(self) -> None:
@@ -249,11 +237,31 @@ class RunLog:
         """Close the log."""
         self.close()
 
+    def _opened(self, *, at_once: bool) -> BinaryIO:
+        file: BinaryIO = self.path.open("ab", 0 if at_once else _BUFFER_BYTES)
+        try:
+            lock(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _write_in_place(self, line: bytes) -> int:
+        """Write a line to the file of that name, whatever has become of the one that was opened."""
+        try:
+            is_there = os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            self._file.close()
+            self._file = self._opened(at_once=True)
+        return self._file.write(line)
+
     def _make_logger(self) -> FilteringBoundLogger:
         import structlog
 
         logger: FilteringBoundLogger = structlog.wrap_logger(
-            _Sink(self._file.write),
+            _Sink(self._write),
             processors=[self._render],
             wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(20)),
             context_class=dict,
@@ -268,7 +276,7 @@ class RunLog:
 
     def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
         """Return structlog's logger, optimised for a hundred thousand events per second."""
-        write, clock = self._file.write, self._clock
+        write, clock = self._write, self._clock
 
         def info(logger: Any, event: str, *args: Any, **keys: Any) -> Any:
             """Log an event as structlog does, but skip steps that few events need."""
@@ -284,7 +292,7 @@ def _line(event: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(event, option=_AS_LINE)
     except TypeError:
-        return _dump({writable(key): writable(value) for key, value in event.items()})
+        return _dump({_writable(key): _writable(value) for key, value in event.items()})
 
 
 def _with_traceback(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
@@ -300,34 +308,13 @@ def _dump(line: dict[str, Any]) -> bytes:
     return orjson.dumps(line, default=str, option=_AS_LINE | orjson.OPT_NON_STR_KEYS)
 
 
-def writable(value: Any) -> Any:
+def _writable(value: Any) -> Any:
     """Return a value, or a description of one that JSON cannot represent, such as a cycle."""
     try:
         _dump({"": value})
     except TypeError:
         return brief(value).encode("utf-8", "backslashreplace").decode()
-
     return value
-
-
-def is_being_written(path: Path) -> bool | None:
-    """Return whether a process is writing a log; None if unknown.
-
-    Raises:
-        OSError: If the log cannot be opened.
-    """
-    if fcntl is None:
-        return None
-
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # a file system without locks
-            return None
-
-    return False
 
 
 class _ComparedFile:
@@ -343,14 +330,14 @@ class _ComparedFile:
     def __init__(self, file: BinaryIO, other: Path, path: Path, begin: int) -> None:
         self._file, self._other = file, other
         self._lines: BinaryIO | None = other.open("rb", _BUFFER_BYTES)
-        self._is_same = other.exists() and path.exists() and other.samefile(path)
+        self._is_same = other.samefile(path)
         self._number = self._lines.read(begin).count(b"\n")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
     def write(self, line: bytes) -> int:
-        """Write a line, or find it there.
+        """Write a line, unless it is there.
 
         Raises:
             ReplayError: If the other log has another line; the message names both.
@@ -361,8 +348,7 @@ class _ComparedFile:
             if there == line:
                 return len(line) if self._is_same else self._file.write(line)
             if there:
-                rest = there + self._lines.readline() if b"\n" not in there else there
-                raise ReplayError(_difference(self._other, self._number, rest, line))
+                raise self._difference(there + self._lines.readline(), line)
             self._lines.close()
             self._lines = None
         return self._file.write(line)
@@ -373,19 +359,14 @@ class _ComparedFile:
             self._lines.close()
         self._file.close()
 
-
-def _difference(path: Path, number: int, there: bytes, came: bytes) -> str:
-    """Return the message about the first line that differs from another log."""
-    try:
+    def _difference(self, there: bytes, came: bytes) -> ReplayError:
         event = orjson.loads(came)
-    except orjson.JSONDecodeError:
-        event = {}
-    names = ("round", "tick", "agent_id")
-    where = ", ".join(f"{name} {event[name]}" for name in names if name in event)
-    return (
-        f"{path}: line {number} differs ({where}): the run does not do the same as before\n"
-        f"  the log has  {_shown(there)}\n  the run wrote  {_shown(came)}"
-    )
+        names = ("round", "tick", "agent_id")
+        where = ", ".join(f"{name} {event[name]}" for name in names if name in event)
+        return ReplayError(
+            f"{self._other}: line {self._number} differs ({where}): the run does not do the same "
+            f"as before\n  the log has  {_shown(there)}\n  the run wrote  {_shown(came)}"
+        )
 
 
 def _shown(line: bytes) -> str:
@@ -412,15 +393,9 @@ class _RealTime:
     @property
     def stamp(self) -> dict[str, Any]:
         """The first keys of a line, as in `Moment.stamp`."""
-        stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
-        bound = self._bound()
-        if bound:
-            place: dict[str, Any] = {
-                name: bound[name] for name in ("round", "tick") if name in bound
-            }
-            stamp = {**stamp, **place, **bound, **stamp}
-
-        return stamp
+        stamp, bound = {"timestamp": datetime.now(UTC)}, self._bound()
+        at = {name: bound[name] for name in _PLACE if name in bound}
+        return {**stamp, **at, **bound, **stamp}
 
 
 class _Sink:

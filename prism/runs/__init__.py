@@ -9,8 +9,9 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runs._folder import RunFolder
+    from prism.runs._observing import Observer
     from prism.runs._options import PolicyOptions, WriterOptions
-    from prism.runs._running import Observer, Outcome
+    from prism.runs._running import Outcome
     from prism.runs._status import RunState, RunStatus, find_runs, run_status
 else:
     __getattr__, __dir__ = lazy_names(__name__)

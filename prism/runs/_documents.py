@@ -23,7 +23,7 @@ class Documents:
     Args:
         folder: Where the run is kept, if it is.
         recorded: The folder of the run that it repeats, if it repeats one.
-        is_trial: Whether no file outside the folder may be changed.
+        is_trial: Whether nothing outside the folder may be changed.
         held: Each agent's document, by the agent's name.
     """
 
@@ -32,22 +32,18 @@ class Documents:
     is_trial: bool = True
     held: dict[str, Callable[[], bytes]] = field(default_factory=dict)
 
-    def keep_before(self) -> None:
-        """Keep what the documents are before the first round."""
-        self._keep(_BEFORE)
-
-    def keep(self) -> None:
-        """Keep what the documents are in the end."""
-        self._keep("")
-
-    def _keep(self, when: str) -> None:
+    def keep(self, when: str = "") -> None:
+        """Keep what the documents are."""
         if self.folder is None or not self.held:
             return
-
-        place = self.folder / DOCUMENTS_NAME / when
-        make_folder(place)
+        folder = self.folder / DOCUMENTS_NAME / when
+        make_folder(folder)
         for name, document in self.held.items():
-            write_durably(place / _file_of(name), document())
+            write_durably(folder / _file_of(name), document())
+
+    def keep_before(self) -> None:
+        """Keep what the documents are before the first round."""
+        self.keep(_BEFORE)
 
 
 _CURRENT: ContextVar[Documents | None] = ContextVar("_CURRENT", default=None)
@@ -57,20 +53,19 @@ _CURRENT: ContextVar[Documents | None] = ContextVar("_CURRENT", default=None)
 def documents(
     folder: Path | None = None, recorded: Path | None = None, *, is_trial: bool = True
 ) -> Iterator[Documents]:
-    """Collect the documents of a run that is made and carried out meanwhile.
-
-    Args:
-        folder: Where it is kept, if it is.
-        recorded: The folder of the run that it repeats, if it repeats one.
-        is_trial: Whether it may change no file outside its folder, as a rehearsal, a dry run or a
-            repetition may not.
-    """
-    found = Documents(folder, recorded, is_trial)
-    token = _CURRENT.set(found)
+    """Collect the documents of a run that is made and carried out meanwhile; see `Documents`."""
+    current = Documents(folder, recorded, is_trial)
+    token = _CURRENT.set(current)
     try:
-        yield found
+        yield current
     finally:
         _CURRENT.reset(token)
+
+
+def is_trial() -> bool:
+    """Return whether a dry run or a repetition is made, which acts on nothing outside."""
+    current = _CURRENT.get()
+    return current is not None and current.is_trial
 
 
 def may_change(path: Path) -> bool:
@@ -78,7 +73,6 @@ def may_change(path: Path) -> bool:
     current = _CURRENT.get()
     if current is None or not current.is_trial:
         return True
-
     folder = current.folder
     return folder is not None and path.is_relative_to(os.path.realpath(folder))
 
@@ -96,13 +90,11 @@ def hold(name: str, document: Callable[[], bytes]) -> Path | None:
     current = _CURRENT.get()
     if current is None:
         return None
-
     current.held[name] = document
-    before = None
-    if current.recorded is not None:
-        before = current.recorded / DOCUMENTS_NAME / _BEFORE / _file_of(name)
-
-    return before if before is not None and before.exists() else None
+    if current.recorded is None:
+        return None
+    before = current.recorded / DOCUMENTS_NAME / _BEFORE / _file_of(name)
+    return before if before.exists() else None
 
 
 def _file_of(name: str) -> str:

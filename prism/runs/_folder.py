@@ -24,12 +24,13 @@ from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 
 SUMMARY_NAME = "run.json"
-RERUN_NAME = "rerun.json"
 TRACEBACK_NAME = "traceback.txt"
-_MOST_NAMED = 3
 
 _RESULTS = "results"
 _ROUND_ENDED = b'{"event":"%b"' % ROUND_ENDED.encode()
+_FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME)
+_OWN = (*_FILES, DOCUMENTS_NAME)
+_MOST_NAMED = 3
 
 
 class RunFolder:
@@ -56,7 +57,7 @@ class RunFolder:
         self.journal: Journal | None = None
         self.skipped: int = 0
         self._begin_at = 0
-        self._has_rounds = False
+        self._has_begun = self._has_rounds = False
         self._config: Mapping[str, Any] = {}
         self._charts: Sequence[Mapping[str, Any]] = ()
         self._log: RunLog | None = None
@@ -82,20 +83,15 @@ class RunFolder:
         """Return the folder of a run to resume.
 
         Returns:
-            The folder and the run's configuration; None if it is complete.
+            The folder and its ``run.json``; None if the run is complete.
 
         Raises:
-            InputError: If there is no run in it, or another version of prism began it.
+            InputError: If there is no run in it.
         """
         folder = cls(path)
         folder.is_new = False
         summary = read_summary(path)
-        if _RESULTS in summary:
-            return folder, None
-        if problem := problem_of_version(summary):
-            raise InputError(problem, path=path)
-
-        return folder, summary["config"]
+        return folder, None if _RESULTS in summary else summary
 
     def skip_rounds(self) -> None:
         """Let the rounds that have ended in the log not be logged again, nor compared with it.
@@ -139,9 +135,9 @@ class RunFolder:
         """
         self._config, self._charts = config, charts
         compared = None if repeats is None or repeats.asks else locate_log(repeats.run)
-        self._log = self._open_log(clock, compared, at_once=at_once)
         try:
-            with self._log:
+            with self._open_log(clock, compared, at_once=at_once) as self._log:
+                self._begin()
                 self.journal = Journal(self.path / ANSWERS_NAME, clock, repeats)
                 try:
                     yield self._log.logger
@@ -154,7 +150,7 @@ class RunFolder:
         except PrismError:
             answers = self.path / ANSWERS_NAME
             has_answers = answers.exists() and answers.stat().st_size
-            if self.is_new and not (self._has_rounds or has_answers):
+            if self._has_begun and not (self._has_rounds or has_answers):
                 _forget(self.path)
             raise
 
@@ -191,50 +187,33 @@ class RunFolder:
         try:
             if self.is_new:
                 make_folder(self.path)
-            path.open("ab").close()
             return RunLog(
                 path,
                 clock,
-                keep=self._begin if self.is_new else self._require_incomplete,
-                compared=path if not self.is_new else compared,
+                append=True,
+                compared=compared if self.is_new else path,
                 begin=self._begin_at,
                 at_once=at_once,
             )
         except BlockingIOError:
-            raise InputError(
-                "is being written by another process: wait for it, or stop it", path=path
-            ) from None
+            problem = "is being written by another process: wait for it, or stop it"
+            raise InputError(problem, path=path) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
 
-    def _begin(self) -> int:
-        """Write the run's configuration, and return the length of its log."""
-        _require_free(self.path)
-        self._write_summary({})
-        return 0
-
-    def _require_incomplete(self) -> int:
-        """Return the length of the whole lines of the log of a run that has not ended."""
-        if _RESULTS in read_summary(self.path):
+    def _begin(self) -> None:
+        """Write the run's configuration; another process may just have done so, or ended it."""
+        if self.is_new:
+            _require_free(self.path)
+            self._has_begun = True
+            self._write_summary({})
+        elif _RESULTS in read_summary(self.path):
             raise InputError("was just completed by another process", path=self.path)
-        return (self.path / LOG_NAME).read_bytes().rfind(b"\n") + 1
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
         summary = describe_run(self._config, outcome, self._charts)
         text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
-
-
-def problem_of_version(summary: Mapping[str, Any]) -> str | None:
-    """Return why this version of prism does not resume a run, or None if it does."""
-    begun_by = summary.get("prism")
-    if begun_by == __version__:
-        return None
-
-    return (
-        f"was begun by prism {begun_by}, and this is {__version__}, which may not write the same "
-        f"bytes: resume it with prism {begun_by}"
-    )
 
 
 def is_begun(folder: Path) -> bool:
@@ -257,29 +236,26 @@ def describe_run(
     charts: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the contents of ``run.json``: the run's configuration, its charts and its results."""
-    told = {"charts": list(charts)} if charts else {}
+    drawn = {"charts": list(charts)} if charts else {}
     about = {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config)}
-    return {**about, **told, **outcome}
+    return {**about, **drawn, **outcome}
 
 
 def read_summary(path: Path) -> dict[str, Any]:
-    """Read the part of a folder's ``run.json`` from which the run is made again.
+    """Read a folder's ``run.json``.
 
     Raises:
         InputError: If it is missing or damaged.
     """
     file = path / SUMMARY_NAME
     try:
-        summary = parse_json(file.read_text(encoding="utf-8"))
+        summary = parse_json(file.read_text(encoding="utf-8"), path=file)
     except FileNotFoundError:
         raise _no_run(path) from None
     except NotADirectoryError:
         raise InputError("is a file: name the folder of a run", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=file) from None
-    except InputError as error:
-        problem = f"is damaged: it {error.problem}"
-        raise InputError(problem, path=file, line=error.line, field=error.field) from None
     except UnicodeDecodeError:
         raise InputError("is damaged: it is not UTF-8", path=file) from None
     if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
@@ -302,19 +278,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _require_free(path: Path) -> None:
-    if path.exists() and not path.is_dir():
-        raise InputError("is a file, not a folder: choose another folder", path=path)
-
-    found = [name for name in _OWN if (path / name).exists()]
+    """Refuse a folder that holds a run, or anything else."""
+    log = path / LOG_NAME
     # a process that was killed before its run began leaves only an empty log
-    is_empty = found[:1] == found and set(found) <= {*LOG_NAMES}
-    if found and not (is_empty and (path / found[0]).stat().st_size == 0):
-        way = ", resume it" if SUMMARY_NAME in found else ""
-        hint = f"choose another folder{way}, or delete it"
+    is_new = log.exists() and log.stat().st_size == 0
+    names = (name for name in _OWN if not (is_new and name == LOG_NAME))
+    found = [name for name in names if (path / name).exists()]
+    if found:
+        hint = "choose another folder, resume it, or delete it"
         raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
-
-    # reruns and batches write their own files before the run begins
-    require_nothing_else(path, own=(*_OWN, RERUN_NAME, TRACEBACK_NAME))
+    # a batch writes the traceback of a run that failed
+    require_nothing_else(path, own=(LOG_NAME, TRACEBACK_NAME))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
@@ -338,10 +312,6 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-_FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME)
-_OWN = (*_FILES, DOCUMENTS_NAME)
-
-
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
     """Refuse to write to a file that is read, or that belongs to a run, under any name.
 
@@ -352,13 +322,9 @@ def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
     Raises:
         InputError: If it is one of them.
     """
-    for read in reads:
-        files = [read / name for name in _OWN] if read.is_dir() else [read]
-        if out.exists() and any(each.exists() and each.samefile(out) for each in files):
-            problem = f"is read by this command ({read}): name another file to write to"
-            raise InputError(problem, path=out)
-
-    place = Path(os.path.realpath(out))
-    is_beside_a_run = any((place.parent / name).exists() for name in (*LOG_NAMES, SUMMARY_NAME))
-    if place.name in _OWN and is_beside_a_run:
+    files = (each for read in reads for each in (read, *(read / name for name in _FILES)))
+    if out.exists() and any(each.exists() and each.samefile(out) for each in files):
+        raise InputError("is read by this command: name another file to write to", path=out)
+    target = Path(os.path.realpath(out))
+    if target.name in _OWN and any((target.parent / name).exists() for name in _FILES):
         raise InputError("belongs to a run: name another file to write to", path=out)

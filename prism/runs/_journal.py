@@ -10,36 +10,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from io import FileIO
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
 from prism.errors import ReplayError
-from prism.reasoner._recording import record_of
-from prism.reasoner._router import Router, all_of
+from prism.reasoner._router import Router, all_of, record_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
-from prism.runlog import SimulatedClock
-from prism.runlog._prompts import ANSWERS_NAME, as_line, open_answers, read_answers
+from prism.runlog import PromptLog, SimulatedClock, read_answers
+from prism.runlog._prompts import ANSWERS_NAME
 from prism.runlog._reader import locate_log
 from prism.runs._options import Repeats
-from prism.statechart import (
-    BaseReasoner,
-    BaseWriter,
-    Budget,
-    Cost,
-    Decision,
-    Question,
-    TextCall,
-    Written,
-    identify,
-)
+from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW_ASKED = ("said", "prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
-_WRITTEN = ("text", "source", "reason")
+_HOW_ASKED = ("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
 _EFFECT = "effect"
 _AGAIN = "again"
 _FROM = "from"
@@ -58,6 +45,7 @@ class Journal:
         earlier: The answers that need not be asked for, by id.
         unread: The ids of those that have not been taken yet.
         spent: The calls and tokens that the run has paid for before it was stopped.
+        asks: Whether somebody is asked where the journal has no answer.
 
     Raises:
         InputError: If a line cannot be read, or another process is writing the file.
@@ -69,32 +57,32 @@ class Journal:
         clock: SimulatedClock | None = None,
         repeats: Repeats | None = None,
     ) -> None:
+        self.asks: bool = repeats is None or repeats.asks
         self.earlier: dict[str, dict[str, Any]] = {}
         self.spent: Counter[str] = Counter()
         self._path, self._clock, self._repeats = path, clock, repeats
-        self._file: FileIO | None = None
+        self._file: PromptLog | None = None
         self._numbers: Counter[str] = Counter()
         self._pending: dict[int, str] = {}
         self._has_parted = False
-        self._to_copy: set[str] = set()
         if repeats is not None:
             self._take_over(locate_log(repeats.run).parent / ANSWERS_NAME, repeats)
+        self._to_copy: set[str] = {*self.earlier} if self.asks else set()
         if path is not None and path.exists():
             own = _answers_in(path, None, self.spent)
             self.earlier |= own
             self._to_copy -= own.keys()
-            self._file = open_answers(path)
+            self._file = PromptLog(path, clock)
         self.unread: set[str] = {*self.earlier}
 
     def _take_over(self, recorded: Path, repeats: Repeats) -> None:
         """Take the answers of the run that this one repeats."""
-        if repeats.asks or self._path is None:
+        if self.asks or self._path is None:
             found = _answers_in(recorded, repeats.until, Counter())
             self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
-            self._to_copy = {*found}
         elif recorded.exists() and not self._path.exists():
-            # it takes them all
-            open_answers(self._path).close()
+            # a replay takes them all
+            PromptLog(self._path).close()
             copyfile(recorded, self._path)
 
     # Taking answers
@@ -113,7 +101,8 @@ class Journal:
         line = self._find(answer_id, digest_of(asked), prompt_hash)
         if line is not None:
             return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
-        self._require_asking(f"answer {answer_id} (to {_subject(asked)})")
+        if not self.asks:
+            raise _missing(f"answer {answer_id} (to {_subject(asked)})")
         self._pending[id(asked)] = answer_id
         return None
 
@@ -127,12 +116,14 @@ class Journal:
         begun, ended = self._find(f"{key}:begun", _EFFECT), self._find(key, _EFFECT)
         if ended is not None:
             return ended["result"]
-        self._require_asking(f"result of {key}")
+        if not self.asks:
+            raise _missing(f"result of {key}")
         if begun is None:
             self.add({"id": f"{key}:begun", **line})
         # of an effect that a kill has interrupted, nobody knows whether it has happened
         result = await effect() if begun is None else interrupted
-        self.add({"id": key, **line, "result": result})
+        self.earlier[key] = {"id": key, **line, "result": result}
+        self.add(self.earlier[key])
         return result
 
     def id_of(self, asked: Question | TextCall) -> str:
@@ -144,17 +135,17 @@ class Journal:
     ) -> dict[str, Any] | None:
         """Return an earlier answer, unless the run has parted from the one that it repeats."""
         line = self.earlier.get(answer_id)
+        if line is None:
+            return None
         # an effect is looked up more than once
         self.unread.discard(answer_id)
         may_part = self._repeats is not None and self._repeats.asks
-        is_own = line is not None and _FROM not in line
-        if line is None or (self._has_parted and not is_own):
-            return None
-        # its own were asked for before it was stopped
-        if may_part and (is_own or self._differs(line, digest, prompt_hash)):
+        if _FROM not in line:
+            # its own were asked for before it was stopped
+            self._has_parted |= may_part
+        elif self._has_parted or (may_part and self._differs(line, digest, prompt_hash)):
             self._has_parted = True
-            if not is_own:
-                return None
+            return None
         if line["digest"] != digest:
             raise ReplayError(
                 f"answer {answer_id} in {self._path or 'the journal'} is to another question "
@@ -164,45 +155,27 @@ class Journal:
         if answer_id in self._to_copy:
             # so that the folder has all that the run cannot make again
             self._to_copy.remove(answer_id)
-            self._write(line)
+            self.add(line)
         return line
 
     def _differs(
         self, line: Mapping[str, Any], digest: str, prompt_hash: Callable[[], str | None] | None
     ) -> bool:
         """Return whether a run that may part from another asks otherwise than that one."""
-        told = line.get("prompt_hash")
-        if line["digest"] != digest or told is None or prompt_hash is None:
+        was = line.get("prompt_hash")
+        if line["digest"] != digest or was is None or prompt_hash is None:
             return bool(line["digest"] != digest)
         assert self._repeats is not None
-        return self._repeats.until is None and prompt_hash() not in (None, told)
-
-    @property
-    def asks(self) -> bool:
-        """Whether somebody is asked where the journal has no answer."""
-        return self._repeats is None or self._repeats.asks
-
-    def _require_asking(self, what: str) -> None:
-        if not self.asks:
-            raise ReplayError(
-                f"the journal has no {what}: the run was stopped before, or does not do the same "
-                "as then"
-            )
+        return self._repeats.until is None and prompt_hash() not in (None, was)
 
     # Adding answers
 
     def add(self, line: dict[str, Any]) -> None:
         """Append an answer, which is in the operating system's hands when this returns."""
-        at = {} if self._clock is None else {"round": self._clock.round, "tick": self._clock.tick}
-        whole = {"id": line["id"], **at, **line}
-        self.earlier[line["id"]] = whole
-        self._write(whole)
-
-    def _write(self, line: Mapping[str, Any]) -> None:
-        if self._path is not None:
-            if self._file is None:
-                self._file = open_answers(self._path)
-            self._file.write(as_line(line))
+        if self._file is None and self._path is not None:
+            self._file = PromptLog(self._path, self._clock)
+        if self._file is not None:
+            self._file.keep(line)
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -218,6 +191,11 @@ class Journal:
             self._file.close()
 
 
+def _missing(what: str) -> ReplayError:
+    problem = "the run was stopped before, or does not do the same as then"
+    return ReplayError(f"the journal has no {what}: {problem}")
+
+
 def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str, dict[str, Any]]:
     """Return the answers of a journal by id, without those of rounds that are done again.
 
@@ -231,10 +209,8 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            spent.update(
-                calls=line.get("attempts_made", 0),
-                tokens=(line.get("input_tokens") or 0) + (line.get("output_tokens") or 0),
-            )
+            tokens = (line.get("input_tokens") or 0) + (line.get("output_tokens") or 0)
+            spent.update(calls=line.get("attempts_made", 0), tokens=tokens)
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
@@ -246,7 +222,24 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
     return found
 
 
-class JournalledPart(BaseReasoner, BaseWriter):
+class Wrapped:
+    """A reasoner or a writer with something else done to what it answers.
+
+    Args:
+        part: The reasoner or writer.
+    """
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+    def __getattr__(self, name: str) -> Any:
+        """Return anything else of the reasoner or writer."""
+        if name == "part":
+            raise AttributeError(name)
+        return getattr(self.part, name)
+
+
+class JournalledPart(Wrapped):
     """A reasoner or a writer whose answers are kept in a journal, each as it arrives.
 
     Args:
@@ -255,32 +248,10 @@ class JournalledPart(BaseReasoner, BaseWriter):
     """
 
     def __init__(self, part: Any, journal: Journal) -> None:
-        super().__init__()
-        self._part, self._journal = part, journal
-        self.concurrency: int = getattr(part, "concurrency", 0)
+        super().__init__(part)
+        self._journal = journal
         if hasattr(part, "records"):
             part.records = True
-
-    def __getattr__(self, name: str) -> Any:
-        """Return anything else of the reasoner or writer."""
-        if name.startswith("__") or name == "_part":
-            raise AttributeError(name)
-        return getattr(self._part, name)
-
-    @property
-    def part(self) -> Any:
-        """The reasoner or writer."""
-        return self._part
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts."""
-        return bool(self._part.chooses_acts)
-
-    @property
-    def sends_schemas(self) -> bool:
-        """Whether the schema of a text goes to its server."""
-        return bool(getattr(self._part, "sends_schemas", False))
 
     @property
     def is_repeating(self) -> bool:
@@ -289,7 +260,7 @@ class JournalledPart(BaseReasoner, BaseWriter):
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers, as it was when the run began."""
-        window: int | None = await self.once("window", self._part.window)
+        window: int | None = await self.once("window", self.part.window)
         return window
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
@@ -299,25 +270,15 @@ class JournalledPart(BaseReasoner, BaseWriter):
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
         """Ask questions or text calls, and keep each answer."""
         ids = [self._journal.id_of(each) for each in asked]
-        return await all_of(
-            self._one(each, answer_id) for each, answer_id in zip(asked, ids, strict=True)
-        )
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the hash of a question's prompt."""
-        found: str | None = self._part.prompt_hash(question)
-        return found
-
-    def skip(self, asked: Any, answer: Any = None) -> None:
-        """Let the part know of a question or text call that was answered elsewhere."""
-        self._part.skip(asked, answer)
+        return await all_of(map(self._one, asked, ids))
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
-        (answer,) = await self._part.answer([asked])
-        told = _told_decision(answer) if isinstance(answer, Decision) else _told_text(answer)
-        record = record_of(answer_id, asked, answer)
-        self._journal.add({**record, "digest": digest_of(asked), **told})
-        return _with_id(answer, answer_id)
+        (answer,) = await self.part.answer([asked])
+        what = _of_decision(answer) if isinstance(answer, Decision) else _of_text(answer)
+        about = {**record_of(answer_id, asked, answer), "digest": digest_of(asked)}
+        self._journal.add({**about, **what, **_of_cost(answer.cost)})
+        name = "decision_id" if isinstance(answer, Decision) else "text_id"
+        return replace(answer, **{name: answer_id})
 
 
 def _subject(asked: Question | TextCall) -> str:
@@ -340,28 +301,17 @@ def digest_of(asked: Question | TextCall) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _told_decision(decision: Decision) -> dict[str, Any]:
+def _of_decision(decision: Decision) -> dict[str, Any]:
     how = {name: value for name in _HOW_ASKED if (value := getattr(decision, name)) is not None}
-    return {
-        "chosen": state_text(decision.chosen),
-        "source": decision.source,
-        "reason": decision.reason,
-        "probabilities": decision.probabilities,
-        **how,
-        **_cost_told(decision.cost),
-    }
+    return {"chosen": state_text(decision.chosen), "probabilities": decision.probabilities, **how}
 
 
-def _told_text(written: Written) -> dict[str, Any]:
-    return {
-        **{name: getattr(written, name) for name in _WRITTEN},
-        **({"cut": True} if written.was_cut else {}),
-        **({"declined": True} if written.was_declined else {}),
-        **_cost_told(written.cost),
-    }
+def _of_text(written: Written) -> dict[str, Any]:
+    how = {"cut": written.was_cut, "declined": written.was_declined}
+    return {"text": written.text, **{name: True for name, is_so in how.items() if is_so}}
 
 
-def _cost_told(cost: Cost | None) -> dict[str, Any]:
+def _of_cost(cost: Cost | None) -> dict[str, Any]:
     if cost is None:
         return {}
     known = {name: getattr(cost, name) for name in (*COST_KEYS, *KNOWN_COST_KEYS)}
@@ -405,12 +355,6 @@ def _written(line: Mapping[str, Any], call: TextCall) -> Written:
             text, source, value, line["reason"], cost, was_declined=line.get("declined", False)
         )
     return replace(written, text_id=line["id"], was_cut=line.get("cut", False))
-
-
-def _with_id(answer: Any, answer_id: str) -> Any:
-    if isinstance(answer, Decision):
-        return replace(answer, decision_id=answer_id)
-    return replace(answer, text_id=answer_id)
 
 
 def journalled(asker: Any, journal: Journal) -> None:

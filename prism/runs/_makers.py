@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +9,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._recollection import DEFAULT_TOKENS
 from prism.reasoner._router import Router
-from prism.runs._dry_run import asked_in_a_dry_run, in_a_dry_run
 from prism.runs._options import (
     ALL_OTHERS,
     NO_LATER,
@@ -28,97 +25,82 @@ from prism.statechart import (
     Budget,
     PolicyReasoner,
     Reasoner,
-    Recollection,
     Writer,
 )
 
+PATIENCE_SECONDS = 60.0
+"""The default seconds that a run waits for a failing server."""
 
-def _budget_of(options: Model) -> Budget:
-    return Budget(
-        max_calls=options.max_calls,
-        max_tokens=options.max_tokens,
-        deadline=options.deadline,
-    )
+DEFAULT_SHARE = 0.5
+"""The default share of fallbacks that ends a run."""
+
+_OF_A_CLIENT = ("concurrency", "attempts", "timeout", "patience")
 
 
-def make_reasoner(
-    options: Model | PolicyOptions,
+def make_askers(
+    decider: DeciderOptions,
+    writer: WriterOptions | None,
     seed: int,
     fallback: Any,
     *,
-    budget: Budget | None = None,
     later: Later = NO_LATER,
-) -> BaseReasoner:
-    """Make the reasoner of a run: a `Router` of all its models, if it has any.
+) -> tuple[BaseReasoner | None, BaseWriter | None]:
+    """Make the reasoner and the writer of a run; a model that does both is one client.
 
     Args:
-        options: The options of the reasoner.
+        decider: What decides; None for the default of the kind of run.
+        writer: The options of the writer.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        budget: The budget that it shares with the run's writer.
-        later: Models to which the run switches later, by their names in the log.
+        later: Models to which the run switches later, by their names in the log. If one model
+            decides and writes, they also write.
+
+    Returns:
+        The two; None for those without options.
 
     Raises:
         FieldValueError: If an option lies outside its range.
         InputError: If the policy cannot be read.
     """
-    if isinstance(options, PolicyOptions):
-        return _until_later(Policy.from_file(options.policy).reasoner(seed), seed, fallback, later)
-    shared = budget or _budget_of(options)
-    parts = {
-        title: _reasoner(each, seed, fallback, shared) for title, each in _parts(options, later)
+    models = {
+        title: decider.named(text) if isinstance(decider, Model) else Model.of(text)
+        for title, text in later.items()
     }
-    return Router(parts, _first if later else None, **_stopping(options))
+    if isinstance(decider, Model):
+        models = {ALL_OTHERS: decider, **models}
+    given = writer.model if writer is not None else None
+    asked = [*models.values(), *([given] if isinstance(given, Model) else [])]
+    # those to which it switches have the limits of the first
+    budget = _budget_of(asked[0]) if asked else None
+    parts = {title: _reasoner(each, seed, fallback, budget) for title, each in models.items()}
+    decides = _deciding(decider, parts, seed, next(iter(models.values()), None))
+    if writer is None:
+        return decides, None
+    if isinstance(given, str) and isinstance(decider, Model):
+        unwanted: Any = dict.fromkeys(OF_DECISIONS)
+        given = replace(decider.named(given), **unwanted)
+    if isinstance(given, Model):
+        return decides, make_writer(given, seed, budget=budget)
+    # a client of another library does not reveal its model
+    writers = {
+        title: Writer(part.client, model=part.named, seed=seed, budget=budget)
+        for title, part in parts.items()
+    }
+    return decides, Router(writers)
 
 
-def _first(_agent: object) -> str:
-    return ALL_OTHERS
-
-
-def _until_later(first: BaseReasoner, seed: int, fallback: Any, later: Later) -> BaseReasoner:
-    """Return the reasoner of a run that begins without a model, with its later models, if any."""
-    if not later:
-        return first
-
-    options = {title: Model.of(text) for title, text in later.items()}
-    any_of_them = next(iter(options.values()))
-    budget = _budget_of(any_of_them)
-    models = {title: _reasoner(each, seed, fallback, budget) for title, each in options.items()}
-
-    return Router({ALL_OTHERS: first, **models}, _first, **_stopping(any_of_them))
-
-
-def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget) -> BaseReasoner:
-    memory = None
-    if options.remember is not None:
-        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
-
-    reasoner = Reasoner(
-        **_asked(options, seed),
-        mode=options.mode or "auto",
-        pick=options.pick or "draw",
-        fallback=fallback,
-        seed=seed,
-        prompt=options.prompt,
-        attributes=options.attributes or (),
-        memory=memory,
-        reasons=bool(options.reasons),
-        rotations=options.rotations or "drawn",
-        budget=budget,
-        asks_once=True,
-    )
-    return in_a_dry_run(reasoner, seed)
-
-
-def _stopping(options: Model) -> dict[str, Any]:
-    """Return the settings of a router that ends a run with too many fallbacks."""
-    share = options.stop_at_fallbacks
-    if share == "never":
-        return {}
-
-    # a user who limits the spending wants the run to continue after that
-    stop_at = DEFAULT_SHARE if share is None else share
-    return {"stop_at": stop_at, "counts_budget": share is not None}
+def _deciding(
+    decider: DeciderOptions, parts: dict[str, Reasoner], seed: int, first: Model | None
+) -> BaseReasoner | None:
+    """Return what decides: the policy alone, or a router of the models, after it if need be."""
+    alone: BaseReasoner | None = None
+    if isinstance(decider, PolicyOptions):
+        alone = Policy.from_file(decider.policy).reasoner(seed)
+    if first is None:
+        return alone
+    if isinstance(decider, Model):
+        return Router(parts, **_stopping(first))
+    return Router({ALL_OTHERS: alone or PolicyReasoner(seed), **parts}, **_stopping(first))
 
 
 def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> BaseWriter:
@@ -137,110 +119,54 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
         if getattr(options, name) is not None:
             problem = "applies to decisions, but in this run a model only writes"
             raise InputError(problem, field=name)
-
-    asked = _asked(options, seed, writes=True)
     shared = budget or _budget_of(options)
-    return Router({ALL_OTHERS: Writer(**asked, seed=seed, budget=shared, asks_once=True)})
+    return Router({ALL_OTHERS: Writer(**_client_of(options, seed), seed=seed, budget=shared)})
 
 
-def _parts(options: Model, later: Later) -> Iterator[tuple[str, Model]]:
-    """Yield the run's own model, and those to which it switches, by their names in the log."""
-    yield ALL_OTHERS, options
-    for title, text in later.items():
-        yield title, options.named(text)
+def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -> Reasoner:
+    return Reasoner(
+        **_client_of(options, seed),
+        mode=options.mode or "auto",
+        fallback=fallback,
+        seed=seed,
+        prompt=options.prompt,
+        attributes=options.attributes or (),
+        memory=options.remember,
+        rotations=options.rotations or "drawn",
+        budget=budget,
+    )
 
 
-def _asked(model: Model, seed: int, *, writes: bool = False) -> dict[str, Any]:
+def _budget_of(options: Model) -> Budget:
+    return Budget(
+        max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
+    )
+
+
+def _stopping(options: Model) -> dict[str, Any]:
+    """Return the settings of a router that ends a run with too many fallbacks."""
+    share = options.stop_at_fallbacks
+    if share == "never":
+        return {}
+    # a user who limits the spending wants the run to continue after that
+    return {
+        "stop_at": DEFAULT_SHARE if share is None else share,
+        "counts_budget": share is not None,
+    }
+
+
+def _client_of(model: Model, seed: int) -> dict[str, Any]:
     """Return the client that a `Reasoner` or `Writer` asks.
 
     Raises:
         InputError: If its key is not set.
     """
-    if (counting := asked_in_a_dry_run(model, writes=writes)) is not None:
-        return counting
     if model.client is None:
         return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
-
     limits = {name: getattr(model, name) for name in _OF_A_CLIENT}
-    given = {"patience": PATIENCE_SECONDS}
-    given |= {name: value for name, value in limits.items() if value is not None}
-    return {"client": model.client, "model": model.model or None, **given}
-
-
-_OF_A_CLIENT = ("concurrency", "attempts", "timeout", "patience")
-
-PATIENCE_SECONDS = 60.0
-"""The default seconds that a run waits for a failing server."""
-
-DEFAULT_SHARE = 0.5
-"""The default share of fallbacks that ends a run."""
-
-
-def make_askers(
-    reasoner: DeciderOptions,
-    writer: WriterOptions | None,
-    seed: int,
-    fallback: Any,
-    *,
-    later: Later = NO_LATER,
-) -> tuple[BaseReasoner | None, BaseWriter | None]:
-    """Make the reasoner and the writer of a run; a model that does both is one client.
-
-    Args:
-        reasoner: The options of the reasoner; None for the default of the kind of run.
-        writer: The options of the writer.
-        seed: Seed of the run.
-        fallback: The state to take when a model gives no valid answer.
-        later: Models to which the run switches later, by their names in the log. If one model
-            decides and writes, they also write.
-
-    Returns:
-        The two; None for those without options.
-
-    Raises:
-        FieldValueError: If an option lies outside its range.
-        InputError: If the policy cannot be read.
-    """
-    budget = _budget_of(reasoner) if isinstance(reasoner, Model) else None
-    decides = _decider(reasoner, seed, fallback, budget, later)
-    if writer is None:
-        return decides, None
-    if not isinstance(reasoner, Model):
-        assert isinstance(writer.model, Model)
-        return decides, make_writer(writer.model, seed)
-    if writer.model is not None:
-        options = _own_model(reasoner, writer.model)
-        return decides, make_writer(options, seed, budget=budget)
-
-    return decides, _written_by(decides, seed)
-
-
-def _decider(
-    reasoner: Model | PolicyOptions | None,
-    seed: int,
-    fallback: Any,
-    budget: Budget | None,
-    later: Later,
-) -> BaseReasoner | None:
-    if reasoner is None:
-        return _until_later(PolicyReasoner(seed), seed, fallback, later) if later else None
-
-    return make_reasoner(reasoner, seed, fallback, budget=budget, later=later)
-
-
-def _written_by(decides: Any, seed: int) -> BaseWriter:
-    """Return a writer that shares the clients of the reasoner, for the same agents."""
-    writers = {
-        # a client of another library does not reveal its model
-        name: Writer(part.client, model=part.named, seed=seed, budget=part.budget, asks_once=True)
-        for name, part in decides.parts.items()
-    }
-    return Router(writers, _first if len(writers) > 1 else None)
-
-
-def _own_model(reasoner: Model, model: str | Model) -> Model:
-    """Return the options of another model, given by name or with its own options."""
-    if isinstance(model, Model):
-        return model
-    unwanted: dict[str, Any] = dict.fromkeys(OF_DECISIONS)
-    return replace(reasoner.named(model), **unwanted)
+    known = {name: value for name, value in limits.items() if value is not None}
+    return {
+        "client": model.client,
+        "model": model.model or None,
+        "patience": PATIENCE_SECONDS,
+    } | known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest
@@ -93,7 +93,6 @@ class WriterOptions:
             a separate `prism.llm.Model` or its text.
         max_length: Maximum length of a text in characters, unless its call gives another.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
-        prompt: Template of the writer's prompt in a feed; see `prism.social.Feed`.
 
     Raises:
         InputError: If length or language is invalid.
@@ -102,7 +101,6 @@ class WriterOptions:
     model: str | Model | Any | None = None
     max_length: int = 280
     language: str | None = None
-    prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse an invalid length or language."""
@@ -124,26 +122,25 @@ class WriterOptions:
         """Return the options as plain data."""
         model = self.model
         told = model.to_config() if isinstance(model, Model) else model
-        others = {name: getattr(self, name) for name in ("max_length", "language", "prompt")}
+        others = {name: getattr(self, name) for name in ("max_length", "language")}
         return {"model": told, **others}
 
 
-def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
-    """Refuse a writer without a model, or with settings that contradict those of the reasoner.
+def require_model_of(decider: DeciderOptions, writer: WriterOptions | None) -> None:
+    """Refuse a writer without a model, or with settings that contradict those of the decider.
 
     Raises:
         InputError: If it is one.
     """
     if writer is None:
         return
-    if isinstance(reasoner, Model):
-        # a writer without its own model has no settings that could conflict
-        twice = [name for name in OF_SPENDING if getattr(writer.model, name, None) is not None]
-        if twice:
-            problem = f"must have no {twice[0]}: that of the deciding model applies to both"
-            raise InputError(problem, field="writer")
-    elif not isinstance(writer.model, Model):
+    if not isinstance(decider, Model) and not isinstance(writer.model, Model):
         problem = "needs a model, since none decides: WriterOptions(Model('llama3.2'))"
+        raise InputError(problem, field="writer")
+    # a writer without its own model has no settings that could conflict
+    twice = [name for name in OF_SPENDING if getattr(writer.model, name, None) is not None]
+    if isinstance(decider, Model) and twice:
+        problem = f"must have no {twice[0]}: that of the deciding model applies to both"
         raise InputError(problem, field="writer")
 
 
@@ -172,25 +169,20 @@ def with_client(options: Any, given: Any) -> Any:
         InputError: If the run asks no such client.
     """
     client = given.client if isinstance(given, Model) else given
-    writer: Any = getattr(options, "writer", None)
-    asked = {"reasoner": options.reasoner, "writer": getattr(writer, "model", None)}
-    models = {name: each for name, each in asked.items() if isinstance(each, Model)}
     lost = LostClient(type_of(client))
-    found: dict[str, Any] = {
-        name: replace(each, client=client) for name, each in models.items() if each.client == lost
-    }
-    if not found:
-        raise _another_client(client, models.values())
-    if "writer" in found:
-        found["writer"] = replace(writer, model=found["writer"])
-
-    return options.replace(**found)
-
-
-def _another_client(client: Any, models: Iterable[Model]) -> InputError:
-    kinds = sorted(type_of(each.client) for each in models if each.client is not None)
-    which = " and ".join(kinds) or "no client of another library"
-    return InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+    changes: dict[str, Any] = {}
+    for name in ("reasoner", "writer"):
+        asked: Any = getattr(options, name, None)
+        model: Any = asked.model if isinstance(asked, WriterOptions) else asked
+        if isinstance(model, Model) and model.client == lost:
+            again = replace(model, client=client)
+            is_writer = isinstance(asked, WriterOptions)
+            changes[name] = replace(asked, model=again) if is_writer else again
+    if not changes:
+        kinds = {type_of(each.client) for each in models_of(options) if each.client is not None}
+        which = " and ".join(sorted(kinds)) or "no client of another library"
+        raise InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+    return options.replace(**changes)
 
 
 # Reading run.json
@@ -207,10 +199,8 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(error.problem, path=path, field=error.field) from None
-    except KeyError as error:
-        raise InputError("is missing", path=path, field=str(error.args[0])) from None
-    except (TypeError, ValueError) as error:
-        raise InputError(f"does not describe a run: {error}", path=path) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"does not describe a run: {error!r}", path=path) from None
 
 
 def read_decider(config: Mapping[str, Any]) -> DeciderOptions:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from prism.errors import InputError
 from prism.files import parse_json, write_durably
@@ -14,6 +14,8 @@ from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.social import ACTS
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
+
+Probabilities = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -27,41 +29,20 @@ class Policy:
         probabilities: The probability of each option, by state and event.
     """
 
-    probabilities: Mapping[str, Mapping[str, Mapping[str, float]]]
-
-    def look_up(self, state: str, event: str, options: Sequence[str]) -> list[float] | None:
-        """Return the probabilities of the options, which add up to 1.
-
-        Args:
-            state: The state of the agent.
-            event: The event that opens the question.
-            options: The options.
-
-        Returns:
-            None if none of them has any.
-        """
-        known = self.probabilities.get(state, {}).get(event, {})
-        weights = [known.get(option, 0.0) for option in options]
-        total = sum(weights)
-        return [weight / total for weight in weights] if total else None
-
-    @property
-    def knows_acts(self) -> bool:
-        """Whether it has decisions in which a reply or a reshare could be chosen."""
-        events = (each for of_state in self.probabilities.values() for each in of_state.values())
-        return any(not ACTS.isdisjoint(options) for options in events)
+    probabilities: Probabilities
 
     def reasoner(self, seed: int = 0, *, logger: EventLogger | None = None) -> BaseReasoner:
         """Return a reasoner that decides by this policy.
 
         It draws one number per decision from the same stream as `PolicyReasoner`, so runs of one
-        seed can be compared.
+        seed can be compared. The source of a decision is ``policy``, or ``fallback`` if the policy
+        has no answer.
 
         Args:
             seed: Seed of the streams of agents without their own.
             logger: A structlog logger for the decisions.
         """
-        return CalibratedReasoner(self, seed, logger=logger)
+        return _CalibratedReasoner(self.probabilities, seed, logger=logger)
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -70,17 +51,20 @@ class Policy:
         Raises:
             InputError: If it cannot be read, or holds anything else.
         """
+        from pydantic import Field, TypeAdapter, ValidationError
+
         file = Path(path)
         try:
-            found = parse_json(file.read_text(encoding="utf-8"), path=file)
+            read: Any = parse_json(file.read_text(encoding="utf-8"), path=file)
+            share = Annotated[float, Field(ge=0, le=1)]
+            kind = TypeAdapter(dict[str, dict[str, dict[str, share]]])
+            probabilities = kind.validate_python(read, strict=True)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read: {error}", path=file) from None
-
-        if not _maps(found, lambda events: _maps(events, lambda each: _maps(each, _is_share))):
+        except ValidationError:
             problem = "must be {state: {event: {option: probability}}}"
-            raise InputError(problem, path=file)
-
-        return cls(found)
+            raise InputError(problem, path=file) from None
+        return cls(probabilities)
 
     def to_file(self, path: Path | str) -> None:
         """Write a policy file, which replaces an earlier one once it is complete.
@@ -95,25 +79,20 @@ class Policy:
         return json.dumps(self.probabilities, indent=1) + "\n"
 
 
-class CalibratedReasoner(PolicyReasoner):
-    """Decides by a policy, and by the built-in one if that has no answer.
+class _CalibratedReasoner(PolicyReasoner):
+    """Decides by a policy, and by the built-in one if that has no answer."""
 
-    The source of a decision is ``policy``, or ``fallback`` if the policy has no answer.
-
-    Args:
-        policy: The policy.
-        seed: Seed of the streams of agents without their own.
-        logger: A structlog logger for the decisions.
-    """
-
-    def __init__(self, policy: Policy, seed: int = 0, *, logger: EventLogger | None = None) -> None:
+    def __init__(
+        self, probabilities: Probabilities, seed: int, *, logger: EventLogger | None
+    ) -> None:
         super().__init__(seed, logger=logger)
-        self._policy = policy
+        self._probabilities = probabilities
 
     @property
     def chooses_acts(self) -> bool:
         """Whether agents of the feed choose among all acts."""
-        return self._policy.knows_acts
+        events = (event for of_state in self._probabilities.values() for event in of_state.values())
+        return any(not ACTS.isdisjoint(options) for options in events)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
@@ -124,21 +103,14 @@ class CalibratedReasoner(PolicyReasoner):
         return self._look_up(question) or super().probabilities(question)
 
     def _answer(self, question: Question) -> Decision:
-        found = self._look_up(question)
-        if found is None:
-            decision = self._draw(question, super().probabilities(question))
+        decision = self._draw(question, self.probabilities(question))
+        if self._look_up(question) is None:
             return replace(decision, source="fallback", reason="not in the policy")
-
-        return self._draw(question, found)
+        return decision
 
     def _look_up(self, question: Question) -> list[float] | None:
-        options = list(map(state_text, question.options))
-        return self._policy.look_up(state_text(question.state), question.trigger, options)
-
-
-def _maps(found: Any, is_right: Callable[[Any], bool]) -> bool:
-    return isinstance(found, dict) and all(map(is_right, found.values()))
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and 0 <= value <= 1
+        of_state = self._probabilities.get(state_text(question.state), {})
+        known = of_state.get(question.trigger, {})
+        weights = [known.get(state_text(option), 0.0) for option in question.options]
+        total = sum(weights)
+        return [weight / total for weight in weights] if total else None

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, Thread
 from time import monotonic
 from typing import Any, Literal
 
 import orjson
 
 from prism.errors import InputError
-from prism.runlog import SimulatedClock
-from prism.runlog._prompts import read_line
-from prism.runlog._reader import LOG_NAMES, locate_log, read_blocks
-from prism.runlog._writer import is_being_written
-from prism.runs._folder import SUMMARY_NAME, problem_of_version, read_summary
+from prism.files._durable import is_locked
+from prism.runlog._reader import LOG_NAMES, locate_log, read_line, read_lines
+from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
 
 HEARTBEAT_NAME = "heartbeat.json"
-SECONDS_BETWEEN = 1.0
+_SECONDS_BETWEEN = 1.0
 _MARKS = (*LOG_NAMES, SUMMARY_NAME)
 _DEEPEST = 4
 _TAIL_BYTES = 64 << 10
-_ALIVE_SECONDS = 5 * SECONDS_BETWEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +36,17 @@ class RunStatus:
         state: ``running`` if a process is writing its log, ``complete``, ``stopped`` if it is
             neither, ``not begun`` if there is only an empty log, ``damaged`` if its state is
             unknown.
-        round: The current round, counted from 1; None if unknown.
+        round: The last round in its log, counted from 1; None if unknown.
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
-        questions: Open questions; None if it is not running, or unknown.
-        rate: Ticks per second (rounds per second if the run has no ticks) since it began or was
-            resumed; None if it is not running, or has only just begun.
+        rate: Rounds a second since it began or, resumed, came to where it had been stopped; None
+            if it is not running, or no round has ended since then.
         seconds_left: Seconds until its end at that rate.
-        problem: What is damaged, why this version of prism cannot resume the run, or the exception
-            that ended an application's own loop.
-        spent: The use of its model so far: ``calls``, ``tokens`` and, if agents have different
-            models, ``by_model``, the ``trials`` of servers before the run, by model, and what was
-            spent ``earlier``, before it was resumed, on trials and lost answers, with an estimate
-            of its ``money``; None if none is asked, or the run is neither running nor complete.
-        asking: The open requests to its model: ``open`` (``text``, ``model`` and ``seconds`` of the
-            requests that have waited longest), ``hosts`` (``address``, ``in_flight`` and ``limit``
-            of each) and ``waiting`` (requests that have no slot); None if it is not running.
+        problem: What is damaged, or the exception that ended an application's own loop.
+        spent: The use of its model up to the last round that has ended: ``calls``, ``tokens`` and,
+            with prices, ``money``, ``by_model`` as well; None if none is asked, or the run has
+            stopped.
     """
 
     path: Path
@@ -67,20 +55,16 @@ class RunStatus:
     tick: int | None = None
     rounds: int | None = None
     ticks_per_round: int | None = None
-    questions: int | None = None
     rate: float | None = None
     seconds_left: float | None = None
     problem: str | None = None
     spent: Mapping[str, Any] | None = None
-    asking: Mapping[str, Any] | None = None
 
 
 def run_status(path: Path | str) -> RunStatus:
     """Return the progress of a run, without disturbing it.
 
-    A run is alive as long as a process has its log locked, however old its last heartbeat is. If
-    files cannot be locked, as on Windows, it is alive if its last heartbeat is at most five seconds
-    old.
+    A run is alive as long as a process has its log locked.
 
     Args:
         path: The run's folder, or its log.
@@ -90,38 +74,34 @@ def run_status(path: Path | str) -> RunStatus:
     """
     given = Path(path)
     log = locate_log(given)
-    folder = log.parent if given.is_dir() or log.name in LOG_NAMES else None
+    is_kept = (given.is_dir() or log.name in LOG_NAMES) and (log.parent / SUMMARY_NAME).exists()
     try:
-        is_kept = folder is not None and (folder / SUMMARY_NAME).exists()
         summary = read_summary(log.parent) if is_kept else {}
     except InputError as error:
         return RunStatus(given, "damaged", problem=str(error))
     try:
         last = _last_event(log)
-        state = _state(log, folder, summary, last)
+        state = _state(log, summary, last)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=log) from None
 
-    config = summary.get("config", {})
-    status = RunStatus(
-        given,
-        state,
-        _count(last, "round"),
-        _count(last, "tick"),
-        # a turn of a workflow is a round
-        _count(config, "rounds") or _count(config, "turns"),
-        _count(config, "ticks_per_round"),
-    )
+    heartbeat = read_heartbeat(log.parent) if state == "running" else {}
+    config = {**summary.get("config", {}), **heartbeat}
+    # a turn of an agent in YAML is a round
+    rounds = _count(config, "rounds") or _count(config, "turns")
+    at = (_count(last, "round"), _count(last, "tick"))
+    status = RunStatus(given, state, *at, rounds, _count(config, "ticks_per_round"))
     if state == "complete":
         return replace(status, spent=summary.get("spent"))
     if state == "stopped":
-        raised = last.get("error") if last.get("event") == RUN_ENDED else None
-        status = replace(status, problem=problem_of_version(summary) if summary else raised)
-    heartbeat = {} if folder is None or state == "not begun" else read_heartbeat(folder)
-    # a log lags behind the run; after a resume, it is ahead of it
-    places = {name: heartbeat[name] for name in _PLACES if name in heartbeat}
-    status = replace(status, **places)
-    return _timed(status, heartbeat) if heartbeat and state == "running" else status
+        return replace(
+            status, problem=last.get("error") if last.get("event") == RUN_ENDED else None
+        )
+    status = replace(status, spent=heartbeat.get("spent"))
+    if not (heartbeat.get("done") and rounds):
+        return status
+    rate = heartbeat["done"] / heartbeat["seconds"]
+    return replace(status, rate=rate, seconds_left=max(rounds - heartbeat["ended"], 0) / rate)
 
 
 def find_runs(folder: Path | str) -> list[Path]:
@@ -143,65 +123,27 @@ def is_run(folder: Path) -> bool:
 def _runs_below(folder: Path, levels: int) -> Iterator[Path]:
     if is_run(folder):
         yield folder
-        return
-    if not levels:
-        return
-
-    try:
-        inside = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
-    except OSError:  # a folder of another user
-        return
-
-    for entry in inside:
-        if not entry.name.startswith("."):
-            yield from _runs_below(Path(entry.path), levels - 1)
+    elif levels:
+        with suppress(OSError):  # a folder of another user
+            for entry in [*os.scandir(folder)]:
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    yield from _runs_below(Path(entry.path), levels - 1)
 
 
-_PLACES = ("round", "tick", "rounds", "ticks_per_round")
-_MEANWHILE = ("questions", "spent", "asking")
-
-
-def _timed(status: RunStatus, heartbeat: Mapping[str, Any]) -> RunStatus:
-    """Add what is known only during a run."""
-    meanwhile: dict[str, Any] = {name: heartbeat.get(name) for name in _MEANWHILE}
-    status = replace(status, **meanwhile)
-    if not heartbeat["done"] or not heartbeat["seconds"]:
-        return status
-
-    rate = heartbeat["done"] / heartbeat["seconds"]
-    ticks, past = heartbeat["ticks_per_round"] or 1, max(heartbeat["round"] - 1, 0)
-    come_to = past * ticks + (heartbeat["tick"] if heartbeat["ticks_per_round"] else 0)
-    left = max(heartbeat["rounds"] * ticks - come_to, 0)
-    return replace(status, rate=rate, seconds_left=left / rate)
-
-
-def _state(
-    log: Path, folder: Path | None, summary: Mapping[str, Any], last: Mapping[str, Any]
-) -> RunState:
+def _state(log: Path, summary: Mapping[str, Any], last: Mapping[str, Any]) -> RunState:
     if "results" in summary:
         return "complete"
-    if _is_alive(log, folder):
-        return "running"
+    with log.open("rb") as file:
+        if is_locked(file):
+            return "running"
     # the log of an application's own loop has no summary, but an end
     if not summary and last.get("event") == RUN_ENDED and "error" not in last:
         return "complete"
-
     return "stopped" if summary or last or log.stat().st_size else "not begun"
 
 
-def _is_alive(log: Path, folder: Path | None) -> bool:
-    is_locked = is_being_written(log)
-    if is_locked is not None or folder is None:
-        return bool(is_locked)
-    try:
-        age = time.time() - (folder / HEARTBEAT_NAME).stat().st_mtime
-    except FileNotFoundError:
-        return False
-    return age < _ALIVE_SECONDS
-
-
-def _count(found: Mapping[str, Any], name: str) -> int | None:
-    value = found.get(name)
+def _count(event: Mapping[str, Any], name: str) -> int | None:
+    value = event.get(name)
     return value if type(value) is int else None
 
 
@@ -212,95 +154,71 @@ def _last_event(log: Path) -> dict[str, Any]:
         InputError: If the file is no log.
     """
     if log.suffix == ".gz":
-        data = b"".join(block.data for block in read_blocks(log))[-_TAIL_BYTES:]
+        lines = [line for _, line in read_lines(log, str)]
     else:
         with log.open("rb") as file:
             is_log = file.read(1) in (b"", b"{", b"\x00")
             file.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
-            data = file.read()
+            lines = file.read().split(b"\n")
         if not is_log:
             raise InputError("is no log of a run: give its folder or its log", path=log)
-    events = (read_line(line) for line in reversed(data.split(b"\n")))
+    events = map(read_line, reversed(lines))
     return next((event for event in events if event is not None), {})
 
 
-def read_heartbeat(folder: Path) -> dict[str, Any]:
-    """Return the progress of a run a moment ago; nothing if it is unknown.
-
-    ``done`` are the ticks since the process began or resumed the run (rounds, if it has no ticks),
-    and ``seconds`` the time since then. The other keys are those of `RunStatus`.
-    """
-    with suppress(OSError, ValueError):
-        found = orjson.loads((folder / HEARTBEAT_NAME).read_bytes())
-        if isinstance(found, dict) and {*_PLACES, "done", "seconds"} <= found.keys():
-            return found
-    return {}
+# What a run tells about itself
 
 
-@contextmanager
-def beating(
-    folder: Path,
-    run: Any,
-    clock: SimulatedClock,
-    warn: Callable[[str], None],
-    of_models: Callable[[], Mapping[str, Any]] = dict,
-) -> Iterator[None]:
-    """Keep a heartbeat in a folder inside the block, and remove it at the end.
-
-    A separate thread writes it, since a model may take minutes for one answer. It only reads from
-    the run, and its failures do not stop the run.
+class Heartbeat:
+    """A file in the folder of a run that tells others how far it is, until it ends.
 
     Args:
         folder: The run's folder.
-        run: The run; its ``ticks_per_round`` and ``open_questions`` are included if it has them.
-        clock: The run's clock.
-        warn: Called if the file cannot be written.
-        of_models: Returns the use of its models, and their open requests: ``spent`` and ``asking``.
+        rounds: The number of its rounds.
+        ticks_per_round: Ticks in a round, if it has any.
     """
-    path, stopped, began = folder / HEARTBEAT_NAME, Event(), monotonic()
-    faults: list[str | None] = []
 
-    def beat() -> None:
-        try:
-            told = {**_progress(run, clock, monotonic() - began), **of_models()}
-            _unfinished(path).touch(0o600)  # it may hold prompts, which are private
-            _unfinished(path).write_text(json.dumps(told), encoding="utf-8")
-            _unfinished(path).replace(path)
-        except OSError as error:
-            faults.append(error.strerror)
+    def __init__(self, folder: Path, rounds: int, ticks_per_round: int | None) -> None:
+        self._path = folder / HEARTBEAT_NAME
+        self._about = {"rounds": rounds, "ticks_per_round": ticks_per_round}
+        self._began, self._wrote = monotonic(), 0.0
+        self._skipped = 0
 
-    def beat_on() -> None:
-        while not faults and not stopped.wait(SECONDS_BETWEEN):
-            beat()
+    def beat(
+        self, ended: int, spent: Callable[[], Mapping[str, Any]], *, is_repeating: bool
+    ) -> None:
+        """Tell that a round has ended, not more often than once a second.
 
-    beat()
-    thread = Thread(target=beat_on, name="prism-heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
-        try:
-            remove_heartbeat(folder)
-        except OSError as error:
-            faults.append(error.strerror)
-        if faults:
-            warn(f"{path}: cannot be written ({faults[0]}), so prism status cannot follow the run")
+        Args:
+            ended: How many rounds have ended.
+            spent: Returns what has been spent.
+            is_repeating: Whether the run only does again what it did before it was stopped.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        now = monotonic()
+        if is_repeating:
+            self._began, self._skipped = now, ended
+        if now - self._wrote < _SECONDS_BETWEEN:
+            return
+        self._wrote = now
+        past = {"done": ended - self._skipped, "seconds": now - self._began}
+        part = self._path.with_name(f".{self._path.name}.part")
+        part.write_bytes(orjson.dumps({"ended": ended, **past, **self._about, **spent()}))
+        part.replace(self._path)
 
 
-def _progress(run: Any, clock: SimulatedClock, seconds: float) -> dict[str, Any]:
-    now, ticks = clock.moment, getattr(run, "ticks_per_round", None)
-    past = max(now.round - 1, 0)
-    return {
-        "round": now.round,
-        "rounds": run.rounds,
-        "tick": now.tick,
-        "ticks_per_round": ticks,
-        "questions": getattr(run, "open_questions", None),
-        "done": past if ticks is None else past * ticks + now.tick,
-        "seconds": round(seconds, 3),
-    }
+def read_heartbeat(folder: Path) -> dict[str, Any]:
+    """Return what a running run tells about itself; nothing if it is unknown.
+
+    ``ended`` rounds have ended, ``done`` of them in the last ``seconds``.
+    """
+    with suppress(OSError, ValueError):
+        found = orjson.loads((folder / HEARTBEAT_NAME).read_bytes())
+        if isinstance(found, dict) and {"ended", "done", "seconds"} <= found.keys():
+            return found
+    return {}
 
 
 def remove_heartbeat(folder: Path) -> None:
@@ -309,10 +227,4 @@ def remove_heartbeat(folder: Path) -> None:
     Raises:
         OSError: If it cannot be written.
     """
-    path = folder / HEARTBEAT_NAME
-    path.unlink(missing_ok=True)
-    _unfinished(path).unlink(missing_ok=True)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
+    (folder / HEARTBEAT_NAME).unlink(missing_ok=True)

@@ -23,16 +23,14 @@ if TYPE_CHECKING:
     from prism.science._compare import compare
     from prism.science._comparison import Comparison
     from prism.science._differences import Difference
-    from prism.science._fit import Fit, fit, read_fit, resume_fit
+    from prism.science._fit import Fit, fit, read_fit
     from prism.science._measured_runs import ComparedRun
     from prism.science._plan import Configuration, Plan
-    from prism.science._presets import preset_figures, preset_runs
-    from prism.science._rerun import Parted, Rerun, rerun, resume_rerun
+    from prism.science._rerun import Rerun, rerun
     from prism.science._sensitivity import (
         Sensitivity,
         SensitivityMethod,
         read_sensitivity,
-        resume_sensitivity,
         sensitivity,
     )
 else:
@@ -50,7 +48,6 @@ __all__ = [
     "Configuration",
     "Difference",
     "Fit",
-    "Parted",
     "Plan",
     "Policy",
     "Rerun",
@@ -61,15 +58,10 @@ __all__ = [
     "compare",
     "estimate_batch",
     "fit",
-    "preset_figures",
-    "preset_runs",
     "read_batch",
     "read_fit",
     "read_sensitivity",
     "rerun",
     "resume_batch",
-    "resume_fit",
-    "resume_rerun",
-    "resume_sensitivity",
     "sensitivity",
 ]

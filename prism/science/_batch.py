@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from prism.errors import InputError
 from prism.runs._dry_run import Estimate, estimate_all
-from prism.runs._folder import is_begun
-from prism.runs._status import read_heartbeat
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
     final_measures,
@@ -31,17 +29,12 @@ from prism.science._plan import Configuration, Plan, inputs_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-BatchStatus = Literal["complete", "failed", "stopped", "not begun"]
-Grow = Callable[["Batch"], Mapping[str, Any]]
-"""Returns the entries of a ``plan.json`` with more samples once all runs are over, or nothing."""
-
+BatchStatus = Literal["complete", "failed", "open"]
 _MOST_WORKERS = 256
 """Most processes of a batch, and most runs that an executor gets at a time."""
 
 _MOST_DEATHS = 2
 """How often a run is resumed after its process has died, before it counts as failed."""
-
-_SECONDS_BETWEEN_LOOKS = 0.5
 
 _logger = logging.getLogger("prism.science")
 
@@ -54,7 +47,7 @@ class BatchRun:
         name: Its name and folder: the configuration and the seed.
         configuration: Its configuration.
         seed: The seed of all its random numbers.
-        status: ``complete``, ``failed``, ``stopped`` if it can be resumed, or ``not begun``.
+        status: ``complete``, ``failed``, or ``open`` if it has not ended.
         error: Why it failed, if it did.
         row: Its row in ``runs.jsonl``, once it has ended.
     """
@@ -62,7 +55,7 @@ class BatchRun:
     name: str
     configuration: Configuration
     seed: int
-    status: BatchStatus = "not begun"
+    status: BatchStatus = "open"
     error: str | None = None
     row: Row = field(default_factory=dict, repr=False)
 
@@ -73,11 +66,8 @@ class BatchObserver:
     def started(self, runs: Sequence[BatchRun]) -> None:
         """Receive all runs with their status, before the first one begins or resumes."""
 
-    def round_ended(self, run: BatchRun, rounds: int) -> None:
-        """Receive a run and the number of rounds it has completed."""
-
     def run_ended(self, run: BatchRun) -> None:
-        """Receive a run that has ended or was stopped."""
+        """Receive a run that has ended."""
         level = logging.WARNING if run.status == "failed" else logging.INFO
         _logger.log(level, "%s: %s", run.name, run.error or run.status)
 
@@ -192,7 +182,6 @@ class Carrying:
         executor: Carries out the runs instead of processes on this machine.
         observer: Receives the progress of the batch.
         hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        grow: Draws more samples from the results so far.
 
     Raises:
         InputError: If the number of workers is out of range, or given together with an executor.
@@ -202,7 +191,6 @@ class Carrying:
     executor: Executor | None = None
     observer: BatchObserver = field(default_factory=BatchObserver)
     hosts: Sequence[str] = ()
-    grow: Grow | None = None
 
     def __post_init__(self) -> None:
         """Refuse an invalid number of processes."""
@@ -266,8 +254,8 @@ def batch(
 
     Raises:
         InputError: If a run of the plan is impossible. This is checked before any run begins.
-        KeyboardInterrupt: After an interruption, once the current rounds have ended. The batch can
-            then be resumed. A second interruption stops it at once.
+        KeyboardInterrupt: After an interruption, which ends the processes at once; with an executor
+            of yours, once the runs under way have ended. The batch can then be resumed.
     """
     how = Carrying(workers, executor, observer or BatchObserver())
     return begin_batch(Plan.of(plan), Path(folder), how, keep=keep)
@@ -330,7 +318,7 @@ def resume_batch(
     hosts: Sequence[str] = (),
     observer: BatchObserver | None = None,
 ) -> Batch:
-    """Resume a batch that was stopped, however it was stopped, and complete it.
+    """Resume a batch, an analysis or a fit that was stopped, however it was stopped.
 
     Complete runs stay as they are, others continue, and failed runs are tried again. Tables and
     logs are the same, to the byte, as those of a batch that was never stopped.
@@ -345,19 +333,15 @@ def resume_batch(
     Raises:
         InputError: If the folder holds no batch, or another process is carrying it out.
     """
-    return go_on(Path(folder), Carrying(workers, executor, observer or BatchObserver(), hosts))
-
-
-def go_on(path: Path, how: Carrying) -> Batch:
-    """Continue a batch; see `resume_batch`."""
-    folder = BatchFolder(path)
-    described = folder.read()
+    kept = BatchFolder(Path(folder))
+    described = kept.read()
     plan = Plan(described["plan"])
+    how = Carrying(workers, executor, observer or BatchObserver(), hosts)
     for name, now in inputs_of(plan).items():
         if described["inputs"].get(name) != now:
             how.observer.note(f"{name}: has changed since the batch began")
 
-    return _carried_out(folder, plan, how)
+    return _carried_out(kept, plan, how)
 
 
 def read_batch(folder: Path | str) -> Batch:
@@ -388,17 +372,16 @@ def _state(folder: BatchFolder, plan: Plan) -> Batch:
         for each in _configurations(plan, folder.read())
         for seed in each.seeds or plan.seeds
     )
-    return Batch(folder.path, plan, tuple(_ended(run, rows.get(run.name), folder) for run in runs))
+    return Batch(folder.path, plan, tuple(_ended(run, rows.get(run.name)) for run in runs))
 
 
-def _ended(run: BatchRun, row: Row | None, folder: BatchFolder) -> BatchRun:
+def _ended(run: BatchRun, row: Row | None) -> BatchRun:
     """Return a run with its status."""
-    if row is not None and "results" in row:
-        return replace(run, status="complete", row=row)
-    if row is not None and "error" in row:
+    if row is None:
+        return run
+    if "error" in row:
         return replace(run, status="failed", error=row["error"], row=row)
-
-    return replace(run, status="stopped" if is_begun(folder.path / run.name) else "not begun")
+    return replace(run, status="complete", row=row)
 
 
 def _head(run: BatchRun) -> dict[str, Any]:
@@ -417,18 +400,12 @@ def _parameters(run: BatchRun) -> dict[str, Any]:
 def _carried_out(folder: BatchFolder, plan: Plan, how: Carrying) -> Batch:
     """Carry out the rest of a batch, and write its tables, even after an interruption."""
     with folder.held():
-        folder.order_stop(stop=False)
         # failed runs are tried again, and a row that a killed process left incomplete is cut off
         folder.replace_rows([row for row in folder.rows().values() if "results" in row])
+        batch = _state(folder, plan)
+        how.observer.started(batch.runs)
         try:
-            while True:
-                batch = _state(folder, plan)
-                how.observer.started(batch.runs)
-                _Driver(folder, batch, how).carry_out()
-                more = how.grow(_state(folder, plan)) if how.grow is not None else {}
-                if not more:
-                    break
-                folder.write({**folder.read(), **more})
+            _Driver(folder, batch, how).carry_out()
         finally:
             how.close()
             batch = _state(folder, plan)
@@ -455,7 +432,6 @@ class _Driver:
         self._waiting = deque(run for run in batch.runs if not run.row)
         self._under_way: dict[Future[dict[str, Any]], BatchRun] = {}
         self._deaths = Counter[str]()
-        self._rounds: dict[str, int] = {}
 
     def carry_out(self) -> None:
         """Carry out all runs to their ends.
@@ -464,61 +440,50 @@ class _Driver:
             InputError: If the executor broke.
             KeyboardInterrupt: After an interruption.
         """
-        while self._waiting:
-            # a run whose process has died goes alone, so that it takes no other with it
-            alone = bool(self._deaths[self._waiting[0].name])
+        while self._waiting or self._under_way:
             try:
-                self._go_through(self._how.pool(), 1 if alone else self._how.at_a_time, alone=alone)
+                self._submit()
+                self._receive()
             except BrokenExecutor as error:
                 self._lose(str(error).partition("\n")[0])
             except KeyboardInterrupt:
                 self._stop()
                 raise
 
-    def _go_through(self, pool: Executor, at_a_time: int, *, alone: bool) -> None:
-        """Carry out the waiting runs until there are none, or one of them has died before."""
-        while self._waiting or self._under_way:
-            while self._waiting and len(self._under_way) < at_a_time:
-                if bool(self._deaths[self._waiting[0].name]) != alone:
-                    break
-                self._submit(pool)
-            if not self._under_way:
-                return
-            self._hear()
+    def _submit(self) -> None:
+        """Submit as many runs as go on at a time."""
+        pool, plan = self._how.pool(), self._batch.plan
+        while self._waiting and len(self._under_way) < self._at_a_time:
+            run = self._waiting[0]
+            options = plan.options(run.configuration, run.seed, of=len(self._batch.runs))
+            future = pool.submit(carry, self._task, run.name, options.to_config())
+            self._under_way[future] = self._waiting.popleft()
 
-    def _submit(self, pool: Executor) -> None:
-        run, plan = self._waiting[0], self._batch.plan
-        options = plan.options(run.configuration, run.seed, of=len(self._batch.runs))
-        future = pool.submit(carry, self._task, run.name, options.to_config())
-        self._under_way[future] = self._waiting.popleft()
+    @property
+    def _at_a_time(self) -> int:
+        # a run whose process has died goes alone, so that it takes no other with it
+        near = (*self._under_way.values(), self._waiting[0])
+        return 1 if any(self._deaths[run.name] for run in near) else self._how.at_a_time
 
-    def _hear(self) -> None:
-        """Wait for runs to end, and report the progress of the others."""
-        ended, _ = wait(self._under_way, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+    def _receive(self) -> None:
+        """Wait until a run has ended, and keep what it came to."""
+        ended, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
         for future in ended:
             try:
                 row = future.result()
             except BrokenExecutor:
                 raise
             except Exception as error:  # whatever an executor raises if it has lost a worker
-                self._die(
-                    self._under_way.pop(future), f"was lost ({type(error).__name__}: {error})"
-                )
+                run = self._under_way.pop(future)
+                self._die(run, f"was lost ({type(error).__name__}: {error})")
             else:
-                self._take(self._under_way.pop(future), row)
-        for run in self._under_way.values() if not ended else ():
-            heartbeat = read_heartbeat(self._folder.path / run.name)
-            done = heartbeat["round"] - 1 if heartbeat else 0
-            if done > self._rounds.get(run.name, 0):
-                self._rounds[run.name] = done
-                self._how.observer.round_ended(run, done)
+                self._keep(self._under_way.pop(future), row)
 
-    def _take(self, run: BatchRun, row: dict[str, Any]) -> None:
+    def _keep(self, run: BatchRun, row: dict[str, Any]) -> None:
         for warning in row.pop("warnings"):
             self._how.observer.warn(run, warning)
-        if "results" in row or "error" in row:
-            self._folder.add_row(row)
-        self._how.observer.run_ended(_ended(run, row, self._folder))
+        self._folder.add_row(row)
+        self._how.observer.run_ended(_ended(run, row))
 
     def _lose(self, problem: str) -> None:
         """Take back the runs of an executor that broke."""
@@ -535,22 +500,14 @@ class _Driver:
         self._deaths[run.name] += 1
         if self._deaths[run.name] > _MOST_DEATHS:
             problem = f"its process {how}, like the {_MOST_DEATHS} before it that resumed the run"
-            self._take(run, {"run": run.name, "error": problem, "warnings": []})
+            self._keep(run, {"run": run.name, "error": problem, "warnings": []})
         else:
             self._how.observer.warn(run, f"its process {how}: the run is resumed")
             self._waiting.append(run)
 
     def _stop(self) -> None:
-        """Let all runs end their rounds; a second interruption ends their processes."""
-        self._how.observer.note(
-            "stopping at the end of the current rounds; press Ctrl-C to stop at once"
-        )
-        self._folder.order_stop(stop=True)
-        self._waiting.clear()
-        try:
-            while self._under_way:
-                self._hear()
-        except KeyboardInterrupt:
+        """End the processes; an executor of the caller ends what it has begun."""
+        if self._how.executor is None:
             self._how.close(at_once=True)
-            raise
-        self._folder.order_stop(stop=False)
+        else:
+            wait([future for future in self._under_way if not future.cancel()])

@@ -12,12 +12,8 @@ from typing import Any, Final, Literal
 from prism._version import __version__
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
+from prism.files._durable import lock
 from prism.runs._folder import SUMMARY_NAME, require_nothing_else
-
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 Keep = Literal["logs", "tables"]
 """What a batch keeps of each run: its folder with its log, or only its rows of the tables."""
@@ -26,7 +22,6 @@ LOGS: Final = "logs"
 TABLES: Final = "tables"
 PLAN_NAME = "plan.json"
 ROWS_NAME = "runs.jsonl"
-STOP_NAME = "stop"
 
 Row = Mapping[str, Any]
 """A line of ``runs.jsonl``: ``run``, and either ``config``, ``results`` and ``spent``, or
@@ -78,11 +73,7 @@ class BatchFolder:
             make_folder(self.path)
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=self.path) from None
-        self.write({"prism": __version__, **description})
-
-    def write(self, description: Mapping[str, Any]) -> None:
-        """Replace ``plan.json``, such as by one with more samples."""
-        text = json.dumps(description, indent=2, allow_nan=False) + "\n"
+        text = json.dumps({"prism": __version__, **description}, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / PLAN_NAME, text.encode())
 
     def read(self) -> dict[str, Any]:
@@ -92,19 +83,16 @@ class BatchFolder:
             InputError: If there is no batch, or its description is damaged.
         """
         path = self.path / PLAN_NAME
-        if not path.exists():
+        if not self.is_begun:
             problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
         try:
             found = parse_json(path.read_bytes().decode(), path=path)
-            samples = found.get("samples") or []
-            is_whole = isinstance(found["plan"], dict) and isinstance(found["inputs"], dict)
-            if not is_whole or not all(isinstance(each, dict) for each in samples):
-                raise TypeError
+            parts = [found["plan"], found["inputs"], *found.get("samples", ())]
         except (UnicodeDecodeError, AttributeError, KeyError, TypeError):
-            problem = "is damaged: prism did not write it like this"
-            raise InputError(problem, path=path) from None
-
+            parts = [None]
+        if not all(isinstance(part, dict) for part in parts):
+            raise InputError("is damaged: prism did not write it like this", path=path)
         return dict(found)
 
     def rows(self) -> dict[str, Row]:
@@ -132,18 +120,6 @@ class BatchFolder:
         """Replace all rows."""
         write_durably(self.path / ROWS_NAME, b"".join(map(_line, rows)))
 
-    def order_stop(self, *, stop: bool) -> None:
-        """Order all runs to stop after their rounds, or take the order back."""
-        if stop:
-            (self.path / STOP_NAME).touch()
-        else:
-            (self.path / STOP_NAME).unlink(missing_ok=True)
-
-    @property
-    def is_to_stop(self) -> bool:
-        """Whether its runs are ordered to stop."""
-        return (self.path / STOP_NAME).exists()
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Lock the folder, so that no other process carries out the batch.
@@ -151,19 +127,15 @@ class BatchFolder:
         Raises:
             InputError: If another process holds it.
         """
-        if fcntl is None:
-            yield
-            return
-
-        lock = os.open(self.path, os.O_RDONLY)
+        folder = os.open(self.path, os.O_RDONLY)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(folder)
             yield
         except BlockingIOError:
             problem = "is being carried out by another process: wait for it"
             raise InputError(problem, path=self.path) from None
         finally:
-            os.close(lock)
+            os.close(folder)
 
 
 def _line(row: Row) -> bytes:

@@ -64,19 +64,17 @@ def round_rows(
 def table_of(rows: Sequence[Mapping[str, Any]]) -> DuckDBPyRelation:
     """Return rows as a table with all their columns, in the order of their first appearance.
 
-    The numbers of agents by state are next to each other. They are 0 in rounds without the state,
-    as a chart with regions can have different states in each round.
+    The number of agents in a state is 0 in rounds without the state, as a chart with regions can
+    have different states in each round.
     """
     import duckdb
     import pandas as pd
 
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    states = [name for name in names if name.startswith(_STATES)]
-    first = min(map(names.index, states), default=0)
-    others = [name for name in names if name not in states]
-    filled = [{**dict.fromkeys(states, 0), **row} for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row)
+    states = dict.fromkeys((name for name in names if name.startswith(_STATES)), 0)
+    filled = [{**states, **row} for row in rows]
     # before any run has ended there is nothing to tell of but runs
-    columns = [*others[:first], *states, *others[first:]] or ["run"]
+    columns = [*names] or ["run"]
     series = {name: _column([row.get(name) for row in filled]) for name in columns}
     return duckdb.connect().from_df(pd.DataFrame(series, columns=columns))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import exp, floor, log
 from typing import Any
 
-from prism.science._plan import Plan, feed_parameters, is_of_feed
-from prism.science._plan_file import VARIED_SETTINGS, limits_of
+from prism.science._plan import Plan
+from prism.science._plan_file import VARIED_SETTINGS, bound_of
 from prism.social._parameters import DEFAULT_PRESET
 
 
@@ -58,16 +58,14 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
     Raises:
         InputError: If the parameter holds no numbers.
     """
-    least, most, scale = limits_of(plan.data["bounds"][name])
-    default = _default(plan, name)
+    bound, default = bound_of(plan.data["bounds"][name]), _default(plan, name)
     if isinstance(default, (bool, str, list)):
         problem = f"is for numbers, but {name} is {default!r} by default: use [vary]"
         raise plan.source.error(problem, ("bounds", name))
 
-    bound = plan.data["bounds"][name]
-    step = bound.get("step") if isinstance(bound, Mapping) else None
+    least, most, step = bound.least, bound.most, bound.step
     is_whole = all(isinstance(each, int) for each in (default, least, most))
-    if scale == "log":
+    if bound.scale == "log":
         return _on_log_scale(least, most, is_whole=is_whole)
     if step is None and not is_whole:
         return lambda coordinate: least + (most - least) * coordinate
@@ -96,9 +94,5 @@ def _default(plan: Plan, name: str) -> Any:
         return DEFAULT_PRESET if name == "preset" else 1
 
     first, *_ = plan.samples([{}])
-    if is_of_feed(plan):
-        return getattr(feed_parameters(first), name, None)
-
     config = plan.options(first, plan.seeds[0]).to_config()
-
     return config.get("parameters", {}).get(name)

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError, InputError
 from prism.runs._policy_file import Policy
-from prism.science._batch_tables import table_of
-from prism.statechart import Definition, Statechart, social_feed_chart, social_media_chart
-from prism.statechart.states import state_text
-from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_STARTED
+from prism.telemetry.events import DECISION
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
     from prism.analysis import Log
 
 LEAST = 10
@@ -60,16 +54,6 @@ class Calibration:
     left_out: Mapping[str, int]
 
     @property
-    def probabilities(self) -> DuckDBPyRelation:
-        """The ``rows`` as a table."""
-        return table_of(self.rows)
-
-    @property
-    def unidentified(self) -> DuckDBPyRelation:
-        """The ``unclear`` rows as a table."""
-        return table_of(self.unclear)
-
-    @property
     def policy(self) -> Policy:
         """The policy: the shares wherever they are identified."""
         found: dict[str, dict[str, dict[str, float]]] = {}
@@ -81,23 +65,18 @@ class Calibration:
         return Policy(found)
 
 
-def calibrate(
-    logs: Log, *, least: int = LEAST, charts: Sequence[Statechart[Any]] = ()
-) -> Calibration:
+def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:
     """Estimate a policy from the decisions of runs.
 
     Its probabilities are the shares of each choice for each state and event, which are the
     maximum-likelihood estimates of a multinomial.
 
-    Whatever the decisions cannot identify is listed in ``unidentified``: states in which no agent
-    decided, options that were never offered, options that were never chosen (whose estimate is 0),
-    and situations with fewer than ``least`` decisions.
+    What the decisions cannot identify is listed in ``unclear``: options that were never chosen,
+    whose estimate is 0, and situations with fewer than ``least`` decisions.
 
     Args:
         logs: The runs, from `prism.analysis.read_log`. Decisions that fell back are left out.
         least: Fewest decisions in a situation that identify its probabilities.
-        charts: Charts of the agents, which define what could have been decided. The feed's is
-            known.
 
     Raises:
         FieldValueError: If ``least`` is below 1.
@@ -118,54 +97,17 @@ def calibrate(
         why = f"are all left out ({', '.join(sorted(left_out))})" if left_out else "are missing"
         raise InputError(f"there is nothing to calibrate from: the decisions of {names} {why}")
 
-    columns = ("state", "event", "option", "n", "reason")
-    unclear = [*_unclear(rows, least), *_never_met(logs, rows, charts)]
-    return Calibration(
-        tuple(rows), tuple(dict(zip(columns, each, strict=True)) for each in unclear), left_out
-    )
+    return Calibration(tuple(rows), tuple(_unclear(rows, least)), left_out)
 
 
-def _unclear(rows: Sequence[Mapping[str, Any]], least: int) -> Iterator[tuple[Any, ...]]:
-    few = dict.fromkeys((row["state"], row["event"], row["n"]) for row in rows if row["n"] < least)
-    for state, event, n in few:
-        yield state, event, None, n, f"only {n} decisions of the {least} needed"
+def _unclear(rows: Sequence[Mapping[str, Any]], least: int) -> Iterator[dict[str, Any]]:
+    seen: set[tuple[str, str]] = set()
     for row in rows:
-        if row["count"] == 0 and row["n"] >= least:
+        situation = {name: row[name] for name in ("state", "event")}
+        if row["n"] >= least and row["count"] == 0:
             reason = "was offered but never chosen: the estimate is 0"
-            yield row["state"], row["event"], row["option"], row["n"], reason
-
-
-def _never_met(
-    logs: Log, rows: Sequence[Mapping[str, Any]], charts: Sequence[Statechart[Any]]
-) -> Iterator[tuple[Any, ...]]:
-    """Yield what the charts allow but the decisions never contain."""
-    offered: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        offered.setdefault((row["state"], row["event"]), set()).add(row["option"])
-    query = f"select distinct chart from events where event in ('{RUN_STARTED}', '{AGENT_JOINED}')"
-    known = {name for (name,) in logs.sql(query).fetchall()}
-    followed = charts or [each for each in _familiar() if each.name in known]
-    for place, targets in chain(*(_ambiguous(each.definition) for each in followed)):
-        if place not in offered:
-            yield *place, None, 0, "nobody decided there"
-            continue
-        for target in targets:
-            if target not in offered[place]:
-                yield *place, target, 0, "was never offered"
-
-
-def _familiar() -> Iterator[Statechart[Any]]:
-    """Yield the charts of the feed, which logs name without their definitions."""
-    for make in (social_media_chart, social_feed_chart):
-        yield from (make(), make(acts=True))
-
-
-def _ambiguous(definition: Definition[Any]) -> list[tuple[tuple[str, str], list[str]]]:
-    """Return the targets of each event that leaves a choice in a decision state."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for each in definition.transitions:
-        if each.source in definition.decision_states:
-            key = state_text(each.source), each.trigger
-            found.setdefault(key, []).append(state_text(each.target))
-
-    return [(key, targets) for key, targets in found.items() if len(set(targets)) > 1]
+            yield {**situation, "option": row["option"], "n": row["n"], "reason": reason}
+        elif row["n"] < least and (row["state"], row["event"]) not in seen:
+            seen.add((row["state"], row["event"]))
+            reason = f"only {row['n']} decisions of the {least} needed"
+            yield {**situation, "option": None, "n": row["n"], "reason": reason}

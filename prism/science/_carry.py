@@ -21,8 +21,9 @@ from prism.files import make_folder
 from prism.llm._addresses import with_credentials
 from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
-from prism.runs._running import carry_out, telling_warnings
-from prism.science._batch_folder import LOGS, PLAN_NAME, BatchFolder
+from prism.runs._observing import telling_warnings
+from prism.runs._running import carry_out
+from prism.science._batch_folder import LOGS, PLAN_NAME
 from prism.science._batch_tables import FEED_RESULTS, with_log_measures
 from prism.worlds import Run, resume
 
@@ -37,7 +38,7 @@ def prepare_worker(parent: int) -> None:
     """
     # what a world prints must not be mixed with the output of the command
     os.dup2(2, 1)
-    # the driver handles a Ctrl-C at the terminal
+    # the process of the batch handles a Ctrl-C at the terminal
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     # freeze what is loaded, which every full collection during the runs would scan again
@@ -72,55 +73,41 @@ def carry(task: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> dict
         config: Its configuration.
 
     Returns:
-        Its row, as `BatchFolder.add_row` takes it, without results or error if it was stopped; and
-        ``warnings``, what it warned of.
+        Its row, as `BatchFolder.add_row` takes it; and ``warnings``, what it warned of.
     """
     if task["prism"] != __version__:
         problem = f"its worker has prism {__version__}, not {task['prism']}: install that one"
         return {"run": name, "error": problem, "warnings": []}
 
-    _enter(task)
-    observer = _Observer(BatchFolder(Path(task["folder"])))
-    folder = Path(task["folder"], name)
+    # find modules and files as the process of the batch does
+    if Path(task["cwd"]).is_dir() and Path.cwd() != Path(task["cwd"]):
+        os.chdir(task["cwd"])
+    sys.path.extend(each for each in task["search_path"] if each not in sys.path)
+    observer, folder = _Warnings(), Path(task["folder"], name)
     trace = folder / TRACEBACK_NAME
     row: dict[str, Any] = {"run": name, "warnings": observer.warnings}
     try:
         with telling_warnings(observer):
             row |= _completed(task, folder, config, observer)
         trace.unlink(missing_ok=True)
-    except KeyboardInterrupt:
-        pass
     except Exception as error:  # of the world's own code, too
         with suppress(OSError):
             make_folder(folder)
             trace.write_text(traceback.format_exc())
-        row["error"] = _problem(error, folder)
+        text = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+        row["error"] = " ".join(text.split())
 
     return row
 
 
-class _Observer(Observer):
-    """Keeps warnings, and stops the run when its batch is to stop."""
+class _Warnings(Observer):
+    """Keeps what a run warns of."""
 
-    def __init__(self, folder: BatchFolder) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self.warnings: list[str] = []
-
-    def note(self, message: str) -> None:
-        """Ignore remarks; a single run reports only problems."""
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
-
-    def is_to_stop(self) -> bool:
-        return self._folder.is_to_stop
-
-
-def _enter(task: Mapping[str, Any]) -> None:
-    """Find modules and files as the process of the batch does."""
-    if Path(task["cwd"]).is_dir() and Path.cwd() != Path(task["cwd"]):
-        os.chdir(task["cwd"])
-    sys.path.extend(each for each in task["search_path"] if each not in sys.path)
 
 
 def _completed(
@@ -140,8 +127,8 @@ def _completed(
         return _results(carry_out(run, None, observer=observer).summary, None)
 
     # the feed's measures are computed from its log
-    with TemporaryDirectory() as place:
-        log = Path(place) / "run"
+    with TemporaryDirectory() as temporary:
+        log = Path(temporary) / "run"
         return _results(run.keep(log, observer=observer).summary, log)
 
 
@@ -151,13 +138,3 @@ def _results(summary: Mapping[str, Any], log: Path | None) -> dict[str, Any]:
         results = with_log_measures(results, log)
     kept = {key: summary[key] for key in ("config", "spent") if key in summary}
     return {**kept, "results": results}
-
-
-def _problem(error: Exception, folder: Path) -> str:
-    if isinstance(error, PrismError):
-        text = str(error)
-    elif isinstance(error, OSError):
-        text = f"{error.filename or folder}: {error.strerror or error}"
-    else:
-        text = f"{type(error).__name__}: {error}"
-    return " ".join(text.split())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 
 from prism.errors import FieldValueError, InputError
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import Comparison
 from prism.science._differences import Difference
 from prism.science._measure_names import titles_of
@@ -17,10 +17,6 @@ from prism.science._measured_runs import (
     ComparedRun,
     MeasureKind,
     Source,
-    arms_within,
-    is_batch,
-    kinds_of,
-    paths_of,
     runs_of_batch,
     runs_of_groups,
 )
@@ -34,7 +30,7 @@ FEW = f"fewer than {LEAST_RUNS} runs"
 def compare(
     *groups: Source | Sequence[Source],
     by: str | None = None,
-    paired: bool | None = None,
+    paired: bool = True,
     measures: Iterable[str] | None = None,
     from_round: int = 1,
     to_round: int | None = None,
@@ -44,8 +40,7 @@ def compare(
 
     Given the folder of a batch, each arm is compared with the first, the control, at every setting
     of the other parameters that the plan varies. If the plan has no arms, the levels of its first
-    parameter are compared. If runs have assigned posts to arms, these arms are compared, in pairs
-    within each run.
+    parameter are compared.
 
     Runs with the same seed share their random numbers, so differences within a pair are due to what
     distinguishes the groups. Each measure gets the difference of the means with one interval and
@@ -57,155 +52,105 @@ def compare(
             ``runs/warned-*``, or several of these. In a single folder that is not a batch, each
             folder that holds runs is a group.
         by: What distinguishes the groups of a batch: ``arm``, or a parameter that the plan varies.
-        paired: Whether to pair runs by seed. By default they are paired if no seed occurs twice in
-            a group and most runs of both groups have a partner.
+        paired: Whether to pair runs by seed, if no seed occurs twice in a group and most runs of
+            both groups have a partner. A note says why runs are no pairs.
         measures: Names of the measures to compare. The fewer tests, the milder the correction.
             Defaults to all; for a batch, to those that its plan names, or else the measures of the
             world.
         from_round: First round to include, such as the first after a burn-in.
-        to_round: Last round to include. By default, all runs must have the same rounds.
+        to_round: Last round to include; by default the last of all. A run that ended earlier counts
+            with its last round, which a note says.
         confidence: Coverage of the intervals, between 0 and 1.
 
     Returns:
         The comparison.
 
     Raises:
-        InputError: If there is no second group, a run cannot be read or is given twice, the runs
-            have different rounds, they cannot be paired as asked, or a measure or parameter is
-            unknown.
+        InputError: If there is no second group, a run cannot be read or is given twice, no run has
+            the rounds, or a measure or parameter is unknown.
     """
-    _require_range(confidence, from_round, to_round)
-    wanted = None if measures is None else [*dict.fromkeys(measures)]
-    folder = _batch_in(groups)
-    if by is not None and folder is None:
-        problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
-        raise InputError(problem, field="by")
+    if not 0 < confidence < 1:
+        raise FieldValueError(f"confidence must be between 0 and 1, got {confidence}")
+    if from_round < 1 or (to_round is not None and to_round < from_round):
+        asked = f"{from_round} to {to_round}"
+        raise FieldValueError(f"from_round and to_round must be rounds in order, got {asked}")
 
-    notes: list[str] = []
-    runs = [] if folder else _arms_in(groups)
-    if folder:
+    folder, notes = _batch_in(groups), list[str]()
+    wanted = None if measures is None else [*dict.fromkeys(measures)]
+    if folder is not None:
         plan = Plan.from_batch(folder)
         runs, notes = runs_of_batch(folder, by, wanted or (), from_round, to_round)
         wanted = wanted or list(plan.data.get("measures", ())) or _measures_of_world(runs)
-    elif not runs:
+        world = plan.data.get("world")
+    elif by is not None:
+        problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
+        raise InputError(problem, field="by")
+    else:
         runs = runs_of_groups(groups, from_round, to_round)
+        kept = runs[0].path / SUMMARY_NAME
+        world = read_summary(kept.parent)["config"].get("world") if kept.exists() else None
 
-    last = to_round or _last_round(runs, same=folder is None)
-    runs, short = _long_enough(runs, last, from_round, same=folder is None)
-    kinds = _wanted(kinds_of(runs), wanted)
+    last = to_round or max(run.rounds for run in runs)
+    runs, short = _long_enough(runs, from_round, last)
+    kinds = _wanted(_kinds_of(runs), wanted)
     rows = [
         row
         for pair in _pairs(runs)
-        for row in _differences(*pair, kinds, paired, confidence, notes)
+        for row in _differences(*pair, kinds, notes, confidence, paired=paired)
     ]
-    corrected = holm([row.p for row in rows])
-    titles = titles_of(_world_of(runs[0].path, folder))
+    corrected, titles = holm([row.p for row in rows]), titles_of(world)
     rows = [
         replace(row, p_holm=p, title=titles.get(row.measure, row.measure))
         for row, p in zip(rows, corrected, strict=True)
     ]
-    return Comparison(
-        tuple(runs),
-        tuple(rows),
-        tuple(dict.fromkeys([*notes, *short])),
-        from_round,
-        last,
-        confidence,
-        folder,
-    )
-
-
-def _require_range(confidence: float, from_round: int, to_round: int | None) -> None:
-    """Refuse numbers out of range."""
-    if not 0 < confidence < 1:
-        raise FieldValueError(f"confidence must be between 0 and 1, got {confidence}")
-    if from_round < 1:
-        raise FieldValueError(f"from_round must be 1 or more, got {from_round}")
-    if to_round is not None and to_round < from_round:
-        raise FieldValueError(f"to_round must be {from_round} or more, got {to_round}")
-
-
-def _world_of(run: Path, batch: Path | None) -> object:
-    """Return the address of the world, as far as it is known."""
-    if batch is not None:
-        return Plan.from_batch(batch).data.get("world")
-    return read_summary(run)["config"].get("world") if (run / SUMMARY_NAME).exists() else None
+    every_note = tuple(dict.fromkeys([*notes, *short]))
+    return Comparison(tuple(runs), tuple(rows), every_note, from_round, last, confidence, folder)
 
 
 def _batch_in(groups: Sequence[Source | Sequence[Source]]) -> Path | None:
     """Return the folder of the batch, if that is all that is compared."""
-    if len(groups) == 1 and isinstance(groups[0], PathLike | str) and is_batch(groups[0]):
-        return Path(groups[0])
+    if len(groups) == 1 and isinstance(groups[0], PathLike | str):
+        folder = Path(groups[0])
+        return folder if BatchFolder(folder).is_begun else None
     return None
 
 
-def _arms_in(groups: Sequence[Source | Sequence[Source]]) -> list[ComparedRun]:
-    """Return the arms within the runs of a single group, if it has any."""
-    if len(groups) != 1:
-        return []
-    (group,) = groups
-    sources = [group] if isinstance(group, PathLike | str) else [*group]
-    paths = [path for source in sources for path in paths_of(source)]
-    are_groups = len(sources) == 1 and len({path.parent for path in paths}) > 1
-    return [] if are_groups else arms_within(paths)
+def _kinds_of(runs: Iterable[ComparedRun]) -> dict[str, MeasureKind]:
+    """Return the measures of all runs with their kinds."""
+    return {name: kind for run in runs for name, kind in run.kinds.items()}
 
 
 def _measures_of_world(runs: Sequence[ComparedRun]) -> list[str] | None:
     """Return the measures to compare by default, few, since each adds a test."""
     # only the final value of a measure, not its mean over the rounds as well
-    kinds = kinds_of(runs).items()
+    kinds = _kinds_of(runs).items()
     own = [name for name, kind in kinds if kind == "own" and not name.endswith("_mean")]
     return own or None
 
 
-def _last_round(runs: Sequence[ComparedRun], *, same: bool) -> int:
-    """Return the last round to compare.
-
-    Raises:
-        InputError: If runs that must have the same number of rounds do not.
-    """
-    ended = {run.rounds: run for run in runs if run.ended}
-    if same and len(ended) > 1:
-        least, most = min(ended), max(ended)
-        each = f"{ended[least].path} has {least}, {ended[most].path} has {most}"
-        problem = (
-            f"the runs have different numbers of rounds ({each}): use to_round (--to-round), at "
-            f"most {least}, to compare the rounds that all have"
-        )
-        raise InputError(problem)
-
-    return max(ended, default=max(run.rounds for run in runs))
-
-
 def _long_enough(
-    runs: Sequence[ComparedRun], last: int, from_round: int, *, same: bool
+    runs: Sequence[ComparedRun], from_round: int, last: int
 ) -> tuple[list[ComparedRun], list[str]]:
     """Return the runs that have the rounds to compare, and notes on the others.
 
-    Args:
-        runs: All runs.
-        last: The last round to compare.
-        from_round: The first round to compare.
-        same: Whether a run needs all of these rounds; else each counts with its last one.
+    Raises:
+        InputError: If there are none.
     """
-    least = last if same else from_round
-    kept = [run for run in runs if run.rounds >= least]
     most = max(run.rounds for run in runs)
-    if most < from_round:
-        raise InputError(f"the runs have {most} rounds, so none from round {from_round} on")
+    kept = [run for run in runs if run.rounds >= (from_round if run.ended else last)]
     if not kept:
-        problem = f"no run has completed round {last}: choose an earlier to_round (--to-round)"
-        raise InputError(problem)
+        raise InputError(f"the runs have {most} rounds, so none from round {from_round} on")
 
     notes = [
         f"{run.path} is left out: it has completed {run.rounds} of {last} rounds"
         for run in runs
-        if run.rounds < least
+        if run not in kept
     ]
     shortest = min(run.rounds for run in kept)
     if shortest < last:
         notes.append(
-            f"the runs ended in rounds {shortest} to {last}: each counts with its last round"
+            f"the runs ended in rounds {shortest} to {min(most, last)}: each counts with its last "
+            "round"
         )
     return kept, notes
 
@@ -248,56 +193,41 @@ def _differences(
     first: list[ComparedRun],
     second: list[ComparedRun],
     kinds: Mapping[str, MeasureKind],
-    paired: bool | None,
-    confidence: float,
     notes: list[str],
+    confidence: float,
+    *,
+    paired: bool,
 ) -> Iterator[Difference]:
     """Yield the difference of every measure between two groups."""
-    shared = [run.pair for run in first if run.pair in {other.pair for other in second}]
-    problem = _unpairable(first, second, shared, wanted=paired is True)
-    if paired and problem:
-        raise InputError(f"runs cannot be paired by their seeds: {problem}")
-    is_paired = paired is not False and not problem
+    seeds = [[run.seed for run in runs] for runs in (first, second)]
+    shared = [seed for seed in seeds[0] if seed in seeds[1]]
+    problem = _unpairable(seeds, shared)
+    is_paired = paired and not problem
     if is_paired:
-        alone = {str(run.seed): run.group for run in (*first, *second) if run.pair not in shared}
-        notes += [
-            f"{group} has runs with seed {seed}, which the other group lacks: left out"
-            for seed, group in alone.items()
-        ]
-        by_pair = [{run.pair: run for run in runs} for runs in (first, second)]
-        first, second = ([runs[pair] for pair in shared] for runs in by_pair)
-    elif paired is None:
-        notes.append(f"compared as groups, not in pairs: {problem}")
+        for run in (*first, *second):
+            if run.seed not in shared:
+                without = f"{run.group} has a run with seed {run.seed}, which the other group lacks"
+                notes.append(f"{without}: left out")
+        by_seed = [{run.seed: run for run in runs} for runs in (first, second)]
+        first, second = ([runs[seed] for seed in shared] for runs in by_seed)
+    elif paired:
+        notes.append(
+            f"{first[0].group} and {second[0].group} are compared as groups, not in pairs: "
+            f"{problem}"
+        )
 
     for name, kind in kinds.items():
         yield _difference(first, second, name, kind, confidence, paired=is_paired)
 
 
-def _unpairable(
-    first: Sequence[ComparedRun],
-    second: Sequence[ComparedRun],
-    shared: Sequence[object],
-    *,
-    wanted: bool,
-) -> str:
-    """Return why the runs of two groups are no pairs; empty if they are.
-
-    Args:
-        first: The runs of the first group.
-        second: The runs of the second.
-        shared: What runs of both have in common.
-        wanted: Whether few pairs are enough.
-    """
-    for runs in (first, second):
-        pairs = [run.pair for run in runs]
-        if len(set(pairs)) < len(pairs):
-            return f"{runs[0].group} has a seed twice"
-        if None in pairs:
-            return f"{runs[0].group} has a run without a seed"
-    if not shared:
-        return f"{first[0].group} and {second[0].group} share no seeds"
-    if not wanted and 2 * len(shared) <= max(len(first), len(second)):
-        return f"only {len(shared)} seeds are in both {first[0].group} and {second[0].group}"
+def _unpairable(seeds: Sequence[Sequence[int | None]], shared: Sequence[int | None]) -> str:
+    """Return why the runs of two groups are no pairs; empty if they are."""
+    if any(len(set(each)) < len(each) for each in seeds):
+        return "a group has a seed twice"
+    if any(None in each for each in seeds):
+        return "a run has no seed in its log"
+    if 2 * len(shared) <= max(map(len, seeds)):
+        return f"they share {len(shared) or 'no'} seeds"
     return ""
 
 
@@ -312,43 +242,35 @@ def _difference(
 ) -> Difference:
     """Compare one measure."""
     # a state that no agent of a run was in has no share there: it is 0
-    lacking = {name: 0.0} if kind == "state" else {}
+    missing = 0.0 if kind == "state" else None
+    groups = [[run.values.get(name, missing) for run in runs] for runs in (first, second)]
     if paired:
-        both = [
-            each
-            for each in zip(first, second, strict=True)
-            if all(name in {**lacking, **run.values} for run in each)
-        ]
-        first, second = [one for one, _ in both], [other for _, other in both]
-    groups = [
-        [{**lacking, **run.values}[name] for run in runs if name in {**lacking, **run.values}]
-        for runs in (first, second)
-    ]
-    labels = [runs[0].group if runs else "" for runs in (first, second)]
+        both = [pair for pair in zip(*groups, strict=True) if None not in pair]
+        groups = [[pair[index] for pair in both] for index in range(2)]
+    ones, others = ([value for value in group if value is not None] for group in groups)
     row = Difference(
         name,
         kind,
-        labels[0],
-        labels[1],
+        first[0].group,
+        second[0].group,
         paired,
-        len(groups[0]),
-        len(groups[1]),
-        setting=first[0].setting if first else "",
+        len(ones),
+        len(others),
+        setting=first[0].setting,
     )
-    if not all(groups):
+    if not ones or not others:
         return replace(row, remark="no run of one group has it")
 
-    found = estimate(*groups, paired=paired, confidence=confidence)
-    is_same = len(set(chain(*groups))) == 1
-    remark = SAME if is_same else FEW if min(map(len, groups)) < LEAST_RUNS else ""
+    found = estimate(ones, others, paired=paired, confidence=confidence)
+    remark = FEW if min(len(ones), len(others)) < LEAST_RUNS else ""
     return replace(
         row,
-        mean_first=sum(groups[0]) / len(groups[0]),
-        mean_second=sum(groups[1]) / len(groups[1]),
+        mean_first=sum(ones) / len(ones),
+        mean_second=sum(others) / len(others),
         difference=found.difference,
         low=found.low,
         high=found.high,
         p=found.p,
         effect=found.effect,
-        remark=remark,
+        remark=SAME if len({*ones, *others}) == 1 else remark,
     )

@@ -13,12 +13,10 @@ from prism.files._records import shown_path
 from prism.report import Page, Section, page
 from prism.science._differences import Difference, Differences
 from prism.science._paper import seeds_text
-from prism.science._plan import Plan
 
 _MOST_DRAWN = 24
 """Most measures whose rounds are drawn."""
 
-_MOST_SEEDS = 24
 _LEVEL = 0.05
 _ROW = 20
 _HEADINGS = {
@@ -38,10 +36,7 @@ _DIFFERENCES = (
     "The second mean minus the first, with its interval and p-value: Student's (1908) for pairs, "
     "Welch's (1947) for groups; none for fewer than three."
 )
-_ROUNDS = (
-    "The mean of each group's runs in each round, with Student's {:g}% interval. A dashed line "
-    "marks the round of a treatment in the batch's plan."
-)
+_ROUNDS = "The mean of each group's runs in each round, with Student's {:g}% interval."
 
 
 def page_of(comparison: Differences) -> Page:
@@ -64,11 +59,9 @@ def page_of(comparison: Differences) -> Page:
 
 def _groups(comparison: Differences) -> Iterator[dict[str, Any]]:
     for label, runs in comparison.groups.items():
-        seeds = sorted({run.seed for run in runs if run.seed is not None})
-        text = seeds_text(seeds[:_MOST_SEEDS]) if seeds else ""
-        text += f", ... ({len(seeds)})" * (len(seeds) > _MOST_SEEDS)
+        seeds = seeds_text(sorted({run.seed for run in runs if run.seed is not None}))
         rounds = max(run.rounds for run in runs)
-        yield {"group": label, "runs": len(runs), "seeds": text.partition(" ")[2], "rounds": rounds}
+        yield {"group": label, "runs": len(runs), "seeds": seeds, "rounds": rounds}
 
 
 def _effects(comparison: Differences) -> Iterator[Section]:
@@ -126,68 +119,57 @@ def _draw_effects(rows: Iterable[Difference], comparison: Differences) -> alt.To
             "measure": ", ".join(filter(None, (row.title, row.setting))),
             "group": row.second,
             "effect": row.effect,
-            # the interval in the same units
-            **{
-                name: None
-                if end is None or not row.difference
-                else end * row.effect / row.difference
-                for name, end in (("low", row.low), ("high", row.high))
-            },
+            "low": _in_deviations(row, row.low),
+            "high": _in_deviations(row, row.high),
             "difference": row.difference,
             "p": row.p_holm,
             "significant": row.p_holm is not None and row.p_holm < _LEVEL,
         }
         for row in rows
-        if row.effect is not None
     ]
     control, *others = comparison.groups
-    names = [*dict.fromkeys(str(each["measure"]) for each in points)]
-    several = len(others) > 1
-    title = f"standard deviations from {control}"
+    names = [*dict.fromkeys(str(point["measure"]) for point in points)]
     numbers = ("effect", "low", "high", "difference", "p")
-    shared: dict[str, Any] = {
-        "y": alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
-        "color": alt.Color(
-            "group:N",
-            scale=alt.Scale(domain=others),
-            legend=alt.Legend() if several else None,
-        ),
-        "tooltip": [
-            "measure:N",
-            "group:N",
+    base = alt.Chart(alt.InlineData(values=points)).encode(
+        y=alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
+        yOffset=alt.YOffset("group:N", sort=others),
+        color=alt.Color("group:N", scale=alt.Scale(domain=others)),
+        tooltip=[
+            *("measure:N", "group:N"),
             *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
         ],
-    }
-    if several:
-        shared["yOffset"] = alt.YOffset("group:N", sort=others)
-    base = alt.Chart(alt.InlineData(values=points)).encode(**shared)
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule().encode(alt.X("zero:Q"))
-    lines = base.mark_rule(strokeWidth=2).encode(alt.X("low:Q", title=title), alt.X2("high:Q"))
-    hollow = base.mark_point(filled=False, size=46, opacity=1).encode(
-        alt.X("effect:Q", title=title)
     )
-    filled = hollow.mark_point(filled=True, size=60, opacity=1)
+    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule().encode(alt.X("zero:Q"))
+    title = f"standard deviations from {control}"
+    lines = base.mark_rule(strokeWidth=2).encode(alt.X("low:Q", title=title), alt.X2("high:Q"))
+    marks = base.mark_point(size=50, opacity=1).encode(alt.X("effect:Q", title=title))
     chart: alt.TopLevelMixin = alt.layer(
         zero,
         lines,
-        hollow.transform_filter(~alt.datum.significant),
-        filled.transform_filter(alt.datum.significant),
-    ).properties(height=round(_ROW * len(names) * (0.75 * len(others) if several else 1)))
+        marks.mark_point(filled=False).transform_filter(~alt.datum.significant),
+        marks.mark_point(filled=True).transform_filter(alt.datum.significant),
+    ).properties(height=_ROW * len(names) * len(others))
     return chart
+
+
+def _in_deviations(row: Difference, end: float | None) -> float | None:
+    """Return an end of an interval in the unit of the effect."""
+    if end is None or row.effect is None or not row.difference:
+        return None
+    return end * row.effect / row.difference
 
 
 def _draw_rounds(
     rows: list[dict[str, Any]], title: str, comparison: Differences
 ) -> alt.TopLevelMixin:
-    """Draw the mean of each group in each round, with its band and lines at treatments."""
-    groups = [*comparison.groups]
+    """Draw the mean of each group in each round, with its band."""
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X(
             "round:Q",
             axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
             scale=alt.Scale(zero=False, nice=False),
         ),
-        color=alt.Color("group:N", scale=alt.Scale(domain=groups)),
+        color=alt.Color("group:N", scale=alt.Scale(domain=[*comparison.groups])),
     )
     shade = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.22)
     tooltip = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high", "runs")]
@@ -195,21 +177,9 @@ def _draw_rounds(
         alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False)),
         tooltip=["group:N", "round:Q", *tooltip],
     )
-    layers: list[alt.Chart] = [shade.encode(alt.Y("low:Q"), alt.Y2("high:Q")), line]
-    if treated := [*_treated(comparison)]:
-        rules = alt.Chart(alt.InlineData(values=treated)).mark_rule(strokeDash=[4, 3])
-        layers.append(rules.encode(alt.X("round:Q"), tooltip=["treatment:N", "round:Q"]))
-    chart: alt.TopLevelMixin = alt.layer(*layers).properties(
+    chart: alt.TopLevelMixin = alt.layer(
+        shade.encode(alt.Y("low:Q"), alt.Y2("high:Q")), line
+    ).properties(
         title=alt.TitleParams(f"Mean of {title} in each round", anchor="start"), height=180
     )
     return chart
-
-
-def _treated(comparison: Differences) -> Iterator[dict[str, Any]]:
-    """Yield the treatments of a batch, and the rounds in which they come."""
-    data = {} if comparison.folder is None else Plan.from_batch(comparison.folder).data
-    texts = [text for part in (data, *data.get("arm", ())) for text in part.get("treatments", ())]
-    for text in dict.fromkeys(texts):
-        name, _, number = text.partition("@")
-        if number.isdecimal() and comparison.from_round <= int(number) <= comparison.to_round:
-            yield {"treatment": name, "round": int(number)}

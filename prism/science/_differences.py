@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prism.files._records import shown_path
 from prism.science._batch_tables import table_of
-from prism.science._measured_runs import ComparedRun, MeasureKind, kinds_of
+from prism.science._measured_runs import ComparedRun, MeasureKind
+from prism.science._statistics import band
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -120,25 +122,18 @@ class Differences:
 
     def round_rows(self, measures: Iterable[str] | None = None) -> list[dict[str, Any]]:
         """Return the rows of `rounds` as plain data."""
-        from prism.science._statistics import band
-
+        names = dict.fromkeys(name for run in self.runs for name in run.kinds)
         rows = []
-        for name in kinds_of(self.runs) if measures is None else measures:
-            for (group, setting), runs in self._cells().items():
+        for name in names if measures is None else measures:
+            for (group, setting), runs in groupby(self.runs, lambda run: (run.group, run.setting)):
+                cell = [*runs]
                 for number in range(self.from_round, self.to_round + 1):
-                    if values := [*_in_round(runs, name, number)]:
+                    if values := [*_in_round(cell, name, number)]:
                         head = {"measure": name, "group": group, "setting": setting}
                         counts = {"round": number, "runs": len(values)}
                         mean, low, high = band(values, self.confidence)
                         rows.append({**head, **counts, "mean": mean, "low": low, "high": high})
         return rows
-
-    def _cells(self) -> dict[tuple[str, str], list[ComparedRun]]:
-        """Return the runs by group and setting."""
-        cells: dict[tuple[str, str], list[ComparedRun]] = {}
-        for run in self.runs:
-            cells.setdefault((run.group, run.setting), []).append(run)
-        return cells
 
     @property
     def intervals(self) -> str:
@@ -150,11 +145,9 @@ class Differences:
     @property
     def pairing(self) -> str:
         """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
-        # without a pair, nothing was compared
         pairs = sorted({row.runs_first for row in self.differences if row.paired} - {0})
         if not pairs:
             return "as groups"
-
         number = "1 pair" if pairs == [1] else f"{pairs[-1]} pairs"
         text = f"in {number if len(pairs) == 1 else f'{pairs[0]} to {number}'} of the same seed"
         text += " at each setting" * any(row.setting for row in self.differences)

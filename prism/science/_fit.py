@@ -1,8 +1,8 @@
-"""Fit parameters of a world to published figures, by a batch that grows."""
+"""Fit parameters of a world to published figures, by a batch of samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,30 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import InputError
-from prism.science._abc import Population, Search, Targets, first_points, quantiles
+from prism.science._abc import Posterior, even_points, posterior_of, quantiles
 from prism.science._arrays import Array, np
-from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, go_on
-from prism.science._batch import read_batch as _read_batch
+from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, read_batch
 from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
-from prism.science._plan_file import limits_of
+from prism.science._plan_file import bound_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-DEFAULT_SAMPLES = 200
-DEFAULT_GENERATIONS = 8
-LEVEL = 0.9
-"""Confidence level of the intervals."""
+DEFAULT_SAMPLES = 400
+KEPT = 0.2
+"""Share of the samples that are near enough."""
 
 _TABLE = "fit"
 _LEAST_SAMPLES = 20
 _AT_BOUND = 0.005
 """Share of the bounds that counts as nothing."""
 
-_INTERVAL = ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+_INTERVAL = (0.05, 0.5, 0.95)
 _OF_TARGETS = ("measure", "statistic", "arm", "round", "value", "spread", "held_out", "source")
 _DEFAULTS = {"statistic": "mean", "held_out": False}
 
@@ -46,25 +44,13 @@ class Fit:
         batch: The batch of its runs.
         parameters: The parameters that are fitted.
         seed: Seed for drawing the samples.
-        samples: Samples of the first generation; each later one has half as many.
-        generations: Maximum number of generations.
         points: Each sample as a point of the unit cube, with a coordinate per parameter.
-        odds: The density with which each was drawn.
     """
 
     batch: Batch
     parameters: tuple[str, ...]
     seed: int
-    samples: int
-    generations: int
-    points: Sequence[Sequence[float]] = field(repr=False)
-    odds: Sequence[float] = field(repr=False)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all samples have been run and no generation follows."""
-        is_over = all(each.status in ("complete", "failed") for each in self.batch.runs)
-        return is_over and not self._search.is_to_grow
+    points: tuple[tuple[float, ...], ...] = field(repr=False)
 
     def estimates(self) -> DuckDBPyRelation:
         """Return a row per parameter.
@@ -74,20 +60,17 @@ class Fit:
         bounds on their scale), and ``remark``: why the interval is not to be trusted, if the
         estimate lies on a bound, targets are missed, or the samples do not differ; else empty.
         """
-        missed = self._missed()
+        missed, kept = self._missed(), self.kept
         rows = []
         for place, name in enumerate(self.parameters):
-            least, most, _ = limits_of(self.batch.plan.data["bounds"][name])
-            ends = self._found.quantiles(place, _INTERVAL)
-            points = [[end if name == each else 0.5 for each in self.parameters] for end in ends]
-            low, median, high = (
-                float(each[name]) for each in values_at(self.batch.plan, self.parameters, points)
-            )
-            remark = "; ".join(filter(None, (_remark(*ends), missed)))
-            width = ends[2] - ends[0]
-            bounds = {"parameter": name, "least": float(least), "most": float(most)}
-            interval = {"median": median, "low": low, "high": high, "width": width}
-            rows.append({**bounds, **interval, "remark": remark})
+            bound = bound_of(self.batch.plan.data["bounds"][name])
+            ends = quantiles(kept.points[:, place], kept.weights, _INTERVAL)
+            at_ends = values_at(self.batch.plan, (name,), [[end] for end in ends])
+            low, median, high = (float(each[name]) for each in at_ends)
+            bounds = {"least": float(bound.least), "most": float(bound.most)}
+            interval = {"median": median, "low": low, "high": high, "width": ends[2] - ends[0]}
+            remark = "; ".join(filter(None, (remark_on(*ends), missed)))
+            rows.append({"parameter": name, **bounds, **interval, "remark": remark})
 
         return table_of(rows)
 
@@ -98,16 +81,11 @@ class Fit:
         targets, in standard deviations of the noise), and the parameters, adjusted to what they
         would be if the sample's figures were the targets.
         """
-        found = self.population
-        values = values_at(self.batch.plan, self.parameters, self._found.adjusted.tolist())
-        samples = (found.places + 1).tolist(), found.weights.tolist(), found.distances.tolist()
-        return table_of(
-            [
-                {"sample": sample, "weight": weight, "distance": distance}
-                | {name: float(value) for name, value in each.items()}
-                for sample, weight, distance, each in zip(*samples, values, strict=True)
-            ]
-        )
+        kept = self.kept
+        values = values_at(self.batch.plan, self.parameters, kept.points.tolist())
+        columns = {"sample": kept.places + 1, "weight": kept.weights, "distance": kept.distances}
+        rows = zip(*(column.tolist() for column in columns.values()), values, strict=True)
+        return table_of([{**dict(zip(columns, row, strict=True)), **each} for *row, each in rows])
 
     def targets(self) -> DuckDBPyRelation:
         """Return a row per target, including those held out, with the figures of the fit.
@@ -120,10 +98,10 @@ class Fit:
         return table_of(self._target_rows())
 
     def _target_rows(self) -> list[dict[str, Any]]:
-        figures, weights = self._figures[self.population.places], self.population.weights
+        figures = self._figures[self.kept.places]
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
-            mean, low, high = _mean_and_ends(values, weights)
+            mean, low, high = _mean_and_ends(values, self.kept.weights)
             columns = {name: {**_DEFAULTS, **target}.get(name) for name in _OF_TARGETS}
             within = None if np.isnan(mean) else low <= target["value"] <= high
             rows.append({**columns, "mean": mean, "low": low, "high": high, "within": within})
@@ -136,7 +114,6 @@ class Fit:
         missed = sum(not row["within"] for row in fitted)
         if not missed:
             return ""
-
         are = "is" if missed == 1 else "are"
         return (
             f"{missed} of {len(fitted)} fitted targets {are} missed, so the interval says which "
@@ -152,24 +129,27 @@ class Fit:
         tables = {"estimates": self.estimates(), "posterior": self.posterior()}
         write_tables(self.batch.folder, {**tables, "targets": self.targets()})
 
-    @property
-    def population(self) -> Population:
+    @cached_property
+    def kept(self) -> Posterior:
         """The samples that are kept.
 
         Raises:
             InputError: If fewer than two samples have complete runs.
         """
-        return self._found.population
-
-    @property
-    def _found(self) -> Search:
-        kept = len(self._search.population.places)
-        if kept < 2:
+        targets = self.batch.plan.data["target"]
+        fitted = [place for place, each in enumerate(targets) if not each.get("held_out")]
+        found = posterior_of(
+            np.array(self.points),
+            self._figures[:, fitted],
+            *(np.array([targets[each][name] for each in fitted]) for name in ("value", "spread")),
+            seed=self.seed,
+            size=max(_LEAST_SAMPLES, round(KEPT * len(self.points))),
+        )
+        if len(found.places) < 2:
             failed = [f"; {run.name} failed: {run.error}" for run in self.batch.failed]
-            problem = f"{kept} of {len(self.points)} samples are complete{''.join(failed[:1])}"
-            raise InputError(problem, path=self.batch.folder)
-
-        return self._search
+            counts = f"{len(found.places)} of {len(self.points)} samples are complete"
+            raise InputError(f"{counts}{''.join(failed[:1])}", path=self.batch.folder)
+        return found
 
     @cached_property
     def _figures(self) -> Array:
@@ -177,30 +157,12 @@ class Fit:
         targets = self.batch.plan.data["target"]
         return np.array([_column(self.batch, target) for target in targets]).T
 
-    @cached_property
-    def _search(self) -> Search:
-        targets = self.batch.plan.data["target"]
-        fitted = [place for place, each in enumerate(targets) if not each.get("held_out")]
-        values, spreads = (
-            np.array([targets[place][name] for place in fitted]) for name in ("value", "spread")
-        )
-        return Search(
-            Targets(values, spreads),
-            self.seed,
-            self.samples,
-            self.generations,
-            np.array(self.points),
-            np.array(self.odds),
-            self._figures[:, fitted],
-        )
-
 
 def fit(
     plan: Plan | Path | str,
     folder: Path | str,
     *,
     samples: int = DEFAULT_SAMPLES,
-    generations: int = DEFAULT_GENERATIONS,
     seed: int = 0,
     keep: Keep = TABLES,
     workers: int | None = None,
@@ -211,14 +173,13 @@ def fit(
 
     The plan has ``bounds``, which are flat priors (of logarithms, on a logarithmic scale), and
     ``target``, the figures. Each sample is run in every arm with its own seeds, as many as the plan
-    has, and its figures are means over these runs. The method is a sequential ABC: each generation
-    draws around the nearest points of the last.
+    has, and its figures are means over these runs. The samples fill the bounds evenly; the nearest
+    fifth is kept, and adjusted by regression (approximate Bayesian computation).
 
     Args:
         plan: The plan, or its file.
         folder: Where to keep the batch of its runs.
-        samples: Samples of the first generation; each later one has half as many.
-        generations: The most generations. The fit ends earlier if hardly any new sample is nearer.
+        samples: The number of samples, at least 20.
         seed: Seed for drawing the samples.
         keep: What to keep of each run, as for `batch`.
         workers: Number of processes. Defaults to the number of processors.
@@ -232,57 +193,42 @@ def fit(
     """
     given = Plan.of(plan)
     names = sampled(given, ("vary",))
-    targets = given.data.get("target", ())
+    _require_targets(given)
+    if samples < _LEAST_SAMPLES:
+        raise InputError(f"must be {_LEAST_SAMPLES} or more", field="samples")
+
+    points = even_points(samples, len(names), seed).tolist()
+    about = {"seed": seed, "parameters": list(names), "points": points}
+    more = {"seeds_by_sample": True, _TABLE: about}
+    how = Carrying(workers, executor, observer or BatchObserver())
+    values = values_at(given, names, points)
+    begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more)
+    found = read_fit(folder)
+    found.write()
+    return found
+
+
+def _require_targets(plan: Plan) -> None:
+    """Refuse targets that no fit can have."""
+    targets = plan.data.get("target", ())
     if all(each.get("held_out") for each in targets):
         problem = (
             "needs at least one [[target]] that is not held out, with a measure, a value "
             "and a spread"
         )
-        raise given.source.error(problem, ("target",) if targets else ())
-    if samples < _LEAST_SAMPLES or generations < 1:
-        name, least = ("samples", _LEAST_SAMPLES) if generations > 0 else ("generations", 1)
-        raise InputError(f"must be {least} or more", field=name)
+        raise plan.source.error(problem, ("target",) if targets else ())
 
-    points = first_points(samples, len(names), seed).tolist()
-    told = {"seed": seed, "samples": samples, "generations": generations}
-    more = {
-        "seeds_by_sample": True,
-        _TABLE: {**told, "parameters": list(names), "points": points, "odds": [1.0] * samples},
-    }
-    values = values_at(given, names, points)
-    how = Carrying(workers, executor, observer or BatchObserver(), grow=_grown)
-
-    return _written(begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more))
-
-
-def resume_fit(
-    folder: Path | str,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    hosts: Sequence[str] = (),
-    observer: BatchObserver | None = None,
-) -> Fit:
-    """Resume a fit that was stopped, with the same results to the byte; see `resume_batch`.
-
-    Args:
-        folder: The folder of the batch.
-        workers: Number of processes. Defaults to the number of processors.
-        executor: Carries out the runs instead; see `batch`.
-        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
-        observer: Receives the progress of the batch.
-
-    Raises:
-        InputError: If the folder holds no fit, or it cannot be resumed.
-    """
-    read_fit(folder)
-    how = Carrying(workers, executor, observer or BatchObserver(), hosts, _grown)
-
-    return _written(go_on(Path(folder), how))
+    arms = [arm["name"] for arm in plan.data.get("arm", ())] or [None]
+    for index, each in enumerate(targets):
+        if each.get("arm") not in arms:
+            problem = f"is of no arm of the plan, which has {', '.join(map(str, arms))}"
+            raise plan.source.error(problem, ("target", index))
+        if each.get("statistic") == "sd" and len(plan.seeds) < 2:
+            raise plan.source.error("needs two seeds or more", ("target", index, "statistic"))
 
 
 def read_fit(folder: Path | str) -> Fit:
-    """Return the fit in a folder, complete or not.
+    """Return the fit in a folder, complete or not; `resume_batch` completes it.
 
     Args:
         folder: The folder of the batch.
@@ -290,42 +236,13 @@ def read_fit(folder: Path | str) -> Fit:
     Raises:
         InputError: If the folder holds no fit.
     """
-    return _fit_of(_read_batch(folder))
-
-
-def _fit_of(batch: Batch) -> Fit:
-    told = BatchFolder(batch.folder).read().get(_TABLE)
-    if told is None:
+    batch = read_batch(folder)
+    about = BatchFolder(batch.folder).read().get(_TABLE)
+    if about is None:
         raise InputError("holds a batch that is not a fit: use prism batch", path=batch.folder)
 
-    return Fit(batch, **{**told, "parameters": tuple(told["parameters"])})
-
-
-def _written(batch: Batch) -> Fit:
-    found = _fit_of(batch)
-    found.write()
-
-    return found
-
-
-def _grown(batch: Batch) -> Mapping[str, Any]:
-    """Return the changes of one more generation in ``plan.json``; nothing if the fit is over."""
-    found = _fit_of(batch)
-    if not found._found.is_to_grow:
-        return {}
-
-    points, odds = found._found.next_points()
-    told = BatchFolder(batch.folder).read()
-    values = values_at(batch.plan, found.parameters, points.tolist())
-
-    return {
-        "samples": [*told["samples"], *values],
-        _TABLE: {
-            **told[_TABLE],
-            "points": [*found.points, *points.tolist()],
-            "odds": [*found.odds, *odds.tolist()],
-        },
-    }
+    points = tuple(tuple(point) for point in about["points"])
+    return Fit(batch, tuple(about["parameters"]), about["seed"], points)
 
 
 def _mean_and_ends(values: Array, weights: Array) -> tuple[float, float, float]:
@@ -339,16 +256,14 @@ def _mean_and_ends(values: Array, weights: Array) -> tuple[float, float, float]:
 
     shares = weights[known] / weights[known].sum()
     low, _, high = quantiles(values[known], shares, _INTERVAL)
-
     return float(shares @ values[known]), low, high
 
 
-def _remark(low: float, median: float, high: float) -> str:
+def remark_on(low: float, median: float, high: float) -> str:
     """Return what is wrong with an interval, given as shares of the bounds; empty if nothing is."""
-    at_end = {"lower": median < _AT_BOUND, "upper": median > 1 - _AT_BOUND}
-    for end in (end for end, is_there in at_end.items() if is_there):
+    if not _AT_BOUND <= median <= 1 - _AT_BOUND:
+        end = "lower" if median < _AT_BOUND else "upper"
         return f"the estimate lies on its {end} bound, beyond which other values may fit better"
-
     return "the samples leave no spread: draw more" if high - low < _AT_BOUND else ""
 
 
@@ -358,31 +273,23 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
     Raises:
         InputError: If no run has such a measure.
     """
-    name, arm = str(target["measure"]), target.get("arm")
+    from pandas.api.types import is_numeric_dtype
+
+    name, number = str(target["measure"]), target.get("round")
     samples = dict.fromkeys(
-        run.configuration.name for run in batch.runs if run.configuration.arm == arm
+        run.configuration.name for run in batch.runs if run.configuration.arm == target.get("arm")
     )
     if not any(run.status == "complete" for run in batch.runs):
         return [np.nan] * len(samples)
 
-    rows = _measured(batch, name, target.get("round")).dropna(subset=[name])
-    values = rows.groupby("configuration")[name]
-    figures = values.std() if target.get("statistic") == "sd" else values.mean()
-    whole = values.count() == len(batch.plan.seeds)
-    return [float(figures[each]) if whole.get(each, False) else np.nan for each in samples]
-
-
-def _measured(batch: Batch, name: str, number: int | None) -> Any:
-    """Return the rows of complete runs that have a measure, at their end or of one round.
-
-    Raises:
-        InputError: If there is none.
-    """
-    from pandas.api.types import is_numeric_dtype
-
     table = (batch.results() if number is None else batch.rounds()).df()
-    if name not in table or not is_numeric_dtype(table[name]):
+    rows = table if number is None else table[table["round"] == number]
+    if name not in rows or not is_numeric_dtype(rows[name]) or rows.empty:
         problem = f"is not a measure of the runs; there are {', '.join(batch.outcomes())}"
         raise InputError(problem, path=batch.folder / PLAN_NAME, field=name)
 
-    return table[table["status"] == "complete" if number is None else table["round"] == number]
+    values = rows.dropna(subset=[name]).groupby("configuration")[name]
+    figures = values.std() if target.get("statistic") == "sd" else values.mean()
+    # of a sample of which a run has failed there is no figure
+    whole = values.count() == len(batch.plan.seeds)
+    return [float(figures[each]) if whole.get(each, False) else np.nan for each in samples]

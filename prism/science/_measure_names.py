@@ -12,13 +12,8 @@ from prism.worlds._addresses import address_of, load_world
 from prism.worlds._results import WorldResults
 from prism.worlds._world import MEASURE, marked
 
-OF_POSTS = ("score", "likes", "dislikes", "replies", "reshares", "like_chance")
-"""Measures of posts that a run has assigned to arms."""
-
 _IN_TABLES = ("states.", "timeouts.", "fallbacks.", "texts.", "measure.", "total.")
-_OF_LOGS = ("share_", "model_")
-"""Prefixes of names that depend on the states and servers of a run."""
-
+"""Prefixes of columns that depend on the states and servers of a run."""
 
 MEASURES = (
     *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
@@ -32,29 +27,23 @@ MEASURES = (
 """The columns of ``run_measures`` in `prism.analysis`, without the measures of a world."""
 
 
-def unknown_measure(name: str, cls: type[World[Any]], *, only_tables: bool) -> str | None:
-    """Return what is wrong with the name of a measure; None if runs of the world can have it.
+def unknown_measure(name: str, cls: type[World[Any]]) -> str | None:
+    """Return what is wrong with a column of ``results`` or ``rounds``; None if it will be there.
 
     Args:
-        name: The name.
-        cls: The world.
-        only_tables: Whether it must be a column of ``results`` or ``rounds``, and not one of what
-            `prism.science.compare` reads in logs as well.
+        name: The column.
+        cls: The world of the runs.
     """
-    own = marked(cls, MEASURE)
     totals = WorldResults(0, ()).totals().items()
-    known = [*own, *(total for total, value in totals if isinstance(value, int))]
+    known = [*marked(cls, MEASURE), *(total for total, n in totals if isinstance(n, int))]
     if issubclass(cls, Feed):
         known += ["posts", "replies", "reshares", "likes", *MEASURES]
-    in_logs = () if only_tables else (*MEASURES, *(f"{each}_mean" for each in own), *OF_POSTS)
-    prefixes = _IN_TABLES if only_tables else (*_IN_TABLES, *_OF_LOGS)
-    if name in (*known, *in_logs) or name.startswith(prefixes):
+    if name in known or name.startswith(_IN_TABLES):
         return None
 
-    close = meant(name, (*known, *in_logs))
+    close = meant(name, known)
     guess = "" if close is None else f" (did you mean {close!r}?)"
-    others = ", and those of prism log run_measures" if in_logs else ""
-    return f"{name!r} is not a measure of the runs{guess}; there are {', '.join(known)}{others}"
+    return f"{name!r} is not a measure of the runs{guess}; there are {', '.join(known)}"
 
 
 def titles_of(world: object) -> dict[str, str]:

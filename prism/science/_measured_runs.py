@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -16,12 +16,11 @@ from typing import Any, Literal, TypeAlias
 from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files._records import distinct_ends
-from prism.runlog._reader import LOG_NAMES
+from prism.runs import find_runs
+from prism.runs._status import is_run
 from prism.science._batch import Batch, BatchRun, read_batch
-from prism.science._batch_folder import BatchFolder
-from prism.science._measure_names import MEASURES, OF_POSTS
+from prism.science._measure_names import MEASURES
 from prism.science._plan_file import VARIED_SETTINGS
-from prism.worlds._treatments import CONTROL
 
 Source: TypeAlias = PathLike[str] | str
 MeasureKind = Literal["own", "run", "state", "cost"]
@@ -29,10 +28,19 @@ MeasureKind = Literal["own", "run", "state", "cost"]
 ARM = "arm"
 _COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
 
+_SHARES = """
+select chart, state, round,
+       sum(agents) / sum(sum(agents)) over (partition by chart, round) as share
+from states where round between $first and $last
+group by grouping sets ((chart, state, round), (chart, state))
+order by chart nulls first, state, round
+"""
+"""The share of the agents in each state: in each round, and over all ticks with round null."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class ComparedRun:
-    """A run of a comparison, or an arm within it.
+    """A run of a comparison.
 
     Args:
         path: Its folder or log.
@@ -41,7 +49,6 @@ class ComparedRun:
         ended: Whether it is complete.
         group: The label of its group.
         setting: The values of the other parameters of a batch, such as ``friends=4``, or empty.
-        pair: What it has in common with its partners in other groups.
         kinds: The kind of each measure.
         values: The value of each measure.
         by_round: The values of measures by round.
@@ -53,7 +60,6 @@ class ComparedRun:
     ended: bool = True
     group: str = ""
     setting: str = ""
-    pair: Hashable = None
     kinds: dict[str, MeasureKind] = field(default_factory=dict, repr=False)
     values: dict[str, float] = field(default_factory=dict, repr=False)
     by_round: dict[str, dict[int, float]] = field(default_factory=dict, repr=False)
@@ -92,7 +98,8 @@ def runs_of_batch(
         InputError: If there is no such factor, or the batch varies nothing.
     """
     batch = read_batch(folder)
-    factors = _factors(batch.plan.data)
+    levels = {ARM: batch.plan.data.get(ARM, ()), **batch.plan.data.get("vary", {})}
+    factors = [name for name, values in levels.items() if len(values) > 1]
     if not factors:
         raise InputError("is only one group of runs: its plan varies nothing", path=folder)
     if by is not None and by not in factors:
@@ -101,40 +108,20 @@ def runs_of_batch(
     factor = by or factors[0]
     complete = [run for run in batch.runs if run.status == "complete"]
     runs = [_of_results(batch, run, from_round, to_round) for run in complete]
-    paths = [folder / run.name for run in complete]
     known = set(chain.from_iterable(run.values for run in runs))
-    if not known.issuperset(measures) and all(
-        any((path / log).exists() for log in LOG_NAMES) for path in paths
-    ):
-        runs = [measured_run(path, from_round, to_round) for path in paths]
+    if not known.issuperset(measures) and all(is_run(run.path) for run in runs):
+        runs = [measured_run(run.path, from_round, to_round) for run in runs]
+    for run, of_batch in zip(runs, complete, strict=True):
+        others = [name for name in factors if name != factor]
+        run.group = _label(of_batch, factor)
+        run.setting = ", ".join(f"{name}={_level(of_batch, name)}" for name in others)
 
-    grouped = []
-    for run, measured in zip(complete, runs, strict=True):
-        levels = {name: _level(run, name) for name in factors}
-        label = _label(factor, levels.pop(factor))
-        setting = ", ".join(f"{name}={value}" for name, value in levels.items())
-        grouped.append(replace(measured, group=label, setting=setting, pair=run.seed))
-    control = _label(factor, _level(batch.runs[0], factor))
-    if control not in {run.group for run in grouped}:
+    control = _label(batch.runs[0], factor)
+    if control not in {run.group for run in runs}:
         raise InputError(f"no run of {control} is complete, the first group", path=folder)
     left = len(batch.runs) - len(complete)
     notes = [f"{left} of {len(batch.runs)} runs are left out, since they are not complete"]
-    return grouped, notes if left else []
-
-
-def arms_within(paths: Sequence[Path]) -> list[ComparedRun]:
-    """Return the arms to which runs have assigned posts, in pairs within each run, if there are."""
-    found: list[ComparedRun] = []
-    for path in paths:
-        log = read_log(path)
-        of_run = log.runs[0]
-        for row in log.rows("arms"):
-            run = ComparedRun(path, of_run.seed, of_run.rounds or 0, group=row[ARM], pair=path)
-            for name in OF_POSTS:
-                run.add("own", name, row[name])
-            found.append(run)
-    # the control comes first
-    return sorted(found, key=lambda run: run.group != CONTROL)
+    return runs, notes if left else []
 
 
 def runs_of_groups(
@@ -152,17 +139,14 @@ def runs_of_groups(
         InputError: If there is no such file, no run in it, no second group, or a run is in two.
     """
     given = [[source] if isinstance(source, PathLike | str) else [*source] for source in sources]
-    found = [[run for source in group for run in paths_of(source)] for group in given]
+    found = [[run for source in group for run in _paths_of(source)] for group in given]
+    names = [
+        Path(group[0]) if len(group) == 1 else _common(paths)
+        for group, paths in zip(given, found, strict=True)
+    ]
     if len(found) == 1:
-        folders: dict[Path, list[Path]] = {}
-        for path in found[0]:
-            folders.setdefault(path.parent, []).append(path)
-        names, found = [*folders], [*folders.values()]
-    else:
-        names = [
-            _common(paths) if len(group) > 1 else Path(group[0])
-            for group, paths in zip(given, found, strict=True)
-        ]
+        names = [*dict.fromkeys(path.parent for path in found[0])]
+        found = [[path for path in found[0] if path.parent == name] for name in names]
     if len(found) < 2:
         problem = "is only one group of runs: give two, or a folder that holds several"
         raise InputError(problem, path=_common(found[0]))
@@ -172,12 +156,12 @@ def runs_of_groups(
         if every.count(path) > 1:
             problem = "is given more than once: each run belongs to only one group"
             raise InputError(problem, path=path)
-    runs = (
-        replace(measured_run(path, from_round, to_round), group=label)
-        for label, paths in zip(distinct_ends(names), found, strict=True)
-        for path in paths
-    )
-    return [replace(run, pair=run.seed) for run in runs]
+    runs = []
+    for label, paths in zip(distinct_ends(names), found, strict=True):
+        for path in paths:
+            runs.append(measured_run(path, from_round, to_round))
+            runs[-1].group = label
+    return runs
 
 
 def measured_run(path: Path, from_round: int, to_round: int | None) -> ComparedRun:
@@ -189,26 +173,27 @@ def measured_run(path: Path, from_round: int, to_round: int | None) -> ComparedR
         to_round: Last round to include; None for all.
 
     Raises:
-        InputError: If it cannot be read, or its log contains several runs or none.
+        InputError: If it cannot be read, or its log contains no run.
     """
     log = read_log(path)
     if len(log.runs) != 1:
         problem = f"contains {len(log.runs)} runs: compare logs with one run each"
         raise InputError(problem, path=path)
 
-    rows = log.rows("measured_in", from_round, to_round)
-    numbers = [row["round"] for row in rows if row["round"] is not None]
-    completed = max(numbers, default=(log.runs[0].rounds or 0) if log.runs[0].ended else 0)
-    # the last round of an incomplete log may be incomplete, too
-    if not log.runs[0].ended and completed != to_round:
+    (of_run,), rows = log.runs, log.rows("measured_in", from_round, to_round)
+    completed = max((row["round"] or 0 for row in rows), default=0)
+    if of_run.ended:
+        completed = completed or of_run.rounds or 0
+    elif completed != to_round:
+        # the last round of an incomplete log may be incomplete, too
         completed = max(0, completed - 1)
-    run = ComparedRun(path, log.runs[0].seed, completed, log.runs[0].ended)
+    run = ComparedRun(path, of_run.seed, completed, of_run.ended)
     last = to_round or completed
 
     own = [name for name in rows[0] if name not in ("run", "round", *MEASURES)]
     for row in rows:
-        for name in (*own, *MEASURES):
-            if row["round"] is not None and from_round <= row["round"] <= last:
+        if row["round"] is not None and from_round <= row["round"] <= last:
+            for name in (*own, *MEASURES):
                 run.add_round(name, row["round"], row[name])
     # measures of the world come first
     for name in own:
@@ -223,34 +208,24 @@ def measured_run(path: Path, from_round: int, to_round: int | None) -> ComparedR
 
 def _add_states(run: ComparedRun, log: Log, first: int, last: int) -> None:
     """Add the share of the agents in each state, over all ticks and in each round."""
-    agents: dict[str, dict[tuple[str, int], int]] = {}
-    for row in log.rows("states"):
-        if row["round"] is not None and first <= row["round"] <= last:
-            chart = str(row.get("chart", ""))
-            key = "_".join(filter(None, (chart, str(row["state"])))), row["round"]
-            of_chart = agents.setdefault(chart, {})
-            of_chart[key] = of_chart.get(key, 0) + row["agents"]
-    for counts in agents.values():
-        rounds: dict[int, int] = {}
-        states: dict[str, int] = {}
-        for (state, number), count in counts.items():
-            rounds[number] = rounds.get(number, 0) + count
-            states[state] = states.get(state, 0) + count
-        for state, count in states.items():
-            run.add("state", f"share_{state}", count / sum(rounds.values()))
-        for (state, number), count in counts.items():
-            run.add_round(f"share_{state}", number, count / rounds[number])
+    shares = log.sql(_SHARES, first=first, last=last).fetchall()
+    has_charts = len({chart for chart, *_ in shares}) > 1
+    for chart, state, number, share in shares:
+        name = "_".join(["share", *[str(chart)] * has_charts, state])
+        if number is None:
+            run.add("state", name, share)
+        else:
+            run.add_round(name, number, share)
 
 
 def _add_costs(run: ComparedRun, log: Log, first: int, last: int) -> None:
     """Add the use of models, if any was asked."""
     rows = [row for row in log.rows("costs_by", ["round"]) if first <= (row["round"] or 0) <= last]
     for name in _COSTS:
-        values = {row["round"]: row[name] for row in rows if row[name] is not None}
-        if values:
+        for row in rows:
+            run.add_round(f"model_{name}", row["round"], row[name])
+        if values := run.by_round.get(f"model_{name}"):
             run.add("cost", f"model_{name}", sum(values.values()))
-        for number, value in values.items():
-            run.add_round(f"model_{name}", number, value)
 
 
 def _of_results(batch: Batch, run: BatchRun, from_round: int, to_round: int | None) -> ComparedRun:
@@ -271,30 +246,23 @@ def _of_results(batch: Batch, run: BatchRun, from_round: int, to_round: int | No
     for name, by_round in found.by_round.items():
         if name not in own:
             found.add("run", name, sum(by_round.values()))
-
     return found
-
-
-def _factors(plan: Mapping[str, Any]) -> list[str]:
-    """Return what a plan varies, arms first."""
-    levels = {ARM: plan.get(ARM, ()), **plan.get("vary", {})}
-    return [name for name, values in levels.items() if len(values) > 1]
 
 
 def _level(run: BatchRun, factor: str) -> Any:
     configuration = run.configuration
     if factor == ARM:
         return configuration.arm
-
     group = configuration.settings if factor in VARIED_SETTINGS else configuration.parameters
     return group[factor]
 
 
-def _label(factor: str, level: Any) -> str:
+def _label(run: BatchRun, factor: str) -> str:
+    level = _level(run, factor)
     return str(level) if factor == ARM else f"{factor}={level}"
 
 
-def paths_of(source: Source) -> list[Path]:
+def _paths_of(source: Source) -> list[Path]:
     """Return the runs that a path or pattern names, in the order of their names.
 
     Raises:
@@ -302,28 +270,16 @@ def paths_of(source: Source) -> list[Path]:
     """
     path = Path(source)
     if not path.exists() and glob.has_magic(str(source)):
-        matches = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207
-        found = [run for match in sorted(matches, key=_natural) for run in paths_of(match)]
-        if not found:
+        matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=_natural)  # noqa: PTH207
+        if not matches:
             raise InputError("matches no file", path=path)
-        return found
+        return [run for match in matches for run in _paths_of(match)]
 
-    if not path.is_dir():
-        read_log(path)  # says what is wrong
-    if not path.is_dir() or any((path / name).is_file() for name in LOG_NAMES):
+    if not path.is_dir() or is_run(path):
         return [path]
-
-    # a set, since a folder may hold a log both plain and compressed
-    below = {log.parent for name in LOG_NAMES for log in path.rglob(name)}
-    if not below:
-        raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
-
-    return sorted(below, key=_natural)
-
-
-def is_batch(source: Source) -> bool:
-    """Return whether a path is the folder of a batch."""
-    return BatchFolder(Path(source)).is_begun
+    if below := sorted(find_runs(path), key=_natural):
+        return below
+    raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
@@ -334,11 +290,3 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 
 def _common(runs: Sequence[Path]) -> Path:
     return Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
-
-
-def kinds_of(runs: Iterable[ComparedRun]) -> dict[str, MeasureKind]:
-    """Return the measures of all runs with their kinds; the first run with one decides."""
-    found: dict[str, MeasureKind] = {}
-    for run in runs:
-        found |= {name: kind for name, kind in run.kinds.items() if name not in found}
-    return found

@@ -123,6 +123,8 @@ def methods_of(comparison: Differences) -> str:
 
 def seeds_text(seeds: Sequence[int]) -> str:
     """Return seeds as text, as a range if they are consecutive."""
+    if not seeds:
+        return ""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"seeds {seeds[0]} to {seeds[-1]}"
 

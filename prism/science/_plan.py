@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from prism.errors import InputError, PrismError
-from prism.files._source import Problems, Source, Where
+from prism.files._source import Problems, Source
 from prism.llm import Model
 from prism.llm._addresses import shown_address
-from prism.llm._settings import KEYS, from_plain
+from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._batch_folder import BatchFolder
 from prism.science._measure_names import unknown_measure
@@ -61,7 +61,7 @@ class Plan:
         data: Its contents, under the keys of a plan file: ``world``, ``agents``, ``rounds``,
             ``ticks``, ``seeds``, ``preset``, ``parameters``, ``vary``, ``arm``, ``treatments``,
             ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and the
-            others in ``docs/plan.schema.json``.
+            others on the page about experiments.
         file: The file it was read from, if any; errors name its lines.
 
     Raises:
@@ -149,7 +149,9 @@ class Plan:
         for arm in arms:
             for values in product(*vary.values()):
                 varied = dict(zip(vary, values, strict=True))
-                found.append(_configuration(self.data, arm, varied, _name_of(arm, varied)))
+                parts = [f"{key}={_shown(key, value)}" for key, value in varied.items()]
+                name = _folder_name(arm, parts)
+                found.append(_configuration(self.data, arm, varied, name))
 
         return tuple(_named_apart(found))
 
@@ -168,9 +170,8 @@ class Plan:
             begin = first + number * count
             seeds = tuple(range(begin, begin + count)) if with_seeds else ()
             for arm in self.data.get("arm", [{}]):
-                name = _name_of(arm, {"sample": f"{number + 1:05}"}).replace("sample=", "sample-")
-                made = _configuration(self.data, arm, each, name)
-                found.append(replace(made, seeds=seeds))
+                name = _folder_name(arm, [f"sample-{number + 1:05}"])
+                found.append(replace(_configuration(self.data, arm, each, name), seeds=seeds))
 
         return tuple(found)
 
@@ -210,20 +211,38 @@ class Plan:
             InputError: If one is impossible; the message names line and key if the plan is a file.
         """
         chosen = configurations or self.configurations()
-        kinds: set[str] = set()
+        kinds = _kinds(chosen).values()
         for each in chosen:
             try:
                 run = self.options(each, self.seeds[0])
                 # the first of each kind is set up as well
-                if (kind := _kind_of(each)) not in kinds:
-                    kinds.add(kind)
+                if each in kinds:
                     run.prepare(None)
             except PrismError as error:
-                problem = error.problem if isinstance(error, InputError) else str(error)
-                raise self.source.error(problem, _where(self, error, each)) from None
+                raise self._impossible(each, error) from None
 
+        if "bounds" in self.data:
+            self._check_measures()
+
+    def _impossible(self, configuration: Configuration, error: PrismError) -> InputError:
+        """Return an error of a run as one of the plan, at the key of its field."""
+        problem = f"{error} (in {configuration.name})"
+        if not isinstance(error, InputError) or error.path is not None or error.field is None:
+            return self.source.error(problem)
+        key = _KEYS.get(error.field, error.field)
+        return self.source.error(f"{error.problem} (in {configuration.name})", (key,))
+
+    def _check_measures(self) -> None:
+        """Refuse measures to explain or to fit that no run will have."""
+        world = self.data.get("world", FEED)
+        cls: type[World[Any]] = Feed if world == FEED else load_world(address_of(world))
         problems = Problems(self.source)
-        _check_measures(self, chosen, problems)
+        for index, name in enumerate(self.data.get("measures", ())):
+            if problem := unknown_measure(name, cls):
+                problems.add(("measures", index), problem)
+        for index, target in enumerate(self.data.get("target", ())):
+            if problem := unknown_measure(target["measure"], cls):
+                problems.add(("target", index, "measure"), problem)
         problems.raise_if_any()
 
     def to_dict(self) -> dict[str, Any]:
@@ -244,22 +263,6 @@ class Plan:
         return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
 
 
-def is_of_feed(plan: Plan) -> bool:
-    """Return whether a plan runs the social feed."""
-    return bool(plan.data.get("world", FEED) == FEED)
-
-
-def feed_parameters(configuration: Configuration) -> Feed:
-    """Return a social feed with the parameters of a configuration.
-
-    Raises:
-        InputError: If there is no such parameter or preset.
-    """
-    preset = configuration.settings.get("preset")
-    of_preset = {} if preset is None else {"preset": preset}
-    return Feed(**of_preset, **configuration.parameters)
-
-
 def inputs_of(plan: Plan) -> dict[str, str]:
     """Return the SHA-256 of every file that the runs of a plan read, by file name.
 
@@ -267,7 +270,7 @@ def inputs_of(plan: Plan) -> dict[str, str]:
         InputError: If one cannot be read.
     """
     found: dict[str, str] = {}
-    for each in _kinds(plan):
+    for each in _kinds(plan.configurations()).values():
         found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
 
     return found
@@ -278,6 +281,9 @@ _OF_FEED = {"preset": "preset", "posts": "first_posts"}
 
 _OF_RUNS = ("agents", "rounds", "ticks", "log_agents")
 """Keys of a plan that a run has as well."""
+
+_KEYS = {"ticks_per_round": "ticks", "first_posts": "posts"}
+"""Fields of runs that have other names in plans."""
 
 _OF_PLAN = (
     *("name", "description", "seeds", "parameters", "vary", "arm", "budget", "bounds"),
@@ -293,9 +299,13 @@ def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
     return replace(plan, data={**plan.data, "reasoner": {**plan.data["reasoner"], key: value}})
 
 
-def _kinds(plan: Plan) -> Sequence[Configuration]:
-    """Return one configuration of each kind; see `_kind_of`."""
-    return tuple({_kind_of(each): each for each in plan.configurations()}.values())
+def _kinds(configurations: Sequence[Configuration]) -> dict[str, Configuration]:
+    """Return the first of the configurations that differ only in parameters of the world."""
+    kinds: dict[str, Configuration] = {}
+    for each in configurations:
+        varied = [each.settings.get(name) for name in VARIED_SETTINGS]
+        kinds.setdefault(repr((each.arm, varied)), each)
+    return kinds
 
 
 def _configuration(
@@ -354,22 +364,18 @@ def _within(
     return replace(reasoner, **limits)
 
 
-def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
-    parts = [arm["name"]] if "name" in arm else []
-    # a file of agents appears by its name, without its folder
-    told = {
-        key: Path(value).name if key == "agents" and isinstance(value, str) else value
-        for key, value in varied.items()
-    }
-    parts += [f"{name}={_shown(value)}" for name, value in told.items()]
-    name = _UNSAFE.sub("-", ",".join(parts)).strip(".-")[:_MOST_NAME]
-
-    return name or "all"
+def _folder_name(arm: Mapping[str, Any], parts: Sequence[str]) -> str:
+    """Return the name of a configuration, which is that of its folder, too."""
+    text = ",".join([arm["name"], *parts] if "name" in arm else parts)
+    return _UNSAFE.sub("-", text).strip(".-")[:_MOST_NAME] or "all"
 
 
-def _shown(value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
+    """Return a varied value as it stands in a name; a file of agents without its folder."""
     if isinstance(value, list):
-        return "+".join(map(_shown, value))
+        return "+".join(_shown(key, each) for each in value)
+    if key == "agents":
+        return Path(str(value)).name
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -384,79 +390,3 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
             name = f"{each.name}-{number}"
         seen.add(name.casefold())
         yield replace(each, name=name)
-
-
-def _kind_of(configuration: Configuration) -> str:
-    """Return a key that is equal for configurations that differ only in world parameters."""
-    varied = [configuration.settings.get(name) for name in VARIED_SETTINGS]
-    return repr((configuration.arm, varied))
-
-
-# Checks before the first run
-
-
-def _check_measures(
-    plan: Plan, configurations: Sequence[Configuration], problems: Problems
-) -> None:
-    """Note measures that no run will have, and targets of rounds that there will not be."""
-    measures, targets = plan.data.get("measures", ()), plan.data.get("target", ())
-    if not measures and not targets:
-        return
-
-    world = plan.data.get("world", FEED)
-    cls: type[World[Any]] = Feed if world == FEED else load_world(address_of(world))
-    # what is sampled is explained and fitted by the tables alone
-    is_sampled = "bounds" in plan.data
-    for place, name in enumerate(measures):
-        if problem := unknown_measure(name, cls, only_tables=is_sampled):
-            problems.add(("measures", place), problem)
-    for place, target in enumerate(targets):
-        if problem := unknown_measure(target["measure"], cls, only_tables=True):
-            problems.add(("target", place, "measure"), problem)
-        arm = target.get("arm")
-        of_arm = [each for each in configurations if arm in (None, each.arm)]
-        least = min(int(each.settings.get("rounds", cls.rounds)) for each in of_arm)
-        if target.get("round", 1) > least:
-            problem = f"is {target['round']}, but the run has the rounds 1 to {least}"
-            problems.add(("target", place, "round"), problem)
-
-
-def _where(plan: Plan, error: PrismError, configuration: Configuration) -> Where:
-    """Return the location in the plan of what makes a configuration impossible.
-
-    The words of the message decide between the parameters, treatments and files of the plan.
-    """
-    # it names what is wrong before it lists what there is
-    text = str(error).partition(": it has")[0]
-    words = {*re.findall(r"[^\s'\":,]+", text), *re.findall(r"\w+", text)}
-    arms = plan.data.get("arm", ())
-    place = next((i for i, arm in enumerate(arms) if arm["name"] == configuration.arm), 0)
-    inside: Where = ("arm", place)
-    arm = arms[place] if arms else {}
-
-    for group, where in ((arm, inside), (plan.data, ())):
-        for table in ("parameters", "vary", "bounds", "reasoner"):
-            for name, value in group.get(table, {}).items():
-                names = {name, KEYS.get(name, name), value if isinstance(value, str) else name}
-                if words & names or name == _field_of(error):
-                    return (*where, table, name)
-        for index, treatment in enumerate(group.get("treatments", ())):
-            if words & {treatment, treatment.partition("@")[0]}:
-                return (*where, "treatments", index)
-        for key, value in group.items():
-            is_named = isinstance(value, str) and value in words and key != "name"
-            if is_named or (key in _OF_FEED and key in words):
-                return (*where, key)
-        key = _FEED_KEYS.get(_field_of(error), _field_of(error))
-        if key in group:
-            return (*where, key)
-
-    return (_FEED_KEYS.get(_field_of(error), _field_of(error)),)
-
-
-_FEED_KEYS = {"ticks_per_round": "ticks", "first_posts": "posts"}
-"""Fields of runs that have other names in plans."""
-
-
-def _field_of(error: PrismError) -> str:
-    return (error.field or "world") if isinstance(error, InputError) else "world"

@@ -1,24 +1,17 @@
-"""Plan files: their declaration, contradictions in them, and the paths of their files."""
+"""Plan files: their declaration, the paths in them, and the plans that come with prism."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from prism.errors import InputError
-from prism.files._source import Source, Where
-from prism.files.declarations import (
-    Declaration,
-    Listed,
-    Optionally,
-    read_document,
-    schema_of,
-)
+from prism.files._source import Problems, Source
+from prism.files.declarations import Declaration, Listed, shaped
 
-SCHEMA_NAME = "plan.schema.json"
 FEED = "feed"
 """The name of the social feed in plans."""
 
@@ -26,7 +19,6 @@ VARIED_SETTINGS = ("agents", "rounds", "ticks", "preset")
 """Settings that may be varied besides parameters of the world."""
 
 _SHIPPED = Path(__file__).with_name("plans")
-_FILES = ("policy",)
 
 Count = Annotated[int, Field(ge=1)]
 Agents = Count | str
@@ -44,37 +36,42 @@ Treatments = Annotated[
 ]
 
 
+def _distinct(values: Any) -> Any:
+    """Refuse seeds or arms of which two would have one folder or one name."""
+    if not isinstance(values, tuple):
+        return values
+    keys = [value.name if isinstance(value, Arm) else value for value in values]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"must not have {key!r} twice")
+    return values
+
+
 class Writer(Declaration):
     """Have the model write the texts, too."""
 
-    model: Optionally[str] = Field(
+    model: str | None = Field(
         None, description="Another model than the one that decides, on the same servers."
     )
-    max_length: Optionally[Count] = Field(None, description="Most characters of a text.")
-    language: Optionally[str] = Field(None, description="Language of the texts.")
+    max_length: Count | None = Field(None, description="Most characters of a text.")
+    language: str | None = Field(None, description="Language of the texts.")
 
 
 class Budget(Declaration):
     """The limits on models for all runs together."""
 
-    max_calls: Optionally[Count] = Field(
-        None, description="Requests that all runs may make together."
-    )
-    max_tokens: Optionally[Count] = Field(
-        None, description="Tokens that all runs may use together."
-    )
-    deadline: Optionally[float] = Field(
+    max_calls: Count | None = Field(None, description="Requests that all runs may make together.")
+    max_tokens: Count | None = Field(None, description="Tokens that all runs may use together.")
+    deadline: float | None = Field(
         None, gt=0, description="Seconds from the first question of any run."
     )
 
 
 class Sizes(Declaration):
-    agents: Optionally[Agents] = Field(
-        None, description="How many agents there are, or a file of them."
-    )
-    rounds: Optionally[Count] = Field(None, description="Number of rounds.")
-    ticks: Optionally[Count] = Field(None, description="Ticks in a round.")
-    preset: Optionally[str] = Field(None, description="Preset of the world's parameters.")
+    agents: Agents | None = Field(None, description="How many agents there are, or a file of them.")
+    rounds: Count | None = Field(None, description="Number of rounds.")
+    ticks: Count | None = Field(None, description="Ticks in a round.")
+    preset: str | None = Field(None, description="Preset of the world's parameters.")
 
 
 class Arm(Sizes):
@@ -87,14 +84,28 @@ class Arm(Sizes):
 
 
 class Bound(Declaration):
-    least: float = Field(description="The smallest value.")
-    most: float = Field(description="The largest value.")
+    least: int | float = Field(description="The smallest value.")
+    most: int | float = Field(description="The largest value.")
     scale: Literal["linear", "log"] = Field(
         "linear", description="Whether values, or their logarithms, are spread evenly."
     )
-    step: Optionally[float] = Field(
+    step: float | None = Field(
         None, gt=0, description="Distance between the values to take, from the smallest on."
     )
+
+
+def _ordered(given: Bound | tuple[float, ...]) -> Any:
+    """Refuse a bound without values."""
+    bound = given if isinstance(given, Bound) else bound_of(given)
+    if not bound.least < bound.most:
+        raise ValueError(f"must have least below most, got {bound.least} and {bound.most}")
+    if bound.scale == "log" and bound.least <= 0:
+        raise ValueError(f"must be above 0 for a logarithmic scale, got {bound.least}")
+    return given
+
+
+Ends = Annotated[Listed[float], Field(min_length=2, max_length=2)]
+"""The two ends of a bound without a scale or a step."""
 
 
 class Vary(Declaration):
@@ -103,10 +114,10 @@ class Vary(Declaration):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
 
-    agents: Optionally[Listed[Agents]] = Field(None, min_length=1)
-    rounds: Optionally[Listed[Count]] = Field(None, min_length=1)
-    ticks: Optionally[Listed[Count]] = Field(None, min_length=1)
-    preset: Optionally[Listed[str]] = Field(None, min_length=1)
+    agents: Listed[Agents] | None = Field(None, min_length=1)
+    rounds: Listed[Count] | None = Field(None, min_length=1)
+    ticks: Listed[Count] | None = Field(None, min_length=1)
+    preset: Listed[str] | None = Field(None, min_length=1)
 
 
 class Target(Declaration):
@@ -121,42 +132,42 @@ class Target(Declaration):
         "mean",
         description="Statistic of the runs of a sample: their mean, or their standard deviation.",
     )
-    arm: Optionally[str] = Field(None, description="The arm to which the figure applies.")
-    round: Optionally[Count] = Field(
+    arm: str | None = Field(None, description="The arm to which the figure applies.")
+    round: Count | None = Field(
         None, description="The round to which the figure applies; by default the last."
     )
     held_out: bool = Field(
         False, description="Leave it out of the fit, and report how near the fit comes to it."
     )
-    source: Optionally[str] = Field(None, description="Where it was published.")
+    source: str | None = Field(None, description="Where it was published.")
 
 
 class PlanFile(Sizes):
     """A plan of an experiment: parameters, arms and seeds."""
 
-    name: Optionally[str] = Field(None, description="Name of the plan.")
-    description: Optionally[str] = Field(None, description="Purpose of the plan.")
+    name: str | None = Field(None, description="Name of the plan.")
+    description: str | None = Field(None, description="Purpose of the plan.")
     world: str = Field(FEED, description="A short name, package.module:Name, or file.py:Name.")
-    posts: Optionally[str] = Field(
-        None, description="File of posts with which the social feed begins."
-    )
-    log_agents: Optionally[Annotated[int, Field(ge=0)]] = Field(
+    posts: str | None = Field(None, description="File of posts with which the social feed begins.")
+    log_agents: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Number of agents that the logs cover, a sample drawn by each seed."
     )
-    seeds: Count | Annotated[Listed[int], Field(min_length=1)] = Field(
-        1, description="Number of seeds, counted from 0, or a list of seeds."
-    )
+    seeds: Annotated[
+        Count | Annotated[Listed[int], Field(min_length=1)], AfterValidator(_distinct)
+    ] = Field(1, description="Number of seeds, counted from 0, or a list of seeds.")
     parameters: Parameters = Field({})
-    vary: Optionally[Vary] = None
+    vary: Vary | None = None
     treatments: Treatments = ()
-    arm: Optionally[Listed[Arm]] = Field(None, min_length=1, description="The arms.")
+    arm: Annotated[Listed[Arm] | None, AfterValidator(_distinct)] = Field(
+        None, min_length=1, description="The arms."
+    )
     reasoner: Reasoner = Field({})
-    writer: Optionally[Writer] = None
-    budget: Optionally[Budget] = None
-    bounds: dict[str, Annotated[Listed[float], Field(min_length=2, max_length=2)] | Bound] = Field(
+    writer: Writer | None = None
+    budget: Budget | None = None
+    bounds: dict[str, Annotated[Ends | Bound, AfterValidator(_ordered)]] = Field(
         {}, description="Bounds of the parameters that a sensitivity analysis or a fit samples."
     )
-    target: Optionally[Listed[Target]] = Field(
+    target: Listed[Target] | None = Field(
         None, min_length=1, description="Figures that a fit should reproduce."
     )
     measures: Listed[str] = Field(
@@ -164,13 +175,8 @@ class PlanFile(Sizes):
     )
 
 
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan."""
-    return schema_of(PlanFile, title="A plan of prism batch", name=SCHEMA_NAME)
-
-
 def require_plan(source: Source) -> None:
-    """Reject a document that is not a plan or contradicts itself.
+    """Reject a document that is not a plan.
 
     Args:
         source: The document.
@@ -178,106 +184,15 @@ def require_plan(source: Source) -> None:
     Raises:
         InputError: If there are problems; the message lists them all, by line and key.
     """
-    read_document(PlanFile, source, checks=(lambda _plan: _contradictions(source.value),))
+    problems = Problems(source)
+    shaped(PlanFile, source.value, problems)
+    problems.raise_if_any()
 
 
-def _contradictions(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    """Yield the contradictions in a plan, with their locations."""
-    fixed, vary = data.get("parameters", {}), data.get("vary", {})
-    seeds = data.get("seeds", 1)
-    if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
-        yield ("seeds",), "has a seed twice"
-
-    for name, values in vary.items():
-        if name in fixed:
-            yield ("vary", name), "is also among [parameters]: leave one out"
-        yield from _set_outside(data, "vary", name)
-        yield from _twice(values, ("vary", name))
-
-    yield from _wrong_arms(data.get("arm", []), vary)
-    yield from _wrong_targets(data)
-    for name, bound in data.get("bounds", {}).items():
-        yield from _set_outside(data, "bounds", name)
-        if name in vary or name in fixed:
-            yield ("bounds", name), "is also among [parameters] or [vary]: leave one out"
-        yield from _wrong_bound(name, bound)
-
-
-def _set_outside(data: Mapping[str, Any], table: str, name: str) -> Iterator[tuple[Where, str]]:
-    """Yield the settings that a table varies although the plan sets them."""
-    if name in VARIED_SETTINGS and name in data:
-        problem = f"is also set outside [{table}] ({data[name]!r}): leave one out"
-        yield (table, name), problem
-
-
-def _twice(values: Sequence[Any], keys: Where) -> Iterator[tuple[Where, str]]:
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            yield (*keys, place), f"has the value {value!r} twice"
-
-
-def _wrong_arms(
-    arms: Sequence[Mapping[str, Any]], vary: Mapping[str, Any]
-) -> Iterator[tuple[Where, str]]:
-    names = [arm["name"] for arm in arms]
-    for place, arm in enumerate(arms):
-        if arm["name"] in names[:place]:
-            yield ("arm", place, "name"), f"is the same as that of another arm, {arm['name']!r}"
-        for name in arm.get("parameters", {}):
-            if name in vary:
-                yield ("arm", place, "parameters", name), "is also varied in [vary]"
-        for name in (each for each in VARIED_SETTINGS if each in arm and each in vary):
-            yield ("arm", place, name), "is also varied in [vary]"
-
-
-def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Where, str]]:
-    least, most, scale = limits_of(bound)
-    if not least < most:
-        yield (
-            ("bounds", name),
-            (f"must have a low bound below its high bound, got {least} and {most}"),
-        )
-    elif scale == "log" and least <= 0:
-        yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
-    elif scale == "log" and "step" in bound:
-        yield ("bounds", name, "step"), "is for a linear scale: leave one of them out"
-
-
-_SAME_TARGET = ("measure", "statistic", "arm", "round", "held_out")
-
-
-def _wrong_targets(data: Mapping[str, Any]) -> Iterator[tuple[Where, str]]:
-    seeds = data.get("seeds", 1)
-    has_one_seed = (seeds if isinstance(seeds, int) else len(seeds)) == 1
-    arms = [each["name"] for each in data.get("arm", [])]
-    seen: set[tuple[Any, ...]] = set()
-    for place, each in enumerate(data.get("target", [])):
-        if problem := _wrong_arm_of_target(each.get("arm"), arms):
-            yield ("target", place, "arm"), problem
-        if each.get("statistic") == "sd" and has_one_seed:
-            yield ("target", place, "statistic"), "needs two seeds or more"
-        which = tuple(each.get(name) for name in _SAME_TARGET)
-        if which in seen:
-            yield ("target", place), "is already a target: give it only once"
-        seen.add(which)
-
-
-def _wrong_arm_of_target(arm: str | None, arms: Sequence[str]) -> str | None:
-    if arms and arm not in arms:
-        return f"must be one of {', '.join(arms)}"
-
-    return None if arms or arm is None else "names an arm, but the plan has none"
-
-
-def limits_of(bound: Any) -> tuple[float, float, str]:
-    """Return the smallest value, the largest value and the scale of a bound in a plan."""
-    if isinstance(bound, Mapping):
-        return bound["least"], bound["most"], bound.get("scale", "linear")
-
-    return bound[0], bound[1], "linear"
-
-
-# Files that a plan names, and plans that ship
+def bound_of(given: Any) -> Bound:
+    """Return a bound, which a plan may give by its two ends alone."""
+    ends = given if isinstance(given, Mapping) else dict(zip(("least", "most"), given, strict=True))
+    return Bound(**ends)
 
 
 def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -289,13 +204,14 @@ def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _beside(given: Any, folder: Path) -> Any:
     # "12" is a number of agents, as on the command line
-    return str(folder / given) if isinstance(given, str) and not _is_number(given) else given
+    is_file = isinstance(given, str) and not given.isdecimal()
+    return str(folder / given) if is_file else given
 
 
 def _world_beside(given: str, folder: Path) -> str:
-    place, colon, name = given.rpartition(":")
+    module, colon, name = given.rpartition(":")
     # file.py:Name names a file, package.module:Name does not
-    return str(folder / given) if (place if colon else name).endswith(".py") else given
+    return str(folder / given) if (module if colon else name).endswith(".py") else given
 
 
 _PLACED: Mapping[str, Callable[[Any, Path], Any]] = {
@@ -307,24 +223,11 @@ _PLACED: Mapping[str, Callable[[Any, Path], Any]] = {
         for key, values in given.items()
     },
     "reasoner": lambda given, folder: {
-        key: str(folder / value) if key in _FILES else value for key, value in given.items()
+        key: str(folder / value) if key == "policy" else value for key, value in given.items()
     },
     "arm": lambda given, folder: [placed(arm, folder) for arm in given],
 }
 """How to resolve the paths in each part of a plan."""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def shipped_plans() -> list[str]:
-    """Return the names of the plans that come with prism."""
-    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
 
 
 def plan_path(given: Path | str) -> Path:
@@ -334,13 +237,11 @@ def plan_path(given: Path | str) -> Path:
         InputError: If neither exists.
     """
     path = Path(given)
-    if not path.exists() and str(given) in shipped_plans():
+    shipped = sorted(each.stem for each in _SHIPPED.glob("*.toml"))
+    if not path.exists() and str(given) in shipped:
         return _SHIPPED / f"{given}.toml"
     if not path.exists() and not path.suffix:
-        problem = (
-            "there is no such file; the plans that come with prism are "
-            f"{', '.join(shipped_plans())}"
-        )
+        problem = f"there is no such file; the plans that come with prism are {', '.join(shipped)}"
         raise InputError(problem, path=path)
 
     return path

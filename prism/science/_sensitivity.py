@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import InputError
-from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, go_on, read_batch
+from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, read_batch
 from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
@@ -22,25 +20,21 @@ from prism.science._plan import Plan
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-    from prism.report import FigureFormat
-
 SensitivityMethod = Literal["morris", "sobol"]
 
 DEFAULT_SAMPLES = 16
-_LEVELS = 4
-"""Levels of the grid of Morris's trajectories, as in Campolongo et al. (2007)."""
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_MOST_NAME = 120
-"""Most characters of an outcome in the name of its figure's file."""
-
-_CONFIDENCE = 0.95
 _TABLE = "sensitivity"
 _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
     "morris": {"mu": None, "mu_star": "mu_star_conf", "sigma": None},
     "sobol": {"S1": "S1_conf", "ST": "ST_conf"},
 }
 """SALib's name for the half width of the interval of each index that has one."""
+
+_SETTINGS: Mapping[SensitivityMethod, Mapping[str, Any]] = {
+    # four levels, as in Campolongo et al. (2007)
+    "morris": {"num_levels": 4},
+    "sobol": {"calc_second_order": False},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +82,30 @@ class Sensitivity:
     def indices(self) -> DuckDBPyRelation:
         """Return the indices: one row per outcome, index and parameter.
 
-        Columns are ``outcome``, ``index``, ``parameter``, ``other`` (of an interaction), ``value``
-        and ``interval``, the half width of the 95 % confidence interval by bootstrap.
+        Columns are ``outcome``, ``index``, ``parameter``, ``value`` and ``interval``, the half
+        width of the 95 % confidence interval by bootstrap.
 
         For each parameter, Morris (1991) gives the mean ``mu`` of its elementary effects, the mean
         ``mu_star`` of their absolute values (Campolongo et al. 2007) and their standard deviation
         ``sigma``, in units of the outcome for the whole range of the parameter. Sobol (2001) gives
-        the share of the outcome's variance due to a parameter alone (``S1``), including all its
-        interactions (``ST``; Saltelli et al. 2010), and due to pairs (``S2``). They are missing if
-        the outcome is the same in all samples.
+        the share of the outcome's variance due to a parameter alone (``S1``), and including all its
+        interactions (``ST``; Saltelli et al. 2010). They are missing if the outcome is the same in
+        all samples.
 
         Raises:
             InputError: If a run is not complete.
             MissingExtraError: If SALib is not installed.
         """
-        return table_of(self._index_rows())
+        return table_of([*self._rows()])
 
-    def _index_rows(self) -> list[dict[str, Any]]:
-        columns = ("outcome", "index", "parameter", "other", "value", "interval")
-        return [
-            dict(zip(columns, (outcome, *row), strict=True))
-            for outcome, values in self.outcomes().items()
-            for row in self._indices_of(values)
-        ]
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for outcome, values in self.outcomes().items():
+            found = _analyse(self, values)
+            for index, interval in _INDICES[self.method].items():
+                for place, name in enumerate(self.parameters):
+                    half = None if interval is None else _known(found[interval][place])
+                    value = {"value": _known(found[index][place]), "interval": half}
+                    yield {"outcome": outcome, "index": index, "parameter": name, **value}
 
     def write(self) -> None:
         """Write the indices into the folder, as CSV and as Parquet.
@@ -119,28 +114,6 @@ class Sensitivity:
             InputError: If a run is not complete.
         """
         write_tables(self.batch.folder, {_TABLE: self.indices()})
-
-    def save_figures(self, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
-        """Draw the indices of every outcome into the folder, as ``sensitivity-OUTCOME.svg``.
-
-        Args:
-            format: Format of the figures.
-
-        Raises:
-            InputError: If a run is not complete.
-            OSError: If they cannot be written.
-        """
-        from prism.report import Section, page
-
-        rows = self._index_rows()
-        figures = {
-            f"{_TABLE}-{_UNSAFE.sub('-', outcome)[:_MOST_NAME]}": _figure(
-                outcome, [row for row in rows if row["outcome"] == outcome]
-            )
-            for outcome in dict.fromkeys(row["outcome"] for row in rows)
-        }
-        made = page("Sensitivity", [Section("Indices", figures=figures)])
-        return made.save_figures(self.batch.folder, format)
 
     def _require_complete(self) -> None:
         left = [run for run in self.batch.runs if run.status != "complete"]
@@ -151,22 +124,6 @@ class Sensitivity:
                 f"{left[0].name}{why}, but indices need them all: resume it",
                 path=self.batch.folder,
             )
-
-    def _indices_of(
-        self, values: Sequence[float]
-    ) -> Iterator[tuple[str, str, str | None, float | None, float | None]]:
-        found = _analyse(
-            self.method, self.parameters, self.points, values, _seed_of(self.batch.plan)
-        )
-        for index, interval in _INDICES[self.method].items():
-            for place, name in enumerate(self.parameters):
-                half = None if interval is None else _known(found[interval][place])
-                yield index, name, None, _known(found[index][place]), half
-
-        if self.method == "sobol":
-            for one, other in combinations(range(len(self.parameters)), 2):
-                pair = _known(found["S2"][one][other]), _known(found["S2_conf"][one][other])
-                yield "S2", self.parameters[one], self.parameters[other], *pair
 
 
 def sensitivity(
@@ -191,7 +148,7 @@ def sensitivity(
         folder: Where to keep the batch.
         method: ``morris``, which screens many parameters with few runs (``samples`` trajectories,
             each with one run more than there are parameters), or ``sobol``, which decomposes the
-            variance (``samples`` times (2 + 2 x the number of parameters) runs).
+            variance (``samples`` times (2 + the number of parameters) runs).
         samples: The number that ``method`` refers to; for Sobol a power of 2.
         keep: What to keep of each run; see `batch`.
         workers: Number of processes. Defaults to the number of processors.
@@ -210,36 +167,22 @@ def sensitivity(
 
     # problems that do not involve bounds are reported before thousands of samples are drawn
     given.check(given.samples([{}]))
-    points = _points(method, names, samples, _seed_of(given))
-    values = values_at(given, names, points)
+    draw = library(f"SALib.sample.{method}").sample
+    drawn = draw(_problem(names), samples, seed=_seed_of(given), **_SETTINGS[method])
+    points = [[float(each) for each in point] for point in drawn]
     more = {_TABLE: {"method": method, "parameters": [*names], "points": points}}
+    values = values_at(given, names, points)
     how = Carrying(workers, executor, observer or BatchObserver())
     begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more)
-
-    return _written(read_sensitivity(folder))
-
-
-def resume_sensitivity(
-    folder: Path | str,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    hosts: Sequence[str] = (),
-    observer: BatchObserver | None = None,
-) -> Sensitivity:
-    """Resume a sensitivity analysis that was stopped; see `resume_batch`.
-
-    Raises:
-        InputError: If the folder holds no sensitivity analysis, or it cannot be resumed.
-    """
-    read_sensitivity(folder)
-    go_on(Path(folder), Carrying(workers, executor, observer or BatchObserver(), hosts))
-
-    return _written(read_sensitivity(folder))
+    found = read_sensitivity(folder)
+    # if runs failed, there is a table of the failures and none of indices
+    if found.batch.is_complete:
+        found.write()
+    return found
 
 
 def read_sensitivity(folder: Path | str) -> Sensitivity:
-    """Return the sensitivity analysis in a folder, complete or not.
+    """Return the sensitivity analysis in a folder; `resume_batch` completes it.
 
     Args:
         folder: The folder of the batch.
@@ -257,46 +200,22 @@ def read_sensitivity(folder: Path | str) -> Sensitivity:
     return Sensitivity(read_batch(folder), described["method"], parameters, points)
 
 
-def _written(found: Sensitivity) -> Sensitivity:
-    # if runs failed, there is a table of the failures and none of indices
-    if found.batch.is_complete:
-        found.write()
-
-    return found
-
-
 def _seed_of(plan: Plan) -> int:
     # SALib treats a seed of 0 as no seed, and would draw other intervals each time
     return abs(plan.seeds[0]) % 2**32 or 2**32 - 1
 
 
-def _points(
-    method: SensitivityMethod, names: Sequence[str], samples: int, seed: int
-) -> list[list[float]]:
-    settings = {"num_levels": _LEVELS} if method == "morris" else {"calc_second_order": True}
-    sample = library(f"SALib.sample.{method}").sample
-    found = sample(_problem(names), samples, seed=seed, **settings)
-    return [[float(each) for each in point] for point in found]
-
-
-def _analyse(
-    method: SensitivityMethod,
-    names: Sequence[str],
-    points: Sequence[Sequence[float]],
-    values: Sequence[float],
-    seed: int,
-) -> Mapping[str, Any]:
+def _analyse(found: Sensitivity, values: Sequence[float]) -> Mapping[str, Any]:
     import numpy as np
 
-    analyse = library(f"SALib.analyze.{method}").analyze
-    settings: dict[str, Any] = {"conf_level": _CONFIDENCE, "seed": seed}
-    inputs = [np.array(points)] if method == "morris" else []
-    if method == "morris":
-        settings["num_levels"] = _LEVELS
+    analyse = library(f"SALib.analyze.{found.method}").analyze
+    inputs = [np.array(found.points)] if found.method == "morris" else []
+    settings = {**_SETTINGS[found.method], "seed": _seed_of(found.batch.plan)}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # for an outcome that is always the same
         warnings.simplefilter("ignore")
-        return dict(analyse(_problem(names), *inputs, np.array(values), **settings))
+        problem = _problem(found.parameters)
+        return dict(analyse(problem, *inputs, np.array(values), conf_level=0.95, **settings))
 
 
 def _problem(names: Sequence[str]) -> dict[str, Any]:
@@ -313,46 +232,3 @@ def _is_whole(table: Any, name: str) -> bool:
     from pandas.api.types import is_numeric_dtype
 
     return name in table and is_numeric_dtype(table[name]) and not table[name].isna().any()
-
-
-_SHOWN: Mapping[str, str] = {
-    "mu_star": "mean size of effects (mu*)",
-    "sigma": "deviation of effects (sigma)",
-    "S1": "alone (S1)",
-    "ST": "with all interactions (ST)",
-}
-
-
-def _figure(outcome: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Draw the indices of one outcome as dots, with their 95 % intervals, if any."""
-    import altair as alt
-
-    shown = [
-        {
-            "parameter": row["parameter"],
-            "index": _SHOWN[row["index"]],
-            "value": row["value"],
-            "low": row["value"] - (row["interval"] or 0.0),
-            "high": row["value"] + (row["interval"] or 0.0),
-        }
-        for row in rows
-        if row["index"] in _SHOWN and row["value"] is not None
-    ]
-    is_sobol = any(row["index"] == "S1" for row in rows)
-    title = "share of the variance" if is_sobol else f"effect on {outcome} of the whole range"
-    titles = [text for text in _SHOWN.values() if any(row["index"] == text for row in shown)]
-    sizes = {row["parameter"]: row["value"] for row in shown if row["index"] == titles[-is_sobol]}
-    order = sorted(sizes, key=lambda name: -sizes[name])
-
-    base = alt.Chart(alt.InlineData(values=shown)).encode(
-        y=alt.Y("parameter:N", sort=order, title=None),
-        yOffset=alt.YOffset("index:N", sort=titles),
-        color=alt.Color("index:N", scale=alt.Scale(domain=titles)),
-    )
-    intervals = base.mark_rule().encode(x=alt.X("low:Q", title=title), x2="high:Q")
-    values = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=alt.X("value:Q", title=title), tooltip=["parameter:N", "index:N", "value:Q"]
-    )
-    return alt.layer(intervals, values).properties(
-        height=alt.Step(34), title=alt.TitleParams(outcome, anchor="start")
-    )

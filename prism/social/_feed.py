@@ -202,7 +202,7 @@ class Feed(Parameters):
                 if reader not in awake and reader.state is not AgentState.IDLE:
                     # time does not pass for those who sleep
                     reader.ticks_in_state -= 1
-            await self.activate(agent for *_, agent in turns.in_order(awake))
+            await self.activate(agent for _, agent in turns.in_order(awake))
 
     async def close_round(self) -> None:
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
@@ -211,7 +211,7 @@ class Feed(Parameters):
 
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(agent for *_, agent in self.turns.in_order(busy))
+            await self.activate(agent for _, agent in self.turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
@@ -264,17 +264,15 @@ class Feed(Parameters):
         if answers.policy is None:
             reader.acts = self._acts_of(reader, post)
             prompt = situation_of(self, post)
-        asked: Any = reader.decide(
-            DECIDES, post, weights=odds_of(self, reader, post), prompt=prompt
-        )
-        chosen = await asked
-        reader.has_chosen, reader.reason = bool(reader.acts), asked.reason
+        weights = odds_of(self, reader, post)
+        chosen = await reader.decide(DECIDES, post, weights=weights, prompt=prompt)
+        reader.has_chosen = bool(reader.acts)
         if chosen is AgentState.COMPOSING:
             # of those who choose among all acts, composing means a post of their own
             reader.pending_action = "post" if reader.has_chosen else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
-        if answers.memory is not None and chosen is not None:
+        if answers.memory and chosen is not None:
             reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
@@ -479,15 +477,17 @@ class Feed(Parameters):
             return False
 
         reader.before_idea = wait(rate, reader.random)
-        reader.post, reader.has_chosen, reader.reason = None, False, None
+        reader.post, reader.has_chosen = None, False
         reader.pending_action = "post"
         reader.fire(HAS_IDEA)
         return True
 
     def _acts_of(self, reader: Reader, post: Post) -> frozenset[PostKind]:
         """Return what a model may choose to publish about a post; nothing for a policy."""
-        decides_for = getattr(self.turns.answers.reasoner, "chooses_acts_for", None)
-        if not self.model_acts or decides_for is None or not decides_for(reader):
+        reasoner = self.turns.answers.reasoner
+        # of a run that switches later, the part that decides at present
+        decides = getattr(reasoner, "part", reasoner)
+        if not self.model_acts or not getattr(decides, "chooses_acts", False):
             return frozenset()
         return frozenset(kind for kind in _ALL_KINDS if self._may_write(reader, kind, post))
 
@@ -564,7 +564,7 @@ class Feed(Parameters):
             root = parent.root.number
             reader.written[kind, root] += 1
         self._publish(reader.agent_id, kind, draft, parent, None)
-        if self.turns.answers.memory is not None:
+        if self.turns.answers.memory:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")
 
     def _publish(

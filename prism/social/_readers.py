@@ -72,7 +72,6 @@ class Reader(Agent):
         pending_action: The kind of post that it is about to publish.
         draft: What it is about to publish.
         activity: How much it writes, as a multiple of the population's mean.
-        reason: The reason that a model gave for its last choice.
     """
 
     chart: ClassVar[Statechart[Any]] = chart_of(2, has_ideas=True, acts=False)
@@ -87,7 +86,6 @@ class Reader(Agent):
     pending_action: PostKind | None = state(None)
     draft: Draft | None = state(None)
     activity: float = state(1.0)
-    reason: str | None = state(None)
     # where its posts come from, and what its feed has taken in of them
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())

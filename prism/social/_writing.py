@@ -115,10 +115,9 @@ def prompt_of(reader: Reader, kind: PostKind, post: Post | None, draft: Draft) -
         draft: The draft.
     """
     parts = [reader.persona(), _task_of(kind, post, draft)]
-    # what a policy decides has no thread that it was decided on, and no reason
+    # what a policy decides has no thread that it was decided on
     if reader.acts:
         parts.insert(1, _what_was_read(kind, post))
-        parts.append(f"Why you do this: {reader.reason}" if reader.reason else "")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._hierarchy import Hierarchy, member_of
 from prism.statechart._nesting import State, is_nested
-from prism.statechart._problems import chart_problems
+from prism.statechart._problems import MOST_TRANSITIONS, chart_problems
 from prism.statechart.states import state_text
-from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition
+from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition, is_any_state
 
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
@@ -26,16 +27,14 @@ class Definition(Generic[StateT]):
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order. A
             `State` can contain states; the leaves are kept, in the order of the tree.
-        transitions: The transitions. A wildcard source is replaced by one transition per state, and
-            a transition from or to a composite by transitions from and to its leaves.
+        transitions: The transitions. A wildcard source is replaced by one transition per state at
+            the top, and a transition from or to a composite by transitions from and to its leaves.
         initial: State that new agents start in; a configuration in a chart with regions.
         name: Name in logs and messages.
         decision_states: States in which a reasoner chooses among several enabled targets.
         timeouts: Ticks after which ``timeout`` fires, by state.
         strict: Whether exceptions of guards and actions propagate.
         final_states: States in which an agent has finished; no transition leaves them.
-        needs: Names of the agent's attributes and methods that guards and actions use, in the given
-            order, each once.
         description: What the chart is about, for a model's prompt.
 
     Raises:
@@ -50,7 +49,6 @@ class Definition(Generic[StateT]):
     timeouts: Mapping[StateT, int]
     strict: bool
     final_states: frozenset[StateT]
-    needs: tuple[str, ...]
     description: str
     tree: Hierarchy | None = field(init=False, repr=False)
     """The definition of a chart with composites as it was written; None for a flat chart."""
@@ -67,7 +65,6 @@ class Definition(Generic[StateT]):
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
         final_states: Iterable[StateT] = (),
-        needs: Iterable[str] = (),
         description: str = "",
     ) -> None:
         tops = in_definition_order(states)
@@ -75,26 +72,24 @@ class Definition(Generic[StateT]):
             in_definition_order(listed(each)) for each in (decision_states, final_states)
         )
         limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
-        ticks = MappingProxyType(limits)
-        every = tuple(_one_source_each(transitions))
-        written = Hierarchy(tops, every, initial, decides, ticks, ends)
+        anywhere = tuple(each for each in map(member_of, tops) if each not in frozenset(ends))
+        every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
+        written = Hierarchy(tops, every, initial, decides, limits, ends)
         if problems := chart_problems(written):
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
         tree = written if is_nested(tops, every) else None
         values = {
             "name": name,
-            "timeouts": ticks,
+            "timeouts": MappingProxyType(limits),
             "strict": strict,
-            # as for states, a single text is not a list of characters
-            "needs": tuple(dict.fromkeys([needs] if isinstance(needs, str) else needs)),
             "description": description,
             "tree": tree,
-            "states": written.leaves,
+            "states": tuple(written.nodes[leaf].state for leaf in written.leaves),
             "transitions": written.flat,
-            "hierarchy": tree or replace(written, transitions=written.flat),
+            "hierarchy": written,
             "initial": written.first,
-            "decision_states": frozenset(written.members(written.decides)),
+            "decision_states": frozenset(written.nodes[leaf].state for leaf in written.decides),
             # an agent is done in those at the top alone
             "final_states": frozenset(map(member_of, tops)).intersection(ends),
         }
@@ -109,19 +104,15 @@ class Definition(Generic[StateT]):
 
     @property
     def written(self) -> tuple[Transition[StateT], ...]:
-        """The transitions as written, with the wildcards of a flat chart replaced."""
+        """The transitions as written, one for each source."""
         return self.hierarchy.transitions
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
+        number = self.hierarchy.numbers.get(state_text(state), 0)
         # by identity, as states of two charts with one text are equal
-        if any(state is each for each in self.states):
-            return (state,)
-        if self.tree is None or type(state) is not self.state_type:
-            return ()
-        if not any(state is node.state for node in self.hierarchy.tree.nodes):
-            return ()
-        return self.tree.members_inside(state)
+        is_own = number and state is self.hierarchy.nodes[number].state
+        return self.hierarchy.members_inside(state) if is_own else ()
 
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
@@ -162,11 +153,14 @@ def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 
 
-def _one_source_each(transitions: Iterable[Transition[Any]]) -> Iterator[Transition[Any]]:
-    """Replace each transition of several sources by one for each of them."""
+def _one_source_each(
+    transitions: Iterable[Transition[Any]], anywhere: tuple[Any, ...]
+) -> Iterator[Transition[Any]]:
+    """Replace each transition of several sources, or of any, by one for each of them."""
     for item in transitions:
         source = item.source if isinstance(item, Transition) else None
-        if isinstance(source, tuple):
-            yield from (replace(item, source=each) for each in source)
+        if is_any_state(source) or isinstance(source, tuple):
+            sources = source if isinstance(source, tuple) else anywhere
+            yield from (replace(item, source=each) for each in sources)
         else:
             yield item

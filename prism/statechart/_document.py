@@ -7,19 +7,15 @@ functions by names, for which whoever reads the data has the functions.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
-from functools import partial
+from inspect import signature
 from reprlib import repr as brief
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, Field, ValidationError
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
-from prism.files.declarations import AnyText, Declaration, WholeNumber, adapter, shape_problems
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.names import own_name
@@ -32,9 +28,24 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 MOST_LEVELS = 100
 """Levels of states inside states that a document may have."""
 
-_DESCRIPTOR = re.compile(r"\.?\*|[^\s.*]+(\.[^\s.*]+)*(\.\*?)?")
-
+_SCHEMA = 2
 _REQUIRED = ("state", "trigger", "source", "target")
+
+_LISTS = ("states", "transitions", "decision_states", "final_states")
+_STATES = ("state", "source", "initial", "target", "default")
+_KINDS = {
+    **dict.fromkeys(("guard", "after", "rate"), "guard"),
+    **dict.fromkeys(("action", "entry", "exit"), "action"),
+}
+_MAY_BE_SEVERAL = ("initial", "target", "default", "entry", "exit")
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("deep", "internal", "parallel", "strict"), (bool,)),
+    **dict.fromkeys(("after", "rate", "probability"), (int, float, type(None))),
+    **dict.fromkeys(("description", "name"), (str,)),
+    **dict.fromkeys(("default", "initial", "guard", "action", "target"), (type(None),)),
+    "trigger": (str, type(None)),
+}
+"""What values may be that name neither states nor functions."""
 
 
 # Writing
@@ -44,7 +55,10 @@ def to_data(chart: Definition[Any]) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     writer = _Writer()
     parts = arguments_of(chart).items()
-    data = {"schema": 2, **{key: writer.plain(value, key, chart.name) for key, value in parts}}
+    data = {
+        "schema": _SCHEMA,
+        **{key: writer.plain(value, key, chart.name) for key, value in parts},
+    }
     if writer.problems:
         raise DefinitionError(
             f"chart {chart.name!r} cannot be written as data: {joined(writer.problems, '; ')}"
@@ -116,149 +130,7 @@ class _Writer:
         return name
 
 
-# Reading: pydantic checks a document, and each text that names something becomes what it names
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The states and functions by their names: the context of the validators."""
-
-    states: Mapping[str, Any]
-    owner: str
-    guards: Functions
-    actions: Functions
-
-
-def _state(name: str, info: Any) -> Any:
-    named: _Named = info.context
-    if name not in named.states:
-        raise ValueError(f"names {brief(name)}, which is not among {named.owner}")
-    return named.states[name]
-
-
-def _source(name: str, info: Any) -> Any:
-    is_any = name == ANY_STATE and ANY_STATE not in info.context.states
-    return ANY_STATE if is_any else _state(name, info)
-
-
-def _targets(value: Any, info: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_targets(each, info) for each in value)
-    return _state(value, info) if isinstance(value, str) else value
-
-
-def _function(kind: str, name: Any, info: Any) -> Any:
-    if isinstance(name, list):
-        return [_function(kind, each, info) for each in name]
-    if not isinstance(name, str):
-        return name
-    functions: Functions = getattr(info.context, kind)
-    try:
-        # an empty mapping may still find what it is asked
-        return functions[name]
-    except KeyError:
-        names = joined([*map(brief, functions)])
-        has = f"which has {names}" if names else "which is empty"
-        raise ValueError(f"unknown {kind[:-1]} {brief(name)}: pass it in {kind}=, {has}") from None
-
-
-def _descriptor(text: str) -> EventDescriptor:
-    for each in text.split():
-        if not _DESCRIPTOR.fullmatch(each):
-            raise ValueError(
-                f"{brief(each)} is not an event descriptor: write a name, a prefix of whole parts "
-                "such as 'error.*', or '*' for any event"
-            )
-    return EventDescriptor(" ".join(text.split()))
-
-
-def _making(kind: Callable[..., Any]) -> AfterValidator:
-    """Return what makes a part of the chart of a document that has its fields."""
-    return AfterValidator(lambda document: kind(**dict(document)))
-
-
-def _state_part(value: Any, info: Any) -> Any:
-    return State(**dict(value)) if isinstance(value, StateDocument) else _state(value, info)
-
-
-StateName = Annotated[AnyText, AfterValidator(_state)]
-Guarding = AfterValidator(partial(_function, "guards"))
-
-# The document
-
-
-class DescriptorDocument(Declaration):
-    """A trigger of a chart from SCXML, which matches events by their beginnings."""
-
-    descriptor: Annotated[AnyText, AfterValidator(_descriptor)]
-
-
-class InDocument(Declaration):
-    """A guard: a state is active."""
-
-    state: StateName = Field(alias="in")
-
-
-class HistoryDocument(Declaration):
-    """A history as a target."""
-
-    state: StateName = Field(alias="history")
-    deep: bool = False
-    default: Annotated[AnyText | list[AnyText] | None, AfterValidator(_targets)] = None
-
-
-Descriptor = Annotated[DescriptorDocument, AfterValidator(lambda it: it.descriptor)]
-InState = Annotated[InDocument, _making(In)]
-HistoryPart = Annotated[HistoryDocument, _making(History)]
-Targets = Annotated[
-    AnyText | HistoryPart | list[AnyText | HistoryPart] | None, AfterValidator(_targets)
-]
-Actions = Annotated[AnyText | list[AnyText] | None, AfterValidator(partial(_function, "actions"))]
-StatePart = Annotated["AnyText | StateDocument", AfterValidator(_state_part)]
-
-
-class StateDocument(Declaration):
-    """A state with others inside, or with actions."""
-
-    state: StateName
-    states: list[StatePart] = Field(default_factory=list)
-    initial: Targets = None
-    parallel: bool = False
-    entry: Actions = None
-    exit: Actions = None
-
-
-class TransitionDocument(Declaration):
-    """One entry of ``transitions``."""
-
-    trigger: AnyText | Descriptor | None
-    source: Annotated[AnyText, AfterValidator(_source)]
-    target: Targets
-    guard: Annotated[AnyText | InState | None, Guarding] = None
-    action: Actions = None
-    internal: bool = False
-    after: Annotated[WholeNumber | AnyText | None, Guarding] = None
-    rate: Annotated[float | AnyText | None, Guarding] = None
-    probability: float | None = None
-
-
-TransitionPart = Annotated[TransitionDocument, _making(Transition)]
-
-
-class ChartDocument(Declaration):
-    """The document: ``docs/charts.md`` describes it."""
-
-    version: Literal[2] = Field(alias="schema")
-    states: list[StatePart] = Field(min_length=1)
-    transitions: list[TransitionPart]
-    initial: Targets
-    name: AnyText = DEFAULT_NAME
-    decision_states: list[StateName] = Field(default_factory=list)
-    timeouts: dict[StateName, int] = Field(default_factory=dict)
-    strict: bool = False
-    final_states: list[StateName] = Field(default_factory=list)
-    needs: list[AnyText] = Field(default_factory=list)
-    description: AnyText = ""
+# Reading
 
 
 def read_chart(
@@ -282,31 +154,106 @@ def read_chart(
     Raises:
         DefinitionError: Listing what is wrong with the document.
     """
-    data = dict(data) if isinstance(data, Mapping) else data
-    name = data.get("name", DEFAULT_NAME) if isinstance(data, dict) else DEFAULT_NAME
-    try:
-        texts = [*_texts(data)]
-        members: Iterable[Any] = enum or (state_enum("State", texts) if texts else ())
-    except DefinitionError as error:
-        raise _refusal(name, [*problems, (line_of(("states",)), "states", str(error))]) from None
-
-    named = _Named(
-        {state_text(member): member for member in members},
-        "the states" if enum is None else f"the members of {enum.__name__}",
-        {} if guards is None else guards,
-        {} if actions is None else actions,
-    )
-    document, errors = None, [*problems]
-    try:
-        document = adapter(ChartDocument).validate_python(data, context=named)
-    except ValidationError as error:
-        for where, problem, _ in shape_problems(ChartDocument, data, error):
-            errors.append((line_of(where), key_of(where), problem))
-    if document is None or errors:
-        raise _refusal(name, errors)
-    arguments = dict(document)
-    del arguments["version"]
+    reader = _Reader(line_of, {} if guards is None else guards, {} if actions is None else actions)
+    reader.problems += problems
+    arguments = reader.chart(data, enum)
+    if arguments is None or reader.problems:
+        name = data.get("name", DEFAULT_NAME) if isinstance(data, Mapping) else DEFAULT_NAME
+        raise DefinitionError(f"chart {brief(name)}: {_listed(reader.problems)}")
     return arguments
+
+
+class _Reader:
+    """Makes the parts of a chart, and collects what is wrong with them by line, key and problem."""
+
+    def __init__(
+        self, line_of: Callable[[Where], int], guards: Functions, actions: Functions
+    ) -> None:
+        self.problems: list[tuple[int, str, str]] = []
+        self._line_of = line_of
+        self._functions = {"guard": guards, "action": actions}
+        self._states: dict[str, Any] = {}
+
+    def chart(self, data: Any, enum: type[Enum] | None) -> dict[str, Any] | None:
+        """Return the arguments of a chart, unless something is wrong with it."""
+        if not isinstance(data, Mapping) or data.get("schema") is not _SCHEMA:
+            self._note(("schema",), f"must be {_SCHEMA}: write a mapping with that key")
+            return None
+        try:
+            texts = [*_texts(data)]
+            members: Iterable[Any] = enum or (state_enum("State", texts) if texts else ())
+        except DefinitionError as error:
+            self._note(("states",), str(error))
+            return None
+        self._states = {state_text(member): member for member in members}
+        rest = {key: value for key, value in data.items() if key != "schema"}
+        bound = self._part(signature(Definition).bind, rest, ())
+        return bound and dict(bound.arguments)
+
+    def _note(self, where: Where, problem: str) -> None:
+        self.problems.append((self._line_of(where), key_of(where), problem))
+
+    def _part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
+        """Make a part of the chart from its fields, unless something is wrong with them."""
+        sound = len(self.problems)
+        values = {key: self._value(key, value, (*where, key)) for key, value in data.items()}
+        if len(self.problems) > sound:
+            return None
+        try:
+            return make(**values)
+        except (TypeError, DefinitionError) as error:
+            return self._note(where, str(error))
+
+    def _value(self, key: str, value: Any, where: Where) -> Any:
+        if isinstance(value, (list, tuple)) and key in _LISTS:
+            items = enumerate(value)
+            return tuple([self._item(key, each, (*where, number)) for number, each in items])
+        if isinstance(value, (list, tuple)) and key in _MAY_BE_SEVERAL:
+            return tuple([self._value(key, each, where) for each in value])
+        if isinstance(value, Mapping):
+            return self._mapping(key, value, where)
+        if isinstance(value, str) and key in _STATES:
+            is_any = key == "source" and value == ANY_STATE and ANY_STATE not in self._states
+            return value if is_any else self._state(value, where)
+        if isinstance(value, str) and key in _KINDS:
+            return self._function(_KINDS[key], value, where)
+        if type(value) in _PLAIN.get(key, ()):
+            return value
+        return self._note(where, f"is no key of a chart, or cannot be {brief(value)}")
+
+    def _mapping(self, key: str, value: Mapping[str, Any], where: Where) -> Any:
+        if key == "timeouts":
+            return {self._state(each, (*where, each)): value[each] for each in value}
+        if key == "trigger" and isinstance(text := value.get("descriptor"), str):
+            return EventDescriptor(text)
+        mark, make = ("in", In) if key == "guard" else ("history", History)
+        if mark not in value or key not in ("guard", "initial", "target", "default"):
+            return self._note(where, f"cannot be {brief(value)}")
+        fields = {"state" if name == mark else name: each for name, each in value.items()}
+        return self._part(make, fields, where)
+
+    def _item(self, key: str, value: Any, where: Where) -> Any:
+        if key == "transitions" and isinstance(value, Mapping):
+            return self._part(Transition, value, where)
+        if key == "states" and isinstance(value, Mapping):
+            return self._part(State, value, where)
+        return self._state(value, where)
+
+    def _state(self, text: Any, where: Where) -> Any:
+        if isinstance(text, str) and text in self._states:
+            return self._states[text]
+        return self._note(where, f"names {brief(text)}, which is not among the states")
+
+    def _function(self, kind: str, name: str, where: Where) -> Any:
+        functions = self._functions[kind]
+        try:
+            # an empty mapping may still find what it is asked
+            return functions[name]
+        except KeyError:
+            names = joined([*map(brief, functions)]) or "nothing"
+            return self._note(
+                where, f"unknown {kind} {brief(name)}: pass it in {kind}s=, which has {names}"
+            )
 
 
 def _texts(inside: Any, level: int = 0) -> Iterator[str]:
@@ -321,14 +268,10 @@ def _texts(inside: Any, level: int = 0) -> Iterator[str]:
         yield from _texts(each, level + 1)
 
 
-def _refusal(name: object, problems: Iterable[tuple[int, str, str]]) -> DefinitionError:
-    """Return the error that lists what is wrong with a document, by line, key and problem."""
+def _listed(problems: Iterable[tuple[int, str, str]]) -> str:
+    """Return what is wrong with a document as a line for each problem."""
     lines = []
     for line, key, problem in sorted(problems):
         place = ", ".join(filter(None, (f"line {line}" if line else "", key)))
         lines.append(f"{place}: {problem}" if place else problem)
-    if len(lines) == 1:
-        return DefinitionError(f"chart {brief(name)}: {lines[0]}")
-    return DefinitionError(
-        f"chart {brief(name)} has {len(lines)} problems:\n  " + joined(lines, "\n  ")
-    )
+    return lines[0] if len(lines) == 1 else f"{len(lines)} problems:" + joined(["", *lines], "\n  ")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import reduce
 from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
@@ -14,7 +13,6 @@ from prism.statechart._hierarchy import member_of, with_insides
 from prism.statechart._nesting import In, State
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
-    Action,
     Guard,
     History,
     Transition,
@@ -44,7 +42,6 @@ class Changes(TypedDict, total=False):
     transitions: Iterable[Transition[Any]]
     without: Iterable[TransitionName | Transition[Any]]
     guards: Mapping[TransitionName, Guard | None]
-    actions: Mapping[TransitionName, Action | None]
     timeouts: Mapping[Any, int | None]
     decision_states: Iterable[Enum | str]
     final_states: Iterable[Enum | str]
@@ -58,28 +55,20 @@ class Changes(TypedDict, total=False):
 
 def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
     """Return the arguments of the derived chart: see `Statechart.extended`."""
-    states: Any = changes.pop("states", ())
-    written, added = arguments_of(base), listed(states)
-    further = {
-        name: (*written[name], *listed(changes.pop(name, ())))  # type: ignore[misc]
-        for name in ("decision_states", "final_states")
-    }
-    tree: tuple[Any, ...] = reduce(_with, added, written["states"])
-    former = _changed(base, changes)
-    if len(tree) > len(written["states"]):
-        tops = map(member_of, written["states"])
-        every = tuple(each for each in tops if each not in base.hierarchy.final_states)
-        former = [replace(x, source=every) if is_any_state(x.source) else x for x in former]
-
-    members = _members(base, [member_of(each) for each in with_insides(added)])
+    added: Any = listed(changes.pop("states", ()))
+    written, members = arguments_of(base), _members(base, [*map(member_of, with_insides(added))])
+    former = [*_former(base, changes)]
+    decides: Any = changes.pop("decision_states", ())
+    ends: Any = changes.pop("final_states", ())
     # a state is equal to its text, and to a member with the same one
     limits = {**base.timeouts, **changes.pop("timeouts", {})}
     naming = {
-        "states": tree,
+        "states": (*written["states"], *added),
         "transitions": (*former, *changes.pop("transitions", ())),
         "initial": changes.pop("initial", written["initial"]),
         "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-        **further,
+        "decision_states": (*written["decision_states"], *listed(decides)),
+        "final_states": (*written["final_states"], *listed(ends)),
     }
     translated = {name: _translated(value, members) for name, value in naming.items()}
     return {**written, **changes, **translated}
@@ -88,33 +77,9 @@ def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
 # States
 
 
-def _with(states: tuple[Any, ...], more: Any) -> tuple[Any, ...]:
-    """Return states with one more; if one of them has its name, with what it adds to that one."""
-    text = state_text(member_of(more))
-    if all(text != state_text(member_of(each)) for each in with_insides(states)):
-        return (*states, more)
-    return tuple(_enlarged(each, text, more) for each in states)
-
-
-def _enlarged(state: Any, text: str, more: Any) -> Any:
-    former = state if isinstance(state, State) else State(state)
-    if state_text(former.state) == text and isinstance(more, State):
-        return State(
-            former.state,
-            (*former.states, *more.states),
-            initial=more.initial or former.initial or None,
-            parallel=former.parallel or more.parallel,
-            entry=(*former.entry, *more.entry),
-            exit=(*former.exit, *more.exit),
-        )
-    if not former.states:
-        return state
-    return replace(state, states=tuple(_enlarged(each, text, more) for each in state.states))
-
-
 def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
     """Return the members that the derived chart's states may be, by text."""
-    texts = {*base.hierarchy.texts, *map(state_text, added)}
+    texts = {*base.hierarchy.texts[1:], *map(state_text, added)}
     enums: list[type[Enum]] = [type(state) for state in added if isinstance(state, Enum)]
     complete = [
         enum for enum in (base.state_type, *enums) if texts <= {state_text(x) for x in enum}
@@ -148,28 +113,19 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
 # Transitions
 
 
-def _changed(base: Definition[Any], changes: Changes) -> list[Transition[Any]]:
-    """Return the former transitions that stay, with their new guards and actions."""
-    guards, actions = changes.pop("guards", {}), changes.pop("actions", {})
-    changed: list[tuple[str, Any, Any]] = [
-        *(("without", name, None) for name in changes.pop("without", ())),
-        *(("guards", name, {"guard": guard}) for name, guard in guards.items()),
-        *(("actions", name, {"action": action}) for name, action in actions.items()),
-    ]
-    if problems := [
-        f"{argument}: {name!r} is not a transition of the chart: name one as (trigger, source, "
-        "target), with None for any"
-        for argument, name, _ in changed
-        if not any(_is_named(item, name) for item in base.written)
-    ]:
-        raise DefinitionError(f"chart {base.name!r} cannot be extended: " + "; ".join(problems))
-
-    kept = []
+def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]]:
+    """Yield the former transitions that stay, with their new guards."""
+    without, guards = [*changes.pop("without", ())], changes.pop("guards", {})
+    names = [*without, *guards]
+    if lost := [n for n in names if not any(_is_named(item, n) for item in base.written)]:
+        raise DefinitionError(
+            f"chart {base.name!r} has no transition {', '.join(map(repr, lost))}: name one as "
+            "(trigger, source, target), with None for any"
+        )
     for item in base.written:
-        own = [change for _, name, change in changed if _is_named(item, name)]
-        if None not in own:
-            kept.append(reduce(lambda made, change: replace(made, **change), own, item))
-    return kept
+        if not any(_is_named(item, name) for name in without):
+            own = [guard for name, guard in guards.items() if _is_named(item, name)]
+            yield replace(item, guard=own[-1]) if own else item
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:

@@ -1,19 +1,94 @@
-"""A chart as it was written: in numbers, and as a flat chart from leaf to leaf."""
+"""The states and transitions of a chart in numbers, and what a transition leaves and enters.
+
+States are numbered in document order; 0 is the chart itself, and a flat chart is a tree of depth
+one. What is left and entered is appendix D of the SCXML recommendation
+(https://www.w3.org/TR/scxml/#AlgorithmforSCXMLInterpretation), as pure functions of numbers.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from prism.statechart._nesting import EventDescriptor, In, State
-from prism.statechart._numbers import CHART, Arc, HistoryAt, Node, Tree
 from prism.statechart.states import Configuration, state_text
-from prism.statechart.transitions import History, Transition, as_tuple, is_any_state
+from prism.statechart.transitions import (
+    ANY_STATE,
+    Action,
+    Guard,
+    History,
+    Transition,
+    as_tuple,
+)
+
+Memory = Mapping[int, tuple[int, ...]]
+"""The leaves that were active when a composite was left last, by the composite's number."""
+
+CHART = 0
+
+BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
+"""The event that enters the first state when an agent begins; no chart defines it."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One state in the tree.
+
+    Args:
+        state: The member of the enum; None for the chart.
+        number: Its place in document order.
+        parent: Number of the state that it lies in.
+        kind: What lies inside: ``leaf``, ``final`` (nothing, ever), ``composite`` (one of its
+            children is active) or ``parallel`` (all of them are).
+        entry: What is called when it is entered.
+        exit: What is called when it is left.
+        children: Numbers of the states directly inside.
+        initial: Where entering it leads, for a composite.
+        last: Number of the last state inside.
+    """
+
+    state: Any
+    number: int
+    parent: int
+    kind: Literal["leaf", "final", "composite", "parallel"]
+    entry: tuple[Action, ...] = ()
+    exit: tuple[Action, ...] = ()
+    children: list[int] = field(default_factory=list)
+    initial: tuple[int | HistoryAt, ...] = ()
+    last: int = 0
+
+
+class HistoryAt(NamedTuple):
+    """A history as a target: the composite's number, and where it leads without a memory."""
+
+    composite: int
+    deep: bool
+    default: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arc:
+    """A written transition in numbers.
+
+    Args:
+        place: Its place among the transitions.
+        source: The state it belongs to.
+        targets: Where it leads; none if it leaves nothing.
+        written: The transition.
+        guard: Its guard as a function of agent and context.
+        action: Its action, likewise.
+    """
+
+    place: int
+    source: int
+    targets: tuple[int | HistoryAt, ...]
+    written: Transition[Any]
+    guard: Guard | None
+    action: Action | None
 
 
 def member_of(state: Any) -> Any:
@@ -31,7 +106,7 @@ def with_insides(states: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The definition of a valid chart as it was written; a flat one is a tree of depth one.
+    """The definition of a chart as it was written, and the same in numbers once it is sound.
 
     Args:
         states: The states at the top, each a member or a `State`.
@@ -49,66 +124,104 @@ class Hierarchy:
     timeouts: Mapping[Any, int]
     final_states: tuple[Any, ...]
 
-    # In numbers
+    # The states
 
     @cached_property
-    def tree(self) -> Tree:
-        """The states by number."""
-        final = frozenset(self.final_states)
+    def nodes(self) -> tuple[Node, ...]:
+        """The chart itself and all states, by number."""
         nodes: list[Node] = []
         written: list[State[Any]] = []
+        final = frozenset(self.final_states)
 
         def add(item: Any, parent: int) -> int:
             state = item if isinstance(item, State) else State(item)
-            node = Node(state.state, len(nodes), parent, "leaf", state.entry, state.exit)
+            kind: Any = "final" if state.state in final else "leaf"
+            if state.states:
+                kind = "parallel" if state.parallel else "composite"
+            node = Node(state.state, len(nodes), parent, kind, state.entry, state.exit)
             nodes.append(node)
             written.append(state)
             node.children = [add(each, node.number) for each in state.states]
             node.last = len(nodes) - 1
-            if node.children:
-                node.kind = "parallel" if state.parallel else "composite"
-            elif node.state in final:
-                node.kind = "final"
             return node.number
 
         chart: Any = None
         add(State(chart, self.states, initial=self.initial), CHART)
-        tree = Tree(nodes)
+        numbers = {state_text(node.state): node.number for node in nodes}
         for node, state in zip(nodes, written, strict=True):
-            targets = tuple(self._target(each, tree) for each in state.initial)
+            targets = tuple(_in_numbers(each, nodes, numbers) for each in state.initial)
             node.initial = targets or tuple(node.children[:1])
-        return tree
+        return tuple(nodes)
 
-    @staticmethod
-    def _target(target: Any, tree: Tree) -> int | HistoryAt:
-        if not isinstance(target, History):
-            return tree.numbers[state_text(target)]
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the states, by number; that of the chart is empty."""
+        return "", *(state_text(node.state) for node in self.nodes[1:])
 
-        node = tree.nodes[tree.numbers[state_text(target.state)]]
-        # an initial history does not lead to itself
-        states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
-        default = tuple(node.children) if node.kind == "parallel" else tuple(states)
-        if target.default is not None:
-            default = tuple(tree.numbers[state_text(each)] for each in as_tuple(target.default))
-        return HistoryAt(node.number, target.deep, default)
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of the states, by text."""
+        return {text: number for number, text in enumerate(self.texts) if number}
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """The states without states inside."""
+        return tuple(node.number for node in self.nodes[1:] if not node.children)
+
+    @property
+    def has_composites(self) -> bool:
+        """Whether states lie inside states."""
+        return len(self.leaves) < len(self.nodes) - 1
+
+    @cached_property
+    def has_regions(self) -> bool:
+        """Whether several states may be active side by side."""
+        return any(node.kind == "parallel" for node in self.nodes)
+
+    @property
+    def first(self) -> Any:
+        """The state of an agent that begins."""
+        return self.state_at(self.leaves_among(self.entered([self.beginning()], {})))
+
+    def beginning(self, leaves: tuple[int, ...] = ()) -> Arc:
+        """Return what enters the initial state, or some leaves."""
+        return Arc(CHART, CHART, leaves or self.nodes[CHART].initial, BEGIN, None, None)
+
+    def state_at(self, leaves: Iterable[int]) -> Any:
+        """Return the state of an agent in some leaves: a member, or a configuration."""
+        members = [self.nodes[number].state for number in leaves]
+        return members[0] if len(members) == 1 else Configuration(members)
+
+    def members_inside(self, state: Any) -> tuple[Any, ...]:
+        """Return the leaves inside a state, or the leaf itself."""
+        leaves = self.leaves_at(self.numbers[state_text(state)])
+        return tuple(self.nodes[number].state for number in leaves)
+
+    def around(self, leaf: Any) -> tuple[Any, ...]:
+        """Return a leaf and the states around it, innermost first."""
+        number = self.numbers[state_text(leaf)]
+        around = (each for each in self.ancestors(number) if each != CHART)
+        return leaf, *(self.nodes[each].state for each in around)
+
+    # The transitions
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
-        """The transitions in numbers; a wildcard gives one for every state at the top."""
-        arcs: list[Arc] = []
-        for place, item in enumerate(self.transitions):
+        """The transitions in numbers."""
+        arcs = []
+        for number, item in enumerate(self.transitions):
             targets = () if item.target is None else as_tuple(item.target)
-            numbers = tuple(self._target(each, self.tree) for each in targets)
-            for source in self._sources(item):
-                guard = self._guard(item)
-                arcs.append(Arc(len(arcs), place, source, numbers, item, guard, item.action))
+            arcs.append(
+                Arc(
+                    number,
+                    self.numbers[state_text(item.source)],
+                    tuple(_in_numbers(each, self.nodes, self.numbers) for each in targets),
+                    item,
+                    self._guard(item),
+                    item.action,
+                )
+            )
         return tuple(arcs)
-
-    def _sources(self, item: Transition[Any]) -> list[int]:
-        nodes = self.tree.nodes
-        if not is_any_state(item.source):
-            return [self.tree.numbers[state_text(item.source)]]
-        return [number for number in nodes[CHART].children if nodes[number].kind != "final"]
 
     def _guard(self, item: Transition[Any]) -> Any:
         guard = item.guard
@@ -117,37 +230,10 @@ class Hierarchy:
     @cached_property
     def arcs_of(self) -> dict[int, list[Arc]]:
         """The transitions by the number of their source."""
-        by_source = defaultdict[int, list[Arc]](list)
+        by_source: dict[int, list[Arc]] = {}
         for arc in self.arcs:
-            by_source[arc.source].append(arc)
+            by_source.setdefault(arc.source, []).append(arc)
         return by_source
-
-    # What agents need besides their state
-
-    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
-        """Return the composites whose histories may decide what transitions enter."""
-        targets = [target for arc in arcs for target in arc.targets]
-        targets += [each for node in self.tree.nodes for each in node.initial]
-        return frozenset(each.composite for each in targets if isinstance(each, HistoryAt))
-
-    @cached_property
-    def kept(self) -> frozenset[int]:
-        """The composites that a history refers to."""
-        return self.histories(self.arcs)
-
-    @cached_property
-    def timed(self) -> frozenset[int]:
-        """The states whose time is kept."""
-        limits = self.timeouts if self.tree.has_composites else ()
-        limited = frozenset(self.tree.numbers[state_text(state)] for state in limits)
-        return limited.union(arc.source for arc in self.arcs if arc.written.after is not None)
-
-    @cached_property
-    def remembers(self) -> bool:
-        """Whether anything is kept of agents."""
-        return bool(self.kept or self.timed)
-
-    # Events
 
     @cached_property
     def eventless(self) -> frozenset[int]:
@@ -157,68 +243,48 @@ class Hierarchy:
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that the chart knows, in definition order."""
-        return {
-            name: None
-            for trigger in dict.fromkeys(item.trigger for item in self.transitions)
-            if trigger is not None
-            for name in (trigger.split() if isinstance(trigger, EventDescriptor) else [trigger])
-        }
-
-    @cached_property
-    def descriptors(self) -> tuple[EventDescriptor, ...]:
-        """The triggers that were read from SCXML, which match events by their beginnings."""
-        triggers = dict.fromkeys(item.trigger for item in self.transitions)
-        return tuple(each for each in triggers if isinstance(each, EventDescriptor))
+        return {item.trigger: None for item in self.transitions if item.trigger is not None}
 
     def reacts_to(self, event: object) -> bool:
-        """Return whether a transition has an event as its trigger, or matches it."""
-        return event in self.triggers or (
-            isinstance(event, str) and any(each.matches(event) for each in self.descriptors)
+        """Return whether a transition has an event as its trigger, or describes it."""
+        return event in self.triggers or any(
+            each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
         )
-
-    # As a flat chart
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """All states as text, composites and leaves, in document order."""
-        return self.tree.texts[1:]
 
     @cached_property
     def decides(self) -> frozenset[int]:
         """The leaves in which a reasoner may have to choose."""
-        states = (self.tree.numbers[state_text(state)] for state in self.decision_states)
+        states = (self.numbers[state_text(state)] for state in self.decision_states)
         return frozenset(leaf for state in states for leaf in self.leaves_at(state))
 
-    @property
-    def leaves(self) -> tuple[Any, ...]:
-        """The states that an agent's state is made of."""
-        return self.members(self.tree.leaves)
+    # What is remembered of agents
 
-    def members_inside(self, state: Any) -> tuple[Any, ...]:
-        """Return the leaves inside a state, or the leaf itself."""
-        return self.members(self.leaves_at(self.tree.numbers[state_text(state)]))
+    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
+        """Return the composites whose histories may decide what transitions enter."""
+        targets = chain.from_iterable(each.targets for each in arcs)
+        initial = chain.from_iterable(node.initial for node in self.nodes)
+        return frozenset(
+            each.composite for each in chain(targets, initial) if isinstance(each, HistoryAt)
+        )
 
-    def around(self, leaf: Any) -> tuple[Any, ...]:
-        """Return a leaf and the states around it, innermost first."""
-        number = self.tree.numbers[state_text(leaf)]
-        return self.members((number, *self.tree.ancestors(number, CHART)))
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """The composites that a history refers to."""
+        return self.histories(self.arcs)
 
-    def leaves_at(self, number: int) -> Sequence[int]:
-        """Return the leaves inside a state, or the leaf itself, as numbers."""
-        leaves, last = self.tree.leaves, self.tree.nodes[number].last
-        # the states inside have the numbers behind it
-        return leaves[bisect_left(leaves, number) : bisect_right(leaves, last)]
+    @cached_property
+    def timed(self) -> frozenset[int]:
+        """The states whose time is kept; without composites, a limit needs none."""
+        limited = self.timeouts if self.has_composites else ()
+        after = (arc.source for arc in self.arcs if arc.written.after is not None)
+        return frozenset(self.numbers[state_text(state)] for state in limited).union(after)
 
-    def members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
-        """Return states by their numbers."""
-        return tuple(self.tree.nodes[number].state for number in numbers)
+    @cached_property
+    def remembers(self) -> bool:
+        """Whether anything is remembered of agents."""
+        return bool(self.kept or self.timed)
 
-    @property
-    def first(self) -> Any:
-        """The state of an agent that begins."""
-        entered = self.tree.entered([self.tree.beginning()], {})
-        members = self.members(self.tree.leaves_among(entered))
-        return members[0] if len(members) == 1 else Configuration(members)
+    # From leaf to leaf
 
     @cached_property
     def flat(self) -> tuple[Transition[Any], ...]:
@@ -227,28 +293,172 @@ class Hierarchy:
         Those of inner states come first. A transition to a history is one to each state that it may
         stand for, and one into regions leads to each leaf that is entered.
         """
-        nodes = self.tree.nodes
-        inner_first = sorted(self.arcs, key=lambda arc: -len([*self.tree.ancestors(arc.source)]))
+        nodes = self.nodes
+        inner_first = sorted(self.arcs, key=lambda arc: -len([*self.ancestors(arc.source)]))
         return tuple(
-            arc.written.between(nodes[leaf].state, nodes[end].state, self._guard(arc.written))
+            arc.written.between(nodes[leaf].state, nodes[end].state, arc.guard)
             for arc in inner_first
+            for ends in [self.ends_of(arc)]
             for leaf in self.leaves_at(arc.source)
-            for end in self.ends_of(arc, leaf)
+            for end in ends or [leaf]
         )
 
-    def ends_of(self, arc: Arc, leaf: int) -> Sequence[int]:
-        """Return the leaves to which a transition may lead from one leaf."""
-        tree = self.tree
-        if not (arc.targets and tree.has_composites):
-            return [each for each in arc.targets if isinstance(each, int)] or [leaf]
-        if arc.number not in self._ends:
-            composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
-            # what histories may stand for, one at a time
-            memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
-            entered = (tree.leaves_among(tree.entered([arc], each)) for each in ({}, *memories))
-            self._ends[arc.number] = [*dict.fromkeys(chain.from_iterable(entered))]
-        return self._ends[arc.number]
+    def ends_of(self, arc: Arc) -> list[int]:
+        """Return the leaves to which a transition may lead; none if it leaves nothing."""
+        if not self.has_composites:
+            return [each for each in arc.targets if isinstance(each, int)]
+        composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
+        # what histories may stand for, one at a time
+        memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
+        entered = (self.leaves_among(self.entered([arc], each)) for each in ({}, *memories))
+        return [*dict.fromkeys(chain.from_iterable(entered))] if arc.targets else []
 
-    @cached_property
-    def _ends(self) -> dict[int, list[int]]:
-        return {}
+    # Where states lie
+
+    def is_inside(self, number: int, other: int) -> bool:
+        """Return whether a state lies inside another one, at any depth."""
+        return other < number <= self.nodes[other].last
+
+    def inside(self, numbers: Iterable[int], other: int) -> tuple[int, ...]:
+        """Return those of some states that are another one, or lie inside it."""
+        return tuple(each for each in numbers if each == other or self.is_inside(each, other))
+
+    def leaves_at(self, number: int) -> Sequence[int]:
+        """Return the leaves inside a state, or the leaf itself."""
+        # the states inside have the numbers behind it
+        last = self.nodes[number].last
+        return self.leaves[bisect_left(self.leaves, number) : bisect_right(self.leaves, last)]
+
+    def ancestors(self, number: int, until: int | None = None) -> Iterator[int]:
+        """Yield the states around a state, innermost first, up to one that is left out."""
+        while number != CHART:
+            number = self.nodes[number].parent
+            if number == until:
+                return
+            yield number
+
+    def active(self, leaves: Iterable[int], within: int = CHART) -> frozenset[int]:
+        """Return the leaves and all that is around them within a composite, without that."""
+        return frozenset(each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
+
+    def leaves_among(self, active: Iterable[int]) -> tuple[int, ...]:
+        """Return those of some states that are leaves, in document order."""
+        return tuple(sorted(number for number in active if not self.nodes[number].children))
+
+    def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
+        """Return whether an agent can be in just these leaves, of those within a composite."""
+        if leaves != self.inside(leaves, within):
+            return False
+        active = self.active(leaves, within) | {within}
+        inner = [self.nodes[number] for number in active if self.nodes[number].children]
+        return leaves == self.leaves_among(active) and all(
+            len(active.intersection(node.children))
+            == (len(node.children) if node.kind == "parallel" else 1)
+            for node in inner
+        )
+
+    # What a transition leaves
+
+    def effective(self, targets: Iterable[int | HistoryAt], memory: Memory) -> list[int]:
+        """Return the states that targets stand for now (``getEffectiveTargetStates``)."""
+        states: list[int] = []
+        for target in targets:
+            if not isinstance(target, HistoryAt):
+                states.append(target)
+            elif target.composite not in memory:
+                states += target.default
+            elif target.deep:
+                states += memory[target.composite]
+            else:
+                leaves = memory[target.composite]
+                children = self.nodes[target.composite].children
+                states += [child for child in children if self.inside(leaves, child)]
+        return states
+
+    def domain(self, arc: Arc, memory: Memory) -> int | None:
+        """Return the state inside which everything is left (``getTransitionDomain``)."""
+        targets = self.effective(arc.targets, memory)
+        if not targets:
+            return None
+        own: tuple[int, ...] = (arc.source,) if arc.written.internal else ()
+        return next(
+            number
+            for number in (*own, *self.ancestors(arc.source))
+            if self.nodes[number].kind == "composite"
+            and all(self.is_inside(target, number) for target in targets)
+        )
+
+    def compatible(
+        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory
+    ) -> dict[Arc, frozenset[int]]:
+        """Return transitions of several regions and what each leaves, those in conflict left out.
+
+        That is ``removeConflictingTransitions`` (the inner source wins, else the earlier region)
+        and ``computeExitSet``.
+        """
+        kept: dict[Arc, frozenset[int]] = {}
+        for arc in arcs:
+            domain = self.domain(arc, memory)
+            exits = active if domain is not None else ()
+            left = frozenset(each for each in exits if self.is_inside(each, domain or CHART))
+            rivals = [other for other, its in kept.items() if left & its]
+            if all(self.is_inside(arc.source, other.source) for other in rivals):
+                for other in rivals:
+                    del kept[other]
+                kept[arc] = left
+        return kept
+
+    # What it enters
+
+    def entered(self, arcs: Iterable[Arc], memory: Memory) -> set[int]:
+        """Return the states that are entered (``computeEntrySet``)."""
+        come: set[int] = set()
+        for arc in arcs:
+            self._enter(come, arc.targets, self.domain(arc, memory), memory)
+        return come
+
+    def _enter(
+        self, come: set[int], targets: Sequence[int | HistoryAt], until: int | None, memory: Memory
+    ) -> None:
+        """Enter targets, what is inside, and what is around them up to a state left out."""
+        for target in targets:
+            if isinstance(target, HistoryAt):
+                states = self.effective((target,), memory)
+                self._enter(come, states, target.composite, memory)
+                continue
+            come.add(target)
+            if self.nodes[target].kind == "composite":
+                self._enter(come, self.nodes[target].initial, target, memory)
+            self._enter_regions(come, target, memory)
+
+        # only then, since the regions around one may hold another
+        for number in self.effective(targets, memory):
+            for ancestor in self.ancestors(number, until):
+                come.add(ancestor)
+                self._enter_regions(come, ancestor, memory)
+
+    def _enter_regions(self, come: set[int], number: int, memory: Memory) -> None:
+        if self.nodes[number].kind == "parallel":
+            for child in self.nodes[number].children:
+                if come.isdisjoint(range(child + 1, self.nodes[child].last + 1)):
+                    self._enter(come, (child,), number, memory)
+
+    def is_done(self, number: int, active: Collection[int]) -> bool:
+        """Return whether a composite has come to its end (``isInFinalState``)."""
+        node = self.nodes[number]
+        if node.kind == "parallel":
+            return all(self.is_done(child, active) for child in node.children)
+        return any(self.nodes[child].kind == "final" and child in active for child in node.children)
+
+
+def _in_numbers(target: Any, nodes: Sequence[Node], numbers: Mapping[str, int]) -> int | HistoryAt:
+    if not isinstance(target, History):
+        return numbers[state_text(target)]
+
+    node = nodes[numbers[state_text(target.state)]]
+    # an initial history does not lead to itself
+    states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
+    default = tuple(node.children if node.kind == "parallel" else states)
+    if target.default is not None:
+        default = tuple(numbers[state_text(each)] for each in as_tuple(target.default))
+    return HistoryAt(node.number, target.deep, default)

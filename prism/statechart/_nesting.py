@@ -25,17 +25,17 @@ DONE = "done.state."
 
 
 class EventDescriptor(str):
-    """What a transition of an SCXML document reacts to: ``"a b.*"`` (SCXML, 3.12.1).
+    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
 
-    It names events, or all that begin with the same parts between dots. ``*`` is any event.
+    It names all events that begin with the same parts between dots.
     """
 
     __slots__ = ()
 
-    def matches(self, event: str) -> bool:
+    def matches(self, event: object) -> bool:
         """Return whether an event is meant."""
-        prefixes = (each.removesuffix("*").removesuffix(".") for each in self.split())
-        return any(not each or f"{event}.".startswith(f"{each}.") for each in prefixes)
+        prefix = self.removesuffix("*").removesuffix(".")
+        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -81,8 +81,8 @@ class State(Generic[StateT_co]):
         for name, value in zip(State.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
 
-        problems = [text for each in entries for text in callable_problems("entry", each)]
-        problems += [text for each in exits for text in callable_problems("exit", each)]
+        functions = [*(("entry", each) for each in entries), *(("exit", each) for each in exits)]
+        problems = [text for each in functions for text in callable_problems(*each)]
         if not inside and (parallel or targets):
             problems.append("has no substates: give it some, or leave out parallel and initial")
         if parallel and targets:

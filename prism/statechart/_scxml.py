@@ -19,7 +19,7 @@ from xml.parsers import expat
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
 from prism.statechart._document import MOST_LEVELS, Functions, read_chart
-from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, TIMING
+from prism.statechart.transitions import DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
@@ -80,7 +80,7 @@ class _Writer:
         for state in data["states"]:
             self._write_state(self.root, state)
         _set(self.root, name=_encoded(data["name"]), initial=self._ids(data["initial"]))
-        _set_own(self.root, data, "description", "strict", "needs", "decision_states", "timeouts")
+        _set_own(self.root, data, "description", "strict", "decision_states", "timeouts")
         for place, transition in enumerate(data["transitions"]):
             self._write_transition({"place": place, **transition})
 
@@ -98,23 +98,16 @@ class _Writer:
 
     def _write_transition(self, data: dict[str, Any]) -> None:
         trigger, guard = data["trigger"], data.get("guard")
-        source = self._states.get(data["source"])
         data["exact"] = isinstance(trigger, str)
-        if source is None:
-            sources = [each for each in self.root if each.tag != "final"]
-        else:
-            sources = [source]
-            del data["source"]
-        for each in sources:
-            element = SubElement(each, "transition")
-            _set(
-                element,
-                event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
-                cond=f"In('{_encoded(guard['in'])}')" if isinstance(guard, dict) else guard,
-                target=self._ids(data["target"]),
-                type="internal" if data.get("internal") else None,
-            )
-            _set_own(element, data, "exact", "action", *TIMING, "source", "place")
+        element = SubElement(self._states[data["source"]], "transition")
+        _set(
+            element,
+            event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
+            cond=f"In('{_encoded(guard['in'])}')" if isinstance(guard, dict) else guard,
+            target=self._ids(data["target"]),
+            type="internal" if data.get("internal") else None,
+        )
+        _set_own(element, data, "exact", "action", *TIMING, "place")
 
     def _ids(self, places: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -164,14 +157,11 @@ def read_scxml(
 ) -> dict[str, Any]:
     """Return the arguments of the chart that a document describes: see `Statechart.from_scxml`."""
     reader = _Reader(_parse(text))
-    data = reader.data()
-    ignored: dict[str, int] = {}
-    unread = [*reader.unread(reader.root, ignored)]
+    data, foreign = reader.data(), set[str]()
+    unread = [*reader.unread(reader.root, foreign)]
     arguments = read_chart(data, reader.line_of, guards, actions, enum, unread)
-    for namespace, line in ignored.items():
-        warn_standard(
-            f"SCXML document, line {line}: everything of the namespace {namespace!r} is ignored"
-        )
+    if foreign:
+        warn_standard(f"SCXML document: ignored what is of {', '.join(sorted(foreign))}")
     return arguments
 
 
@@ -232,7 +222,7 @@ class _Reader:
         self._lines = lines
         self._marks: dict[Where, int] = {(): lines[self.root]}
         self._read = {self.root}
-        self._transitions: dict[Any, tuple[int, int, dict[str, Any]]] = {}
+        self._transitions: list[tuple[Any, int, dict[str, Any]]] = []
         self._names = {
             element: _decoded(element.attrib.pop("id", "") or f"{element.tag}{number}")
             for number, element in enumerate(lines)
@@ -250,28 +240,25 @@ class _Reader:
             where = where[:-1]
         return self._marks[where]
 
-    def unread(self, element: Element, ignored: dict[str, int]) -> Iterator[tuple[int, str, str]]:
+    def unread(self, element: Element, foreign: set[str]) -> Iterator[tuple[int, str, str]]:
         """Yield what nothing has read of an element, with its line.
 
         Args:
             element: The element.
-            ignored: Gets foreign namespaces, which nobody has to read, with their first lines.
+            foreign: Gets the namespaces of what nobody has to read.
         """
         line = self._lines[element]
-        for name in element.attrib:
-            if namespace := _foreign(name):
-                ignored.setdefault(namespace, line)
-            else:
-                yield line, "", f"{name} of <{element.tag}> {_REFUSED}"
+        names = [*element.attrib, *(child.tag for child in element)]
+        foreign.update(filter(None, map(_foreign, names)))
+        unread = [name for name in element.attrib if not _foreign(name)]
         texts = (element.text, *(child.tail for child in element))
         if any(text and not text.isspace() for text in texts):
-            yield line, "", f"text in <{element.tag}> {_REFUSED}"
+            unread.append("text")
+        yield from ((line, "", f"{name} of <{element.tag}> {_REFUSED}") for name in unread)
         for child in element:
-            if namespace := _foreign(child.tag):
-                ignored.setdefault(namespace, self._lines[child])
-            elif child in self._read:
-                yield from self.unread(child, ignored)
-            else:
+            if child in self._read:
+                yield from self.unread(child, foreign)
+            elif not _foreign(child.tag):
                 yield self._lines[child], "", f"<{child.tag}> in <{element.tag}> {_REFUSED}"
 
     def data(self) -> dict[str, Any]:
@@ -280,7 +267,7 @@ class _Reader:
         for of_no_effect in ("version", "datamodel", "binding"):
             root.attrib.pop(of_no_effect, None)
         states = self._inside(root, ("states",))
-        ordered = sorted(self._transitions.values(), key=itemgetter(0))
+        ordered = sorted(self._transitions, key=itemgetter(0))
         for number, (_, line, _) in enumerate(ordered):
             self._marks["transitions", number] = line
         return {
@@ -353,17 +340,18 @@ class _Reader:
         self._read.add(element)
         own, take = self._own(element), element.attrib.pop
         event, cond, kind = take("event", None), take("cond", None), take("type", "external")
-        is_exact = own.pop("exact", False)
-        active = _ACTIVE.fullmatch(cond or "")
+        place, active = own.pop("place", len(self._transitions)), _ACTIVE.fullmatch(cond or "")
+        triggers: list[Any] = [None]
+        if own.pop("exact", False):
+            triggers = [_decoded(event or "")]
+        elif event is not None:
+            triggers = [{"descriptor": name} for name in event.split() or [""]]
         data = {
-            "trigger": event and (_decoded(event) if is_exact else {"descriptor": event}),
             "source": source,
             "target": self._targets(element, "target"),
             "guard": {"in": _decoded(active[2])} if active else cond and cond.strip(),
             "internal": {"internal": True, "external": False}.get(kind, kind),
             **own,
         }
-        place = data.pop("place") if type(own.get("place")) is int else len(self._transitions)
-        # a transition from any state stands in each of them
-        key = (place, str(data)) if data["source"] == ANY_STATE else element
-        self._transitions.setdefault(key, (place, self._lines[element], data))
+        line = self._lines[element]
+        self._transitions += [(place, line, {"trigger": each, **data}) for each in triggers]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
-from prism.statechart._numbers import CHART, Tree
+from prism.statechart._hierarchy import CHART, Hierarchy
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
 
@@ -42,7 +42,7 @@ def random_of(agent: Any) -> Any:
     return agent.random if numbers is None else numbers
 
 
-def histories(memory: Mapping[str, Any], tree: Tree) -> dict[int, tuple[int, ...]]:
+def histories(memory: Mapping[str, Any], tree: Hierarchy) -> dict[int, tuple[int, ...]]:
     """Return the leaves that histories stand for, as numbers, without what the chart rules out."""
     numbers = tree.numbers
     left = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from numbers import Integral, Real
@@ -52,12 +53,14 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
+    if type(context) in _id_names:
+        # of its class an object was reduced before
+        return _identity(context)
     if isinstance(context, Mapping):
-        try:
+        # neither a transition nor a decision fails with a context that cannot be read
+        with suppress(Exception):
             return _plain_mapping(context, _DEEPEST)
-        except Exception:
-            # neither a transition nor a decision fails with a context that cannot be read
-            return {"type": type(context).__name__}
+        return {"type": type(context).__name__}
     if isinstance(context, (*_SCALARS, Real)) or _is_text(context):
         return {"value": _plain(context, _DEEPEST)}
     return _identity(context)
@@ -84,15 +87,7 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
     """Undo `pack`: return the recorded context as a new dict, or None."""
     if keys is None:
         return None
-    if isinstance(keys, str):
-        return {keys: _copied(value)}
-    return {key: _copied(item) for key, item in zip(keys, value, strict=True)}
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
+    return {keys: value} if isinstance(keys, str) else dict(zip(keys, value, strict=True))
 
 
 def _plain(value: object, depth: int) -> Any:
@@ -132,16 +127,15 @@ def _is_text(value: object) -> bool:
 
 def _identity(value: object) -> dict[str, Any]:
     cls = type(value)
-    try:
+    # it may have none, or a property of the user's fails, such as that of a detached database row;
+    # the transition must not fail with it
+    with suppress(Exception):
         names = _id_names.get(cls)
         if names is None or not hasattr(value, names[0]):
             names = _id_names[cls] = _find_id_name(value)
         identifier = getattr(value, names[0])
         return {names[1]: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
-    except Exception:
-        # it has none, or a property of the user's failed, such as that of a detached database row;
-        # the transition must not fail with it
-        return {"type": cls.__name__}
+    return {"type": cls.__name__}
 
 
 def _find_id_name(value: object) -> tuple[str, str]:
@@ -163,6 +157,9 @@ def _own_key(name: str) -> str:
 def agent_name(agent: object) -> str:
     """Return what logs and messages call an agent: its id or name, else its class and address."""
     try:
+        own = getattr(agent, "agent_id", None)
+        if own and type(own) is str:
+            return own
         return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
     except Exception:
         # that of a detached database row cannot be read

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data, to_text
-from prism.statechart._numbers import CHART, HistoryAt
+from prism.statechart._hierarchy import CHART, HistoryAt
 from prism.statechart._scxml import to_scxml
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
@@ -32,9 +32,9 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     tree = chart.hierarchy
     outline = _Outline(tree)
     return Diagram(
-        (*tree.texts, *outline.marks.values()),
-        outline.arrows(set(tree.texts) - {*map(state_text, tree.final_states)}),
-        outline.name(tree.tree.nodes[CHART].initial[0]),
+        (*tree.texts[1:], *outline.marks.values()),
+        outline.arrows(set(tree.texts[1:]) - {*map(state_text, tree.final_states)}),
+        outline.name(tree.nodes[CHART].initial[0]),
         chart.name,
         frozenset(map(state_text, tree.decision_states)),
         frozenset(map(state_text, tree.final_states)),
@@ -55,9 +55,9 @@ class _Outline:
     """
 
     def __init__(self, tree: Hierarchy) -> None:
-        self._texts = tree.tree.texts
+        self._texts = tree.texts
         self._arcs = tree.arcs
-        self._nodes = tree.tree.nodes[1:]
+        self._nodes = tree.nodes[1:]
         targets = [target for arc in tree.arcs for target in arc.targets]
         targets += [target for node in self._nodes for target in node.initial]
         histories = dict.fromkeys(each for each in targets if isinstance(each, HistoryAt))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import Enum
-from math import inf
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import FieldValueError, UnknownStateError
-from prism.statechart._nesting import State
+from prism.errors import UnknownStateError
 from prism.statechart.names import agent_name
 from prism.statechart.states import AgentState, state_text
 
@@ -36,17 +34,16 @@ def state_distribution(
     states: Iterable[Enum] | None = None,
     *,
     chart: Statechart[Any] | None = None,
-    depth: int | None = None,
 ) -> dict[Any, int]:
     """Count the agents in every state.
 
     Args:
         agents: Any objects with a ``state``.
-        states: The states to report, in this order. By default all members of the enum that the
-            first agent's state belongs to (`AgentState` for no agents or plain texts).
-        chart: The agents' chart, instead of ``states``: its states are reported.
-        depth: The level of the chart's tree to report: 1 for the outermost states. A state without
-            states inside is reported on every level below its own. By default the innermost states.
+        states: The states to report, in this order. By default those without states inside of
+            ``chart``, or else all members of the enum that the first agent's state belongs to
+            (`AgentState` for no agents or plain texts).
+        chart: The agents' chart, if it has states inside states: an agent counts in all of
+            ``states`` that it is in.
 
     Returns:
         ``{state: count}`` with an entry for every state, including those without agents. An agent
@@ -55,18 +52,15 @@ def state_distribution(
     Raises:
         UnknownStateError: If an agent is in a state that is not reported; the counts would not add
             up.
-        FieldValueError: If the depth is less than 1, or is given without a chart.
     """
-    if depth is not None and (chart is None or depth < 1):
-        raise FieldValueError(f"depth needs a chart, and is 1 or more, got {depth!r}")
     population = list(agents)
-    reported: Iterable[Any] = AgentState if states is None else states
+    reported: Iterable[Any] = AgentState
     if chart is not None:
-        reported = _level(chart.tree, depth or inf)
-    elif states is None and population and isinstance(population[0].state, Enum):
+        reported = chart.definition.states
+    elif population and isinstance(population[0].state, Enum):
         reported = type(population[0].state)
 
-    counts = dict.fromkeys(reported, 0)
+    counts = dict.fromkeys(reported if states is None else states, 0)
     for agent in population:
         active = (agent.state,) if chart is None else chart.active(agent.state)
         counted = counts.keys() & {*active}
@@ -78,12 +72,3 @@ def state_distribution(
         for state in counted:
             counts[state] += 1
     return counts
-
-
-def _level(states: Iterable[Any], depth: float) -> Iterator[Any]:
-    """Yield the states on a level of a tree, and those above it that have none inside."""
-    for each in states:
-        if isinstance(each, State) and each.states and depth > 1:
-            yield from _level(each.states, depth - 1)
-        else:
-            yield each.state if isinstance(each, State) else each

@@ -24,16 +24,10 @@ HAS_IDEA = "has_idea"
 
 RESTING_TICKS = 2
 
-AT_LEISURE = (AgentState.IDLE, AgentState.SCROLLING)
-"""The states in which an agent may have an idea: doing nothing, or only scrolling."""
-
-FEEDS_OF_ACTS = ("social_media_acts", "social_feed_acts")
-"""Names of the charts in which agents decide between all that they may do about a post."""
-
 ACTS: frozenset[str] = frozenset(
     state.value for state in (AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
 )
-"""The options that these charts have besides."""
+"""The options of a chart in which agents decide between all that they may do about a post."""
 
 
 def social_media_chart(
@@ -70,7 +64,6 @@ def social_media_chart(
             arguments.
     """
     guards = social_media_guards(should_engage=should_engage)
-    needs = ("should_engage", "pending_action")
     return Statechart(
         states=AgentState,
         transitions=_transitions(guards["should_engage"], acts=acts),
@@ -79,7 +72,6 @@ def social_media_chart(
         decision_states=(AgentState.EVALUATING,),
         timeouts={AgentState.RESTING: RESTING_TICKS},
         strict=strict,
-        needs=needs if should_engage is None else needs[1:],
         logger=logger,
         clock=clock,
     )
@@ -104,7 +96,10 @@ def social_feed_chart(
     """
     return social_media_chart(acts=acts, **options).extended(
         name="social_feed_acts" if acts else "social_feed",
-        transitions=[Transition(HAS_IDEA, state, AgentState.COMPOSING) for state in AT_LEISURE],
+        transitions=[
+            Transition(HAS_IDEA, state, AgentState.COMPOSING)
+            for state in (AgentState.IDLE, AgentState.SCROLLING)
+        ],
         timeouts={AgentState.RESTING: resting_ticks},
     )
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.machine import Machine, definition_of, snapshot_of, value_text
+from prism.statechart._engine.described import definition_of, snapshot_of
+from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._nesting import State
@@ -53,17 +54,7 @@ class Described(Deciding[StateT]):
         """The definition; after changes of the Machine, the Machine as a definition."""
         if self._machine is None or snapshot_of(self._machine) == self._built:
             return self._definition
-        rest = arguments_of(self._definition)
-        limits = {state.name: ticks for state, ticks in rest["timeouts"].items()}
-        deciding = [state.name for state in rest["decision_states"]]
-        return definition_of(
-            self._machine, {**rest, "timeouts": limits, "decision_states": deciding}
-        )
-
-    @property
-    def description(self) -> str:
-        """A description of the chart."""
-        return self._definition.description
+        return definition_of(self._machine, arguments_of(self._definition))
 
     @property
     def states(self) -> frozenset[StateT]:
@@ -100,60 +91,21 @@ class Described(Deciding[StateT]):
         """States in which an agent is done."""
         return self._definition.final_states
 
-    @property
-    def timeouts(self) -> Mapping[StateT, int]:
-        """Ticks after which ``timeout`` fires, by state."""
-        return self._definition.timeouts
-
-    @property
-    def tree(self) -> tuple[StateT | State[StateT], ...]:
-        """The states as they were written, with those inside them."""
-        return self._definition.hierarchy.states
-
-    @property
-    def strict(self) -> bool:
-        """Whether exceptions of guards and actions propagate."""
-        return self._definition.strict
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Names of the attributes and methods that guards and actions use of an agent."""
-        return self.definition.needs
-
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._rows_as_it_runs.outcomes(self.state_of(value_text(state)), trigger)
+        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._rows_as_it_runs, self.state_of(value_text(state))
+        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
-
-    def may_lead(self, source: str, trigger: str, target: str) -> bool:
-        """Return whether an event may lead from one state to another, guards ignored.
-
-        With regions, each may react or not, and a history may stand for whatever has been entered.
-
-        Args:
-            source: The text of the state that is left.
-            trigger: Name of the event.
-            target: The text of the state that is entered.
-
-        Raises:
-            KeyError: If no agent of the chart can be in one of the two.
-        """
-        return self._rows_as_it_runs.leads(source, trigger, target)
-
-    def can_be_in(self, state: object) -> bool:
-        """Return whether an agent of this chart can be in a state, which may be a text."""
-        return state in self._rows
 
     @property
     def _rows_as_it_runs(self) -> NestedRows:
         from prism.statechart._engine.rows import NestedRows
 
-        return self._nested or NestedRows(self._as_it_runs.hierarchy)
+        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
 
     def state_of(self, text: str) -> StateT:
         """Return the state of an agent that a text stands for: a member, or a `Configuration`.
@@ -164,10 +116,8 @@ class Described(Deciding[StateT]):
         Raises:
             UnknownStateError: If no agent of this chart can be in it.
         """
-        self._row(text)
-        state: StateT = (
-            self._members[text] if self._nested is None else self._nested.place(text).state
-        )
+        self._require_state(text)
+        state: StateT = self._member(text)
         return state
 
 
@@ -324,7 +274,6 @@ class Statechart(Written[StateT]):
             events that are no transition's trigger.
         final_states: States in which an agent has finished: it reacts to no event and never times
             out. ``"*"`` does not include them, and a transition that leaves one is refused.
-        needs: Names of the agent's attributes that guards and actions use; `fits` looks for them.
         description: What the chart is about, for a model's prompt.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
@@ -349,7 +298,6 @@ class Statechart(Written[StateT]):
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
         final_states: Iterable[StateT] = (),
-        needs: Iterable[str] = (),
         description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
@@ -363,7 +311,6 @@ class Statechart(Written[StateT]):
             timeouts,
             strict,
             final_states,
-            needs,
             description,
         )
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
@@ -386,7 +333,7 @@ class Statechart(Written[StateT]):
         `explain`, `check`, pictures and coverage.
 
         Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
-        runs an event. ``chart.release()`` takes them back.
+        runs an event.
 
         Args:
             machine: The Machine.
@@ -438,8 +385,8 @@ class Statechart(Written[StateT]):
         names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts, or a `State`, which adds what it
-                contains to the state of that name. The new chart then has its own enum,
+            states: Further states, as an enum or as texts, or a `State` with what it contains. The
+                new chart then has its own enum,
                 `state_type`: the given one if it has all states of the chart, otherwise one with
                 all former and new members. Former members equal their successors by text. Agents of
                 the new chart set ``state_type`` in their class.
@@ -448,7 +395,6 @@ class Statechart(Written[StateT]):
                 states of the new chart, but a former ``"*"`` only for the former states.
             without: The transitions to leave out, or their names.
             guards: New guards, by the transition's name; None for no guard.
-            actions: New actions, by the transition's name; None for no action.
             timeouts: New limits in ticks, by state; None for no limit.
             decision_states: Further decision states.
             final_states: Further final states.
@@ -471,31 +417,12 @@ class Statechart(Written[StateT]):
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
 
-        This reports states that cannot be reached, states with no way out, transitions shadowed by
-        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
-        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
-        way out nor a time-out. In a chart with composites, transitions with ``after``, with a rate
-        or without an event count as time-outs. A chart that has no time-outs at all needs none.
+        This reports states that cannot be reached, states with no way out that are not final, and
+        transitions shadowed by an earlier unguarded one (outside decision states).
         """
         from prism.statechart.inspection import find_flaws
 
         return find_flaws(self._as_it_runs)
-
-    def fits(self, agent: object) -> list[str]:
-        """Return the attributes that an agent lacks: ``state``, and those in `needs`.
-
-        Args:
-            agent: An agent; its properties are read.
-
-        Returns:
-            The missing names, in the order of ``needs``; an empty list if it fits.
-
-        Raises:
-            AgentError: If it is a class.
-        """
-        from prism.statechart.inspection import missing
-
-        return missing(agent, self._definition)
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.
@@ -518,7 +445,7 @@ class Statechart(Written[StateT]):
         """
         from prism.statechart.inspection import explain
 
-        state = self._require_known_state(agent)
+        state = state_text(self._require_known_state(agent))
         return explain(self._as_it_runs, agent, trigger, context, state)
 
     def __eq__(self, other: object) -> bool:
@@ -546,7 +473,8 @@ class Statechart(Written[StateT]):
                 f"chart {self.name!r} cannot be pickled, because its Machine was changed: make the "
                 "changes again where it is read"
             )
-        return _remade, (type(self), self.definition, self._reporter.logger, self._clock)
+        make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
+        return _remade, (make, self._definition)
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -557,25 +485,7 @@ class Statechart(Written[StateT]):
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
-    @property
-    def _as_it_runs(self) -> Definition[Any]:
-        return self._definition
 
-    def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
-        """Explain what an event would do to an agent: see `Statechart.explain`."""
-        from prism.statechart.inspection import explain
-
-        definition, machine = self._as_it_runs, self._machine
-        names = dict(zip(machine.states, definition.states, strict=True))
-        state = names[machine.get_model_state(agent).name]
-        return explain(definition, agent, trigger, context, state)
-
-
-def _remade(
-    make: Callable[..., Statechart[Any]],
-    definition: Definition[Any],
-    logger: EventLogger | None,
-    clock: Callable[[], float],
-) -> Statechart[Any]:
+def _remade(make: Callable[..., Statechart[Any]], definition: Definition[Any]) -> Statechart[Any]:
     """Make a chart from a definition by its public constructor, for subclasses of `Statechart`."""
-    return make(**arguments_of(definition), logger=logger, clock=clock)
+    return make(**arguments_of(definition))

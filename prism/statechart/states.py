@@ -46,21 +46,16 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     Raises:
         DefinitionError: If there are no values, or any is empty, not a string, or given twice.
     """
-    texts = list(values)
+    texts = tuple(values)
     wrong = [repr(text) for text in texts if not isinstance(text, str) or not text]
-    twice = [text for text, count in Counter(map(repr, texts)).items() if count > 1]
-    if not texts:
-        raise DefinitionError(f"state enum {name!r} has no states: give at least one")
+    if wrong or not texts:
+        problem = f"got {', '.join(wrong)}" if wrong else "got none"
+        raise DefinitionError(f"state enum {name!r}: states must be non-empty strings, {problem}")
 
-    if wrong:
-        raise DefinitionError(
-            f"state enum {name!r}: states must be non-empty strings, got {', '.join(wrong)}"
-        )
-
-    if twice:
+    if twice := [repr(text) for text, count in Counter(texts).items() if count > 1]:
         raise DefinitionError(f"state enum {name!r}: remove the repeated states {', '.join(twice)}")
 
-    return made_enum(name, tuple(texts))
+    return made_enum(name, texts)
 
 
 class _MadeEnum(EnumMeta):
@@ -94,19 +89,14 @@ def made_enum(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
 copyreg.pickle(cast(Any, _MadeEnum), lambda enum: (made_enum, _recipes[enum]))
 
 
-def _names_for(texts: tuple[str, ...]) -> tuple[str, ...]:
+def _names_for(texts: tuple[str, ...]) -> list[str]:
     """Return a name for each text: in capitals, or else by its place."""
-    wished = [re.sub(r"\W+", "_", text, flags=re.ASCII).upper() for text in texts]
-    counted = Counter(wished)
-    return tuple(
-        name
-        if name.isidentifier()
-        and name[0] != "_"
-        and counted[name] == 1
-        and not re.fullmatch(r"S\d+", name)
-        else f"S{place}"
-        for place, name in enumerate(wished)
-    )
+    names = [re.sub(r"\W+", "_", text, flags=re.ASCII).upper() for text in texts]
+    counts = Counter(names)
+    return [
+        name if counts[name] == 1 and re.fullmatch(r"(?!S\d+$)[A-Z]\w*", name) else f"S{place}"
+        for place, name in enumerate(names)
+    ]
 
 
 def is_state(value: object) -> bool:
@@ -116,9 +106,11 @@ def is_state(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
-    """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
+    """Return a state's plain text; that of an enum whose values are no texts is its name."""
+    if not isinstance(state, Enum):
+        return str(state)
     # `value` is looked up by code of Python's own, which takes four times as long
-    return str(state._value_) if isinstance(state, Enum) else str(state)
+    return state._value_ if isinstance(state._value_, str) else state._name_
 
 
 # The states of agents in charts with regions

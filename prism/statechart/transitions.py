@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf
 from sys import intern
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -212,25 +212,23 @@ def target_text(target: Any) -> str:
 
 def _timing_problems(item: Any) -> Iterator[str]:
     timing = [name for name in TIMING if getattr(item, name) is not None]
+    after, rate, share = item.after, item.rate, item.probability
     if len(timing) > 1:
         yield f"{' and '.join(timing)} cannot be combined"
-    if item.trigger is None and timing and "probability" not in timing:
+    if item.trigger is None and (after or rate):
         yield f"{timing[0]} needs a trigger, under which the log has it"
-
-    after, rate, share = item.after, item.rate, item.probability
     if callable(after) or callable(rate):
         yield from callable_problems(timing[0], getattr(item, timing[0]))
     elif after is not None and not (type(after) is int and after >= 1):
         yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
-    elif rate is not None and not _is_number(rate, inf):
+    elif rate is not None and not (_is_positive(rate) and rate < inf):
         yield f"rate must be a number above 0 or a function, got {rate!r}"
-    if share is not None and not _is_number(share, 1):
+    if share is not None and not (_is_positive(share) and share <= 1):
         yield f"probability must be above 0 and at most 1, got {share!r}"
 
 
-def _is_number(value: Any, most: float) -> bool:
-    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_real and 0 < value <= most and value != inf
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
 class Edge:
@@ -459,53 +457,36 @@ def callable_problems(kind: str, value: Any) -> list[str]:
     """Return why a value cannot be a guard or an action; nothing for None.
 
     Args:
-        kind: ``guard``, ``action``, ``after`` or ``rate``.
-        value: What was given.
+        kind: ``guard``, ``action``, ``entry``, ``exit``, ``after`` or ``rate``.
+        value: The function.
     """
     if value is None:
         return []
     if not callable(value):
         return [f"{kind} must be callable as {kind}(agent, context), got {value!r}"]
-    problem = _kind_problem(value) or _arity_problem(kind, value)
-    return [f"{kind} {getattr(value, '__name__', value)!r} {problem}"] if problem else []
-
-
-def _kind_problem(value: Any) -> str | None:
-    while isinstance(value, partial):
-        value = value.func
+    name = getattr(value, "__name__", value)
     # an instance is called by the code of its class
-    for called in (value, type(value).__call__):
-        if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
-            return "is async, but runs without an event loop: use 'def'"
-        if inspect.isgeneratorfunction(called):
-            return "is a generator, whose body does not run when it is called: leave out 'yield'"
-    return None
-
-
-def _arity_problem(kind: str, value: Any) -> str | None:
-    signature = _signature_of(value)
-    if signature is None or (kind == "after" and takes_agent_alone(value)):
-        return None
-    try:
-        signature.bind("agent", "context")
-    except TypeError as error:
-        return f"must take two arguments, {kind}(agent, context): {error}"
-    return None
+    if any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
+        return [f"{kind} {name!r} is async, but runs without an event loop: use 'def'"]
+    if _takes(value, "agent", "context") or (kind == "after" and takes_agent_alone(value)):
+        return []
+    return [f"{kind} {name!r} must take two arguments, {kind}(agent, context)"]
 
 
 def takes_agent_alone(function: Any) -> bool:
     """Return whether a function can be called with an agent and no context."""
-    signature = _signature_of(function)
-    try:
-        return signature is not None and bool(signature.bind("agent"))
-    except TypeError:
-        return False
+    return _takes(function, "agent")
 
 
-def _signature_of(function: Any) -> inspect.Signature | None:
+def _takes(function: Any, *arguments: str) -> bool:
     try:
         # a decorator is called itself, whatever it wraps
-        return inspect.signature(function, follow_wrapped=False)
+        signature = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):
-        # some callables of C code do not tell
-        return None
+        # some callables of C code have none
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True

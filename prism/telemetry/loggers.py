@@ -228,12 +228,22 @@ def report(
         keys: What happened; an exception as ``exc_info``.
     """
     try:
-        logger = debug_logger(given) if level == "debug" else active_logger(given)
-        is_silent = type(given) is LateLogger and given.is_silent
-        if logger is not None or (level not in ("debug", "info") and not is_silent):
-            getattr(logger or _standard_logger, level)(event, **keys)
+        logger = listener(given, level)
+        if logger is not None:
+            getattr(logger, level)(event, **keys)
     except Exception as error:
         pass_over(error, event)
+
+
+def listener(given: EventLogger | None, level: Level | Literal["debug"]) -> Any:
+    """Return the logger for events of a level, or None if nobody hears them.
+
+    Warnings and errors go to the standard library if they go nowhere else.
+    """
+    logger = debug_logger(given) if level == "debug" else active_logger(given)
+    if logger is not None or level in ("debug", "info"):
+        return logger
+    return None if type(given) is LateLogger and given.is_silent else _standard_logger
 
 
 def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:

@@ -1,7 +1,7 @@
 """Parts for testing agents: reasoners, writers, a model server, assertions, coverage.
 
 Most of them are also pytest fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
-`FakeOllama`, `FakeOpenAI` and `explore` need the extra: ``pip install '.[testing]'``.
+`explore` needs the extra: ``pip install 'prism-statecharts[testing]'``.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prism.testing._server.faults import Fault
     from prism.testing._server.wire import Asked
 else:
-    # their modules need packages of the extra
+    # they take time to import, and one needs a package of the extra
     __getattr__, __dir__ = lazy_names(__name__, extra="testing")
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import zip_longest
 from typing import Any
@@ -17,12 +17,6 @@ from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
 
 CUT = "..."
 ARROW = " > "
-
-_FULL = (
-    "its history is full, and may have lost what came before these {} transitions: raise "
-    f"max_history_depth ({DEFAULT_MAX_HISTORY_DEPTH} where it is not set), or assert how the path "
-    f"ends, with '{CUT} > a > b'"
-)
 
 
 def assert_path(
@@ -52,28 +46,38 @@ def assert_path(
         FieldValueError: If the path names a state that the agent's enum does not have.
     """
     __tracebackhide__ = True
-    expected = _read_expected(agent, path)
-    only_present = expected.is_end and len(expected.states) == 1
-    taken = _read_taken(agent, needs_history=not only_present)
+    parts = path.split(ARROW.strip()) if isinstance(path, str) else path
+    expected = [state_text(part).strip() for part in parts]
+    is_end = expected[:1] == [CUT]
+    expected = expected[is_end:]
+    _require_states(agent, expected)
 
-    actual = taken.states[-len(expected.states) :] if expected.is_end else taken.states
-    if actual == expected.states and (expected.is_end or not taken.is_full):
+    steps = _Steps.of(agent)
+    actual = steps.states[-len(expected) :] if is_end else steps.states
+    is_cut = not is_end and _may_be_cut(agent)
+    if actual == expected and not is_cut:
         return
 
-    raise AssertionError("\n".join(_explain_failure(agent, expected, taken, chart, context)))
+    verb = "may have taken" if actual == expected else "took"
+    lines = [
+        f"agent {agent_name(agent)!r} {verb} another path:",
+        f"  expected  {ARROW.join([CUT, *expected] if is_end else expected)}",
+        f"  actual    {ARROW.join([CUT, *steps.states] if is_cut else steps.states)}",
+    ]
+    if is_cut:
+        lines.append(
+            "its history is full, and may have lost what came before these "
+            f"{len(steps.states) - 1} transitions: raise max_history_depth "
+            f"({DEFAULT_MAX_HISTORY_DEPTH} where it is not set), or assert how the path ends, with "
+            f"'{CUT} > a > b'"
+        )
+    else:
+        start = max(0, len(steps.states) - len(expected)) if is_end else 0
+        lines += _missing(agent, expected, steps.since(start), chart, context)
+    raise AssertionError("\n".join(lines))
 
 
-def _read_expected(agent: Any, path: str | Sequence[Any]) -> Expected:
-    texts = _parts(path) if isinstance(path, str) else [state_text(item) for item in path]
-    is_end = texts[:1] == [CUT]
-    states = tuple(texts[1:] if is_end else texts)
-
-    _require_known(agent, states)
-
-    return Expected(states, is_end)
-
-
-def _require_known(agent: Any, states: tuple[str, ...]) -> None:
+def _require_states(agent: Any, states: Sequence[str]) -> None:
     state = getattr(agent, "state", None)
     known = [state_text(member) for member in type(state)] if isinstance(state, Enum) else states
     # a configuration is written as its states, joined
@@ -87,76 +91,45 @@ def _require_known(agent: Any, states: tuple[str, ...]) -> None:
         )
 
 
-def _parts(path: str) -> list[str]:
-    return [part.strip() for part in path.split(ARROW.strip())]
-
-
 @dataclass(slots=True)
 class _Steps:
     """States in the order in which an agent was in them, and the record of leaving each."""
 
-    states: list[str]
-    records: list[Any]
+    states: list[str] = field(default_factory=list)
+    records: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, agent: Any) -> _Steps:
+        """Return the path of an agent; its present state alone if it keeps no history."""
+        steps = cls()
+        try:
+            for record in getattr(agent, "state_history", None) or ():
+                # the agent may have been moved by hand since the last record
+                steps.enter(state_text(record.from_state))
+                steps.records[-1] = record
+                steps.enter(state_text(record.to_state))
+            steps.enter(state_text(agent.state))
+        except AttributeError as error:
+            name = f"{type(agent).__name__} {agent_name(agent)!r}"
+            raise AgentError(
+                f"cannot read the path of {name}: {error}; compare what the fixture "
+                "transition_log recorded: transition_log.transitions(agent)"
+            ) from None
+
+        return steps
 
     def enter(self, state: str) -> None:
-        self.states.append(state)
-        self.records.append(None)
+        if not self.states or self.states[-1] != state:
+            self.states.append(state)
+            self.records.append(None)
+
+    def since(self, start: int) -> _Steps:
+        return _Steps(self.states[start:], self.records[start:])
 
 
-def _read_taken(agent: Any, *, needs_history: bool) -> Taken:
-    history, state = getattr(agent, "state_history", None), _present_state(agent)
-
-    try:
-        steps = _steps_of(history or ())
-    except AttributeError as error:
-        if needs_history:
-            problem = f"its history holds no transitions, {error}"
-            raise _unreadable(agent, problem, state) from None
-        steps = _Steps([], [])
-
-    if not steps.states or steps.states[-1] != state:
-        steps.enter(state)
-
-    return Taken(
-        tuple(steps.states), tuple(steps.records), _is_full(agent, history), history is not None
-    )
-
-
-def _steps_of(history: Any) -> _Steps:
-    steps = _Steps([], [])
-    for record in history:
-        source = state_text(record.from_state)
-        # the agent may have been moved by hand since the last record
-        if not steps.states or steps.states[-1] != source:
-            steps.enter(source)
-
-        steps.records[-1] = record
-        steps.enter(state_text(record.to_state))
-
-    return steps
-
-
-def _present_state(agent: Any) -> str:
-    try:
-        return state_text(agent.state)
-    except AttributeError as error:
-        raise AgentError(f"cannot read the path of {_describe(agent)}: {error}") from None
-
-
-def _unreadable(agent: Any, problem: str, state: str) -> AgentError:
-    return AgentError(
-        f"cannot read the path of {_describe(agent)}: {problem}; compare what the fixture "
-        f"transition_log recorded, transition_log.transitions(agent), or assert only where the "
-        f"agent is now, '{CUT}{ARROW}{state}'"
-    )
-
-
-def _describe(agent: Any) -> str:
-    return f"{type(agent).__name__} {agent_name(agent)!r}"
-
-
-def _is_full(agent: Any, history: Any) -> bool:
+def _may_be_cut(agent: Any) -> bool:
     """Return True if the history may lack its beginning."""
+    history = getattr(agent, "state_history", None)
     # the engine bounds every history that it writes itself
     writes_itself = callable(getattr(type(agent), "transition_to", None))
     default = None if writes_itself else DEFAULT_MAX_HISTORY_DEPTH
@@ -167,81 +140,37 @@ def _is_full(agent: Any, history: Any) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A path that an agent should have taken.
-
-    Args:
-        states: The states as texts.
-        is_end: Whether they are only the end of the path.
-    """
-
-    states: tuple[str, ...]
-    is_end: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The path that an agent took.
-
-    Args:
-        states: The states as texts.
-        records: The record of leaving each state; None if there is none.
-        is_full: Whether the history is full, so that its beginning may be missing.
-        has_history: Whether the agent keeps a history at all.
-    """
-
-    states: tuple[str, ...]
-    records: tuple[Any, ...]
-    is_full: bool
-    has_history: bool
-
-
-def _explain_failure(
-    agent: Any, expected: Expected, taken: Taken, chart: Statechart[Any] | None, context: Any
+def _missing(
+    agent: Any, expected: Sequence[str], steps: _Steps, chart: Statechart[Any] | None, context: Any
 ) -> Iterator[str]:
-    """Return the lines that explain why the path taken is not the one expected."""
-    verb = "may have taken" if expected.states == taken.states else "took"
-    yield f"agent {agent_name(agent)!r} {verb} another path:"
-    yield f"  expected  {_shown(expected.states, is_cut=expected.is_end)}"
-    yield f"  actual    {_shown(taken.states, is_cut=taken.is_full)}"
-
-    if not taken.has_history:
+    """Yield what is known of the first transition that is missing."""
+    if getattr(agent, "state_history", None) is None:
         yield "it keeps no state_history, so only its current state is known"
         return
-    if taken.is_full:
-        yield _FULL.format(len(taken.records) - 1)
-    if taken.is_full and not expected.is_end:
+
+    pairs = zip_longest(expected, steps.states)
+    place = next(place for place, (wanted, state) in enumerate(pairs) if wanted != state)
+    if not 0 < place < len(expected):
         return
 
-    start = max(0, len(taken.states) - len(expected.states)) if expected.is_end else 0
-    pairs = zip_longest(expected.states, taken.states[start:])
-    place = next(place for place, (wanted, state) in enumerate(pairs) if wanted != state)
-    if 0 < place < len(expected.states):
-        source, target = expected.states[place - 1 : place + 1]
-        record = taken.records[start + place - 1]
-        yield from _missing_transition(agent, source, target, record, chart, context)
-
-
-def _shown(states: Sequence[str], *, is_cut: bool) -> str:
-    return ARROW.join([CUT, *states] if is_cut else states)
-
-
-def _missing_transition(
-    agent: Any, source: str, target: str, record: Any, chart: Statechart[Any] | None, context: Any
-) -> Iterator[str]:
+    record = steps.records[place - 1]
     if record is not None:
         yield f"instead, {record.trigger!r} led to {state_text(record.to_state)!r}"
     if chart is None:
         yield "to see which guard failed, pass chart="
         return
 
-    leading = [
-        each
+    yield from _explained(agent, expected[place - 1], expected[place], record, chart, context)
+
+
+def _explained(
+    agent: Any, source: str, target: str, record: Any, chart: Statechart[Any], context: Any
+) -> Iterator[str]:
+    triggers = {
+        each.trigger: each.source
         for each in chart.definition.transitions
         if (each.source, each.target) == (source, target)
-    ]
-    triggers = {each.trigger: each.source for each in leading}
+    }
     listed = ", ".join(map(repr, triggers)) or "no event: the chart has no such transition"
     yield f"{source!r} leads to {target!r} by {listed}"
 
@@ -257,7 +186,7 @@ def _missing_transition(
 def _recorded_context(agent: Any, record: Any) -> Any:
     """Return the recorded context of a transition, by default of the agent's last."""
     if record is None:
-        record = next(reversed(getattr(agent, "state_history", None) or ()), None)
+        record = next(reversed(agent.state_history), None)
 
     recorded = getattr(record, "context", None)
     # a number or a text is recorded in this form

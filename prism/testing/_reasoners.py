@@ -147,10 +147,6 @@ class RecordingReasoner(BaseReasoner):
         """Whether agents of the feed choose among all acts, as with the other reasoner."""
         return self.reasoner.chooses_acts
 
-    def chooses_acts_for(self, agent: Any) -> bool:
-        """Return whether this agent does, as with the other reasoner."""
-        return self.reasoner.chooses_acts_for(agent)
-
 
 class LateReasoner(RecordingReasoner):
     """Returns another reasoner's answers, but late, so that answers overtake each other.

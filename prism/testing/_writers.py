@@ -68,7 +68,7 @@ class ScriptedWriter(Scripted[TextCall, Any], BaseWriter):
     def _written(self, call: TextCall) -> Written:
         __tracebackhide__ = True
         self.calls.append(call)
-        for _ in range(call.most_requests or 1):
+        for _ in range(call.tries or 1):
             text = self._next(call)
             if isinstance(text, Written):
                 return or_fallback(call, text)

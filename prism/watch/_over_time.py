@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any
 
-from prism.report._charts import charts_of
 from prism.report._report import report_sections
-from prism.watch._html import Section, View
+from prism.watch._view import run_charts, view
 from prism.watch._watched import Watched
 
-_OF_ROUND = ("the-chart-and-its-traffic", "the-world", "agents")
-"""The sections of a report that the view of a round or the lists have."""
+_OF_ROUND = ("The chart and its traffic", "The world")
+"""The sections of a report that the view of a round has."""
 
 REST = 20
 """How many times as long as it took to make the sections a running run is left alone."""
@@ -30,11 +30,11 @@ class OverTime:
     def __init__(self, watched: Watched, rest: float = REST) -> None:
         self.watched: Watched = watched
         self._rest = rest
-        self._view = View([])
+        self._view: dict[str, Any] = view([])
         self._read = -1
         self._due = 0.0
 
-    def view(self) -> View:
+    def view(self) -> dict[str, Any]:
         """Return the sections, the last round in them, and the seconds until they are renewed."""
         with self.watched.reading():
             is_old = self._read != self.watched.read
@@ -44,19 +44,11 @@ class OverTime:
                 self._view, self._read = self._made(), self.watched.read
                 self._due = monotonic() + self._rest * (monotonic() - began)
                 is_old = False
-            due = max(rest, 0.0) if is_old else None
-            return View(self._view.sections, self._view.figures, {**self._view.more, "due": due})
+            return {**self._view, "due": max(rest, 0.0) if is_old else None}
 
-    def _made(self) -> View:
-        head = self.watched.head()
+    def _made(self) -> dict[str, Any]:
         with self.watched.reading() as log:
-            parts = report_sections(log, charts_of(log, self.watched.charts)) if log.runs else []
-        made = [each for each in parts if each.anchor not in _OF_ROUND]
-        sections = [Section(each.anchor, each.title, each.about, each.body()) for each in made]
-        figures = {
-            name: each
-            for part in made
-            for name, each in part.figures.items()
-            if not isinstance(each, str)
-        }
-        return View(sections, figures, {"round": head["rounds"]})
+            charts = run_charts(self.watched)
+            parts = report_sections(log, charts) if charts else []
+            shown = [each for each in parts if each.title not in _OF_ROUND]
+            return view(shown, round=self.watched.head()["rounds"])

@@ -20,13 +20,9 @@ import orjson
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.report._charts import DIAGRAMS
-from prism.runlog._prompts import read_line
-from prism.runlog._reader import LOG_NAMES
+from prism.runlog._reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
 from prism.runs._status import HEARTBEAT_NAME
-
-_MOST_PLAYED = 20
-"""Runs that can still be looked at; older ones are deleted."""
 
 _MOST_PRINTED = 200
 _SECONDS_TO_PAUSE = 3.0
@@ -48,12 +44,14 @@ class Playing:
             ``seed``, ``rounds``, ``parameters`` and ``model``.
 
     Attributes:
-        folder: The folder with a folder for each run that was played.
+        world: The name of the world.
+        folder: The folder with the folder of the run that is played.
         charts: The charts of the world.
         version: Goes up with every change.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
+        self.world: str = given["world"]
         self.folder: Path = Path(mkdtemp(prefix="prism-play-"))
         self.charts: tuple[Diagram, ...] = ()
         self.version: int = 0
@@ -67,16 +65,20 @@ class Playing:
         self.start({})
 
     @property
-    def name(self) -> str:
-        """The name of the run that is played now."""
-        return f"play {self._number}"
+    def begun(self) -> Path | None:
+        """The folder of the run that is played now; None before it has begun."""
+        folder = self._played
+        return folder if is_begun(folder) else None
+
+    @property
+    def _played(self) -> Path:
+        return self.folder / f"play {self._number}"
 
     def told(self) -> dict[str, Any]:
         """Return what the page shows of it."""
         with self._lock:
             return {
                 **self._told,
-                "run": self.name if is_begun(self.folder / self.name) else None,
                 "number": self._number,
                 "printed": "".join(self._printed),
             }
@@ -113,6 +115,7 @@ class Playing:
         """
         given = {**self._given, **_start_of(asked)}
         self.stop("")
+        rmtree(self._played, ignore_errors=True)
         with self._lock:
             self._number += 1
             self._told, self._printed = {"state": "preparing"}, deque(maxlen=_MOST_PRINTED)
@@ -120,15 +123,13 @@ class Playing:
             environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
             process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
             self._process = process
-            self._send({**given, "folder": str(self.folder / self.name)})
+            self._send({**given, "folder": str(self._played)})
             self._threads = [
                 Thread(target=follow, args=(process,), daemon=True)
                 for follow in (self._listen, self._collect)
             ]
             for thread in self._threads:
                 thread.start()
-            old = self.folder / f"play {self._number - _MOST_PLAYED}"
-            rmtree(old, ignore_errors=True)
 
     def stop(self, why: str) -> None:
         """End the process, also if it does not answer."""
@@ -149,7 +150,7 @@ class Playing:
         Raises:
             InputError: If there is something, or it is elsewhere.
         """
-        kept, played = _place_for(folder), self.folder / self.name
+        kept, played = _place_for(folder), self._played
         if not is_begun(played):
             raise InputError("nothing has been played yet")
         if self._is_playing():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import webbrowser
 from asyncio import sleep
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Self
 
 import jinja2
@@ -25,19 +26,21 @@ from starlette.routing import Route
 
 from prism import __version__
 from prism.analysis import read_log
+from prism.drawing import Diagram
 from prism.errors import InputError, PrismError
+from prism.files._records import shown_path
 from prism.report import make_report
 from prism.report._html import figures_script, library
 from prism.report._html import resource as report_resource
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
-from prism.watch._agent_page import AgentPage, thread_page
+from prism.watch._agent_page import agent_view, thread_view
 from prism.watch._guard import Guard
-from prism.watch._html import View
-from prism.watch._lists import agent_table, agents_behind
+from prism.watch._over_time import REST, OverTime
 from prism.watch._playing import Playing
-from prism.watch._round import Round
-from prism.watch._runs import Runs
+from prism.watch._round import round_view
+from prism.watch._view import agents_behind
+from prism.watch._watched import Watched
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
@@ -46,58 +49,120 @@ _SECONDS_TO_END = 10
 _MOST_CONNECTIONS = 64
 _MOST_REQUEST = 1 << 20
 
-Answer = Callable[[Runs, Mapping[str, str]], Any]
+Answer = Callable[["Shown", Mapping[str, str]], Any]
+
+
+class Shown:
+    """What the page shows: a run, or the one that is played now.
+
+    Args:
+        source: The folder of the run, its log, or a world to play with.
+        charts: Your own charts that the run may follow.
+
+    Raises:
+        InputError: If there is no run.
+
+    Attributes:
+        playing: The world to play with.
+        name: What is shown, for the title of the page.
+    """
+
+    def __init__(self, source: Path | Playing, charts: Sequence[Diagram] = ()) -> None:
+        self.playing: Playing | None = source if isinstance(source, Playing) else None
+        self._path = source if isinstance(source, Path) else None
+        self._charts = charts
+        self._lock = Lock()
+        self._open: OverTime | None = None
+        self.name: str = source.world if isinstance(source, Playing) else _name_of(source)
+        if self.playing is None:
+            self.over_time()
+
+    @property
+    def watched(self) -> Watched:
+        """The run; see `over_time`."""
+        return self.over_time().watched
+
+    def over_time(self) -> OverTime:
+        """Return the run with its sections over time, and follow it from now on.
+
+        Raises:
+            InputError: If nothing has been played yet.
+        """
+        playing = self.playing
+        with self._lock:
+            path = self._path if playing is None else playing.begun
+            if path is None:
+                raise InputError("nothing has been played yet")
+            if self._open is None or self._open.watched.run != path:
+                self._close()
+                charts = self._charts if playing is None else playing.charts
+                watched = Watched(path, _name_of(path), charts)
+                self._open = OverTime(watched, REST if playing is None else 0)
+            return self._open
+
+    def close(self) -> None:
+        """Stop following, and playing."""
+        with self._lock:
+            self._close()
+        if self.playing is not None:
+            self.playing.close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open.watched.close()
+            self._open = None
+
+
+def _name_of(path: Path) -> str:
+    whole = path.absolute()
+    return shown_path(whole.name if whole.is_dir() else whole.parent.name)
 
 
 class _Pages:
     """The answers of the server: the page, its parts as JSON, and the news of a run.
 
     Args:
-        runs: The runs that can be watched.
+        shown: What is shown.
     """
 
-    def __init__(self, runs: Runs) -> None:
-        self._runs = runs
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
         self.stops = False
 
     def routes(self) -> list[Route]:
         """Return what is answered where."""
-        runs = self._runs
         return [
             Route("/", self._page),
             Route("/static/{name}", _static),
             Route("/events", self._events),
             Route("/do", self._do, methods=["POST"]),
             Route("/report", self._report),
-            Route("/runs", lambda _: _as_json({"runs": runs.listed(), "one": runs.is_one})),
             *(Route(path, partial(self._answer, answer)) for path, answer in _ANSWERS.items()),
         ]
 
     def _answer(self, answer: Answer, request: Request) -> Response:
-        found = answer(self._runs, request.query_params)
-        return _as_json(found.to_json() if isinstance(found, View) else found)
+        return _as_json(answer(self._shown, request.query_params))
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
         page = template.render(
-            title=self._runs.name, version=__version__, plays=self._runs.playing is not None
+            title=self._shown.name, version=__version__, plays=self._shown.playing is not None
         )
         return Response(page, media_type="text/html")
 
-    def _report(self, request: Request) -> Response:
+    def _report(self, _request: Request) -> Response:
         """Make the page that a run can be kept as."""
-        watched = self._runs.watched(request.query_params["run"])
         # it brings a content policy of its own, which names its scripts
         headers = {
             "Content-Disposition": 'attachment; filename="report.html"',
             "Content-Security-Policy": "sandbox",
         }
-        page = make_report(read_log(watched.path)).html()
+        page = make_report(read_log(self._shown.watched.path)).html()
         return Response(page.encode(), media_type="text/html", headers=headers)
 
     async def _do(self, request: Request) -> Response:
         """Carry out what the page asks of the world that is played."""
-        playing = self._runs.playing
+        playing = self._shown.playing
         if playing is None:
             raise InputError("there is no world to play with")
         # no form of another page can send this type
@@ -106,51 +171,38 @@ class _Pages:
 
         return _as_json(await run_in_threadpool(playing.do, orjson.loads(await request.body())))
 
-    def _events(self, request: Request) -> Response:
-        name = request.query_params["run"]
-        if name or self._runs.playing is None:
-            self._runs.watched(name)
+    def _events(self, _request: Request) -> Response:
+        return StreamingResponse(self._news(), media_type="text/event-stream")
 
-        return StreamingResponse(self._news(name), media_type="text/event-stream")
-
-    async def _news(self, name: str) -> AsyncIterator[bytes]:
+    async def _news(self) -> AsyncIterator[bytes]:
         """Yield how far the run and the reading of its log are, whenever that has changed."""
-        versions = -1, -1
+        before: object = None
         while not self.stops:
-            playing = self._runs.playing
-            try:
-                watched = await run_in_threadpool(self._runs.watched, name) if name else None
-                now = watched.version if watched else 0, playing.version if playing else 0
-                if now != versions:
-                    versions = now
-                    news = watched.progress() if watched else None
-                    play = await run_in_threadpool(playing.told) if playing else None
-                    yield b"data: " + _json({"run": news, "play": play}) + b"\n\n"
-            except PrismError:  # it is gone, as the page is told when it asks again
-                return
-
+            playing = self._shown.playing
+            play = await run_in_threadpool(playing.told) if playing else None
+            watched = None
+            with suppress(PrismError):  # nothing has been played yet
+                watched = await run_in_threadpool(self._shown.over_time)
+            run = watched and watched.watched
+            now = run and (run.label, run.version), playing and playing.version
+            if now != before:
+                before = now
+                news = run and {**run.progress(), "label": run.label}
+                yield b"data: " + _json({"run": news, "play": play}) + b"\n\n"
             await sleep(_SECONDS_BETWEEN)
 
 
 _ANSWERS: Mapping[str, Answer] = {
-    "/head": lambda runs, query: runs.watched(query["run"]).head(),
-    "/time": lambda runs, query: runs.over_time(query["run"]).view(),
-    "/round": lambda runs, query: Round(
-        runs.watched(query["run"]), _number_in(query, "round"), query.get("kind", "")
-    ).view(),
-    "/agents": lambda runs, query: agents_behind(
-        runs.watched(query["run"]), _number_in(query, "round"), query, _number_in(query, "tick")
+    "/head": lambda shown, _query: shown.watched.head(),
+    "/time": lambda shown, _query: shown.over_time().view(),
+    "/round": lambda shown, query: round_view(shown.watched, _number_in(query, "round")),
+    "/agents": lambda shown, query: agents_behind(
+        shown.watched, _number_in(query, "round"), query, _number_in(query, "tick")
     ),
-    "/table": lambda runs, query: agent_table(
-        runs.watched(query["run"]),
-        query.get("words", ""),
-        query.get("sort", ""),
-        _number_in(query, "first") or 0,
+    "/agent": lambda shown, query: agent_view(
+        shown.watched, query["agent"], _number_in(query, "round")
     ),
-    "/agent": lambda runs, query: AgentPage(
-        runs.watched(query["run"]), query["agent"], _number_in(query, "round")
-    ).view(),
-    "/post": lambda runs, query: thread_page(runs.watched(query["run"]), query["post"]),
+    "/post": lambda shown, query: thread_view(shown.watched, query["post"]),
 }
 """The answers about a run, as JSON."""
 
@@ -205,7 +257,7 @@ def _text(name: str) -> str:
 
 
 _STATIC: Mapping[str, Callable[[], str]] = {
-    "library.js": lambda: library().result(),
+    "library.js": library,
     "page.css": partial(report_resource, "report.css"),
     "figures.js": figures_script,
     **{name: partial(_text, name) for name in ("watch.css", "watch.js", "play.js")},
@@ -213,10 +265,10 @@ _STATIC: Mapping[str, Callable[[], str]] = {
 
 
 class Watching:
-    """A server that shows runs; it ends with ``stop()``, or with the process.
+    """A server that shows a run; it ends with ``stop()``, or with the process.
 
     Args:
-        runs: The runs.
+        shown: What it shows.
         host: The host to listen on.
         port: The port; 0 takes a free one.
 
@@ -227,20 +279,19 @@ class Watching:
         url: The address to open, which is good for one browser, once.
     """
 
-    def __init__(self, runs: Runs, host: str = "127.0.0.1", port: int = 0) -> None:
-        library()  # bundled while the first log is read
-        self._runs = runs
+    def __init__(self, shown: Shown, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._shown = shown
         try:
             self._socket = _bound(host, port)
         except InputError:
-            runs.close()
+            shown.close()
             raise
-        self._pages = _Pages(runs)
+        self._pages = _Pages(shown)
         number = self._socket.getsockname()[1]
         app = Starlette(routes=self._pages.routes(), exception_handlers=_PROBLEMS)
         guard = Guard(app, host, number)
-        shown = f"[{host}]" if ":" in host else host
-        self.url: str = f"http://{shown}:{number}/?token={guard.token}"
+        address = f"[{host}]" if ":" in host else host
+        self.url: str = f"http://{address}:{number}/?token={guard.token}"
         config = uvicorn.Config(
             guard,  # an application of ASGI
             log_level="error",
@@ -287,7 +338,7 @@ class Watching:
             self._server.run(sockets=[self._socket])
         finally:
             self._socket.close()
-            self._runs.close()
+            self._shown.close()
             self._ended.set()
 
 
@@ -298,14 +349,14 @@ def watch(
     host: str = "127.0.0.1",
     port: int = 0,
 ) -> Watching:
-    """Show a run, or the runs below a folder, in a page that follows them.
+    """Show a run in a page that follows it.
 
     Nothing is written to the folder: the run may be under way in this process or in another, have
     ended, or have been killed.
 
     Args:
-        run: The folder of the run, its log, or a folder with runs below it.
-        charts: The charts that runs follow, if they are your own; see `prism.report.make_report`.
+        run: The folder of the run, or its log.
+        charts: The charts that it follows, if they are your own; see `prism.report.make_report`.
         host: The host to listen on. Others than 127.0.0.1 let other machines in that know the
             address.
         port: The port; 0 takes a free one.
@@ -319,7 +370,7 @@ def watch(
         InputError: If there is no run, or the port is taken.
     """
     diagrams = [to_outline(chart.definition) for chart in charts]
-    return Watching(Runs(Path(run), diagrams), host, port).start()
+    return Watching(Shown(Path(run), diagrams), host, port).start()
 
 
 def play(
@@ -336,7 +387,7 @@ def play(
     Raises:
         InputError: If the port is taken.
     """
-    return Watching(Runs(Playing({**given, "world": world}), name=world), host, port).start()
+    return Watching(Shown(Playing({**given, "world": world})), host, port).start()
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import BLOCK_BYTES, GZIP_MAGIC, locate_log
+from prism.runlog._reader import GZIP_MAGIC, locate_log
+
+BLOCK_BYTES = 8 << 20
+"""Size of a block, and of the longest line that is read."""
 
 _MARK_BYTES = 256
 
@@ -42,6 +45,7 @@ class Tail:
             self._file: BinaryIO = self.path.open("rb", buffering=0)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.path) from None
+        self.size = os.fstat(self._file.fileno()).st_size
         if self._file.read(2) == GZIP_MAGIC:
             self._file.close()
             raise InputError("is compressed: unpack it to watch it", path=self.path)
@@ -70,6 +74,11 @@ class Tail:
             lines = whole[whole.find(b"\n") + 1 :] if was_skipping else whole
             if lines:
                 yield lines
+
+    def pass_over(self) -> None:
+        """Take all that is there for read."""
+        self.position = self.size
+        self._mark = self._read(max(self.size - _MARK_BYTES, 0), self.size)
 
     def close(self) -> None:
         """Close the file."""

@@ -10,13 +10,15 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
+from prism.analysis import Log, read_log
 from prism.analysis._growing import GrowingLog
+from prism.analysis._loading import MOST_BYTES
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.runlog._reader import TOO_LONG
+from prism.report._table import rows_of
 from prism.runs import RunStatus, run_status
-from prism.watch._tail import Changed, Tail
+from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 
 SECONDS_BETWEEN = 0.2
 """Least time from one look at a log to the next."""
@@ -26,8 +28,9 @@ SECONDS_BETWEEN = 0.2
 _REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
+_ENDED = ("complete", "stopped")
 _SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
-_OF_STATUS = ("questions", "rate", "seconds_left", "spent", "asking")
+_OF_STATUS = ("rate", "seconds_left", "spent")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
@@ -50,6 +53,7 @@ class Watched:
         charts: Your own charts that it may follow.
 
     Attributes:
+        run: Its folder, or its log.
         path: The log.
         label: Its name.
         charts: The charts.
@@ -59,7 +63,7 @@ class Watched:
     """
 
     def __init__(self, run: Path, label: str, charts: Sequence[Diagram] = ()) -> None:
-        self._run = run
+        self.run: Path = run
         self.label: str = label
         self.charts: tuple[Diagram, ...] = tuple(charts)
         self._lock = RLock()
@@ -70,7 +74,7 @@ class Watched:
         self._problem: str | None = None
         self._status_due = 0.0
         self._head: dict[str, Any] | None = None
-        self._begin()
+        self._begin(run_status(run).state in _ENDED)
         self._thread = Thread(target=self._follow, name="prism-watch", daemon=True)
         self._thread.start()
 
@@ -83,7 +87,7 @@ class Watched:
             self.log.close()
 
     @contextmanager
-    def reading(self) -> Iterator[GrowingLog]:
+    def reading(self) -> Iterator[Log]:
         """Hold the tables as they are in the block: what is read there is of one instant."""
         with self._lock:
             yield self.log
@@ -91,8 +95,7 @@ class Watched:
     def rows(self, query: str, **values: object) -> list[dict[str, Any]]:
         """Return the rows of a query."""
         with self._lock:
-            found = self.log.sql(query, **values)
-            return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+            return rows_of(self.log.sql(query, **values))
 
     def head(self) -> dict[str, Any]:
         """Return what the head of the page shows."""
@@ -130,7 +133,7 @@ class Watched:
         wrong = self._problem, self.status.problem if self.status.state == "damaged" else None
         found = [*self._notes, *of_log, *filter(None, wrong)]
         unfinished = self.tail.size - self.tail.position
-        if self.status.state in ("stopped", "complete") and 0 < unfinished < 1 << 16:
+        if self.status.state in _ENDED and 0 < unfinished < 1 << 16:
             found.append(f"{self.path}: the last line is cut off and left out")
 
         return [shown_path(note) for note in found]
@@ -152,13 +155,20 @@ class Watched:
             "planned": run and run.rounds,
         }
 
-    def _begin(self) -> None:
-        tail = Tail(self._run)
-        self.read: int = 0
+    def _begin(self, is_over: bool = False) -> None:
+        tail = Tail(self.run)
         self.path: Path = tail.path
         self.tail: Tail = tail
-        self.log: GrowingLog = GrowingLog(tail.path, self.label)
         self._head = None
+        self.log: Log
+        if is_over and tail.size > MOST_BYTES:
+            # it is loaded into a file once, from which others open it, too
+            tail.pass_over()
+            self.log = read_log(tail.path)
+            self.log.lock()
+        else:
+            self.log = GrowingLog(tail.path, self.label)
+        self.read: int = tail.position
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
@@ -193,10 +203,12 @@ class Watched:
     def _read(self) -> None:
         for block in self.tail.blocks():
             with self._lock:
+                if not isinstance(self.log, GrowingLog):
+                    raise Changed("has gone on")
                 if block:
                     self.log.append(block)
                 else:
-                    self.log.skip(TOO_LONG)
+                    self.log.skip(f"is longer than {BLOCK_BYTES:,} bytes and is left out")
                 self.read, self._head = self.tail.position, None
                 self.version += 1
             self._look()
@@ -209,7 +221,7 @@ class Watched:
             return
 
         self._status_due = monotonic() + _SECONDS_OF_STATUS
-        status = run_status(self._run)
+        status = run_status(self.run)
         if status != self.status:
             self.status = status
             self.version += 1

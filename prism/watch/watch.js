@@ -1,13 +1,10 @@
 "use strict";
 {
   const get = (id) => document.getElementById(id);
-  // it moves into a section, which may go and come again
-  const kindsOfEvents = get("kinds");
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "post", "state", "tick", "source", "target", "words", "sort", "first"];
-  const KEYS = ["run", "round", "kind", ...PANEL];
-  const SECONDS_OF_LIST = 2;
+  const PANEL = ["agent", "post", "state", "tick", "source", "target"];
+  const KEYS = ["round", ...PANEL];
   const PAUSE_OF_ROUNDS = 500;
   const PAUSE_OF_TIME = 4000;
   const MOST_PAUSE = 8000;
@@ -91,8 +88,8 @@
     return start;
   };
 
-  // The name of the run, the head of the instant that the page shows, and the last news of the run, which may be ahead.
-  const state = { name: null, head: null, run: null, source: null, one: false, seesTime: false, specs: new Map(), queue: Promise.resolve() };
+  // The head of the instant that the page shows, and the last news of the run, which may be ahead.
+  const state = { head: null, run: null, source: null, seesTime: false, specs: new Map(), queue: Promise.resolve() };
 
   // What the reader has opened, scrolled and chosen in a section outlives its next version.
   const replaceContents = (place, html) => {
@@ -115,12 +112,12 @@
       const { left, width } = (each.querySelector(".start") ?? each).getBoundingClientRect();
       box.scrollLeft += left + width / 2 - box.getBoundingClientRect().left - box.clientWidth / 2;
     }
-    for (const each of place.querySelectorAll("[data-state], [data-source]")) {
+    for (const each of place.querySelectorAll(":is([data-state], [data-source], [data-agent], [data-post], [data-round])")) {
       each.setAttribute("tabindex", "0");
       each.setAttribute("role", "button");
     }
     if (data.length > 2) {
-      [...place.querySelectorAll("[data-agent], [data-state], [data-source], [data-column]")].find((each) => JSON.stringify(each.dataset) === data)?.focus();
+      [...place.querySelectorAll("[data-agent], [data-post], [data-state], [data-source]")].find((each) => JSON.stringify(each.dataset) === data)?.focus();
     }
   };
 
@@ -152,6 +149,7 @@
         section.contents = each.html;
         replaceContents(body, each.html);
         body.querySelectorAll(".figure").forEach((figure) => state.specs.delete(figure.id));
+        body.querySelectorAll(".searchable").forEach(makeSearchable);
       }
     });
     state.queue = state.queue.then(() => drawAll(view.figures));
@@ -194,7 +192,6 @@
     if (head.tick !== null && run.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
     const behind = Math.max((run.now ?? 0) - (head.rounds ?? 0), 0);
     if (behind) words.push(`this page is ${counted(behind)} ${unit()}${behind === 1 ? "" : "s"} behind`);
-    if (run.questions) words.push(`${counted(run.questions)} question${run.questions === 1 ? "" : "s"} open`);
     if (run.seconds_left !== null && !isPlayed) words.push(`${timeText(run.seconds_left)} left`);
     if (run.spent) {
       words.push(`${counted(run.spent.calls)} calls, ${counted(run.spent.tokens)} tokens`);
@@ -234,22 +231,6 @@
       const faults = head.faults ? buttonOf(faultWords(head), () => get("time").scrollIntoView()) : element("span", faultWords(head));
       get("state").replaceChildren(name, ` ${stateWords(head, run)}`, faults);
     }
-    showAsking(run.asking);
-  };
-
-  // What models are asked now: slots and queue of their servers, and the prompts without a reply.
-  const showAsking = (asking) => {
-    get("asking").hidden = !asking;
-    if (!asking) return;
-    const taken = asking.hosts.reduce((sum, each) => sum + each.in_flight, 0);
-    get("asking").querySelector("summary").textContent = `Asked now: ${counted(taken)} under way, ${counted(asking.waiting)} waiting for a slot`;
-    get("hosts").replaceChildren(...asking.hosts.map((each) => element("li", `${each.address}: ${outOf(each.in_flight, each.limit)} slots taken`)));
-    get("requests").replaceChildren(...asking.open.map((each) => {
-      const item = element("li", `${each.model ?? "the model"}, for ${timeText(each.seconds)}`);
-      item.append(element("pre", each.text));
-      return item;
-    }));
-    get("requests").hidden = !asking.open.length;
   };
 
   const showWhere = () => {
@@ -283,29 +264,23 @@
   const element = (kind, text, more) => Object.assign(document.createElement(kind), { textContent: text, ...more });
 
   const loadRound = loader(async () => {
-    if (!state.name || isReading()) return;
-    const { name } = state;
-    const kind = looked().get("kind") ?? "";
+    if (!state.run || isReading()) return;
+    const { label } = state.run;
     const wanted = looked().get("round") ?? "";
-    const view = await ask("/round", { run: name, round: wanted, kind });
-    if (name !== state.name) return;
+    const view = await ask("/round", { round: wanted });
+    if (label !== state.run?.label) return;
     complain(null);
     showHead(view.head);
-    showKinds(view.kinds);
-    const list = view.sections.find(({ anchor }) => anchor === "happened");
-    if (list && kind === "faults") list.explanation = `${capital(faultWords(view.head))}. ${list.explanation}`;
     await showSections(get("at"), "at", view);
-    const listed = get("at-happened");
-    if (listed && listed.children[1].nextSibling !== kindsOfEvents) listed.children[1].after(kindsOfEvents);
     get("at").dataset.round = String(view.round);
-    if (wanted !== (looked().get("round") ?? "") || kind !== (looked().get("kind") ?? "")) loadRound();
+    if (wanted !== (looked().get("round") ?? "")) loadRound();
   });
 
   const loadTime = loader(async () => {
-    if (!state.name || !state.head || !(state.seesTime || isOver() || !get("time").children.length)) return;
-    const { name } = state;
-    const view = await ask("/time", { run: name });
-    if (name !== state.name) return;
+    if (!state.head || !(state.seesTime || isOver() || !get("time").children.length)) return;
+    const { label } = state.run;
+    const view = await ask("/time", {});
+    if (label !== state.run?.label) return;
     const until = view.round == null ? "" : `Up to ${unit()} ${counted(view.round)}. `;
     get("time-note").textContent = view.due == null ? "" : `${until}The next ${unit()}s follow in ${timeText(view.due)}.`;
     await showSections(get("time"), "time", view);
@@ -320,26 +295,6 @@
     if (isIntersecting) loadTime();
   }, { rootMargin: "25%" }).observe(get("time"));
 
-  const showKinds = (kinds) => {
-    const holder = kindsOfEvents;
-    const chosen = looked().get("kind") ?? "";
-    const names = ["", ...kinds];
-    holder.hidden = kinds.length < 2;
-    if (holder.dataset.names !== names.join()) {
-      holder.dataset.names = names.join();
-      holder.querySelectorAll("button").forEach((each) => each.remove());
-      holder.append(...names.map((name) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.value = name;
-        button.textContent = name || "all but moves";
-        button.addEventListener("click", () => slide({ kind: name || null }));
-        return button;
-      }));
-    }
-    holder.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.value === chosen)));
-  };
-
   const buttonOf = (text, act) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -353,7 +308,6 @@
     const when = number === null ? "" : `, ${unit()} ${counted(number)}`;
     if (now.has("agent")) return `${now.get("agent")}${when}`;
     if (now.has("post")) return `Post ${now.get("post")}`;
-    if (now.has("words")) return now.get("words") ? `Agents with ${now.get("words")}` : "All agents";
     if (now.has("state")) return `Agents in ${now.get("state")}${when}${now.has("tick") ? `, tick ${now.get("tick")}` : ""}`;
     return `${now.get("source")} to ${now.get("target")}${when}`;
   };
@@ -362,15 +316,15 @@
   const loadPanel = loader(async () => {
     const now = looked();
     const panel = get("panel");
-    if (!state.name || !PANEL.some((name) => now.has(name))) {
+    if (!state.head || !PANEL.some((name) => now.has(name))) {
       shownPanel = "";
       if (panel.open) panel.close();
       return;
     }
     const number = wantedRound();
     // an agent that is looked at stays as it is while a run goes on
-    const isSteady = ((now.has("agent") || now.has("words")) && isLive()) || now.has("post");
-    const wanted = `${state.name} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
+    const isSteady = (now.has("agent") && isLive()) || now.has("post");
+    const wanted = `${state.run.label} ${PANEL.map((name) => now.get(name)).join(" ")} ${isSteady ? "" : number}`;
     if (wanted === shownPanel && panel.open) return;
     const isOther = shownPanel !== "" || !panel.open;
     shownPanel = wanted;
@@ -378,21 +332,16 @@
     get("panel-rounds").hidden = !now.has("agent") || number === null;
     const waiting = document.createElement("p");
     waiting.textContent = "Looking through the log\u2026";
-    if (isOther && !get("all-agents")) get("panel-body").replaceChildren(waiting);
+    if (isOther) get("panel-body").replaceChildren(waiting);
     if (!panel.open) panel.showModal();
     if (isOther && !panel.contains(document.activeElement)) get("panel-title").focus();
     const query = Object.fromEntries(PANEL.filter((name) => now.has(name)).map((name) => [name, now.get(name)]));
-    const path = ["agent", "post"].find((name) => now.has(name)) ?? (now.has("words") ? "table" : "agents");
+    const path = ["agent", "post"].find((name) => now.has(name)) ?? "agents";
     try {
-      const found = await ask(`/${path}`, { run: state.name, round: number ?? "", ...query });
-      const id = now.get("words")?.toLowerCase();
-      const named = path === "table" && found.rows.find(([agent]) => agent.toLowerCase() === id);
-      if (named) slide({ ...nothing, agent: named[0] });
-      else {
-        if (waiting.isConnected) get("panel-body").replaceChildren();
-        await showSections(get("panel-body"), path, found);
-        if (path !== "table") get("panel").scrollTop = 0;
-      }
+      const found = await ask(`/${path}`, { round: number ?? "", ...query });
+      if (waiting.isConnected) get("panel-body").replaceChildren();
+      await showSections(get("panel-body"), path, found);
+      get("panel").scrollTop = 0;
     } catch (error) {
       waiting.textContent = error.message;
       get("panel-body").replaceChildren(waiting);
@@ -404,13 +353,10 @@
 
   const nothing = Object.fromEntries(PANEL.map((name) => [name, null]));
   const chooseAt = (event) => {
-    const found = event.target.closest?.("[data-agent], [data-post], [data-state], [data-source], button:is([data-round], [data-column], [data-first])");
+    const found = event.target.closest?.("[data-agent], [data-post], [data-state], [data-source], [data-round]");
     if (!found || !found.closest("main, dialog")) return;
-    const { agent, post, round, state: where, source, target, column, first } = found.dataset;
-    const isFalling = found.parentNode.ariaSort === "descending";
-    if (first !== undefined) go({ first });
-    else if (column !== undefined) go({ sort: isFalling || (["agent_id", "state"].includes(column) && found.parentNode.ariaSort === "none") ? column : `-${column}`, first: null });
-    else if (round !== undefined) slide({ round });
+    const { agent, post, round, state: where, source, target } = found.dataset;
+    if (round !== undefined) slide({ round });
     else if (post !== undefined) go({ ...nothing, post });
     else if (agent !== undefined) go({ ...nothing, agent });
     else if (where !== undefined) go({ ...nothing, state: where });
@@ -419,35 +365,25 @@
   };
 
   // From a mark of a figure to what is behind it: an agent, or the agents that a bar counts.
-  const openMark = ({ agent, round, tick, state: where }) => {
+  const openMark = ({ agent, begin, round = begin, tick, state: where }) => {
     if (agent) go({ ...nothing, agent });
     else if (round === undefined) return;
     else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null });
     else slide({ round });
   };
 
-  // The page follows what is played, unless the reader looks at something else.
-  const showPlay = (play) => {
-    worldPlayed.show(play);
-    const before = state.played ?? null;
-    state.played = play.run ?? before;
-    if (play.run && play.run !== before && (state.name === null || state.name === before)) {
-      history.replaceState(null, "", `#${new URLSearchParams({ run: play.run })}`);
-      show();
-    }
-  };
-
   const listen = () => {
     state.source?.close();
     state.source = null;
-    if (!(state.name || isPlayed) || document.hidden) return;
-    const source = new EventSource(`/events?${new URLSearchParams({ run: state.name ?? "" })}`);
+    if (document.hidden) return;
+    const source = new EventSource("/events");
     state.source = source;
     source.onmessage = (event) => {
       document.body.classList.remove("lost");
       const { run, play } = JSON.parse(event.data);
-      if (play) showPlay(play);
+      if (play) worldPlayed.show(play);
       if (!run) return;
+      if (run.label !== state.run?.label) begin(run.label);
       const first = state.head === null;
       const before = state.run;
       state.run = run;
@@ -463,51 +399,21 @@
     };
   };
 
-  const showList = async () => {
-    const { runs, one } = await ask("/runs", {});
-    state.one = one;
-    if (one && !looked().has("run")) {
-      history.replaceState(null, "", addressOf({ run: runs[0].name }));
-      show();
-      return;
-    }
-    get("list").hidden = Boolean(state.name) || !runs.length;
-    get("list").querySelector("tbody").replaceChildren(...runs.map((each) => {
-      const row = document.createElement("tr");
-      const link = document.createElement("a");
-      link.href = `#${new URLSearchParams({ run: each.name })}`;
-      link.textContent = each.name;
-      row.insertCell().append(link);
-      row.insertCell().textContent = each.problem ? `${each.state}: ${each.problem}` : each.state;
-      for (const text of [each.round === null ? "" : outOf(each.round, each.rounds), each.seconds_left === null ? "" : timeText(each.seconds_left)]) {
-        const cell = row.insertCell();
-        cell.className = "number";
-        cell.textContent = text;
-      }
-      return row;
-    }));
+  // A world that is played again is another run, of which nothing is shown yet.
+  const begin = (label) => {
+    if (state.run) history.replaceState(null, "", "#");
+    state.head = state.run = null;
+    state.specs.clear();
+    get("run").hidden = false;
+    get("title").textContent = label;
+    for (const id of ["at", "time"]) get(id).replaceChildren();
+    for (const id of ["notes", "reading"]) get(id).hidden = true;
+    for (const id of ["state", "about"]) get(id).textContent = "";
+    complain(null);
+    showWhere();
   };
 
   const show = () => {
-    const run = looked().get("run");
-    get("run").hidden = !run;
-    get("list").hidden = Boolean(run);
-    get("back").hidden = !run || state.one;
-    if (run !== state.name) {
-      state.name = run;
-      state.head = state.run = null;
-      state.specs.clear();
-      for (const id of ["at", "time"]) get(id).replaceChildren();
-      for (const id of ["notes", "reading"]) get(id).hidden = true;
-      for (const id of ["state", "about"]) get(id).textContent = "";
-      complain(null);
-      listen();
-    }
-    if (!run) {
-      showList().catch(complain);
-      return;
-    }
-    get("report").href = `/report?${new URLSearchParams({ run })}`;
     showWhere();
     if (state.head) {
       loadRound();
@@ -533,7 +439,8 @@
   get("live").addEventListener("click", () => slide({ round: isLive() ? String(lastRound() ?? 0) : null }));
   get("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    go({ ...nothing, words: get("words").value.trim() });
+    const agent = get("words").value.trim();
+    if (agent) go({ ...nothing, agent });
   });
   get("close").addEventListener("click", () => go(nothing));
   get("skip").addEventListener("click", (event) => {
@@ -549,12 +456,12 @@
   document.addEventListener("keydown", (event) => {
     const isField = event.target.matches?.("input, textarea, select");
     if (event.altKey || event.ctrlKey || event.metaKey || get("panel").open) {
-      if (event.key === "Enter" && event.target.matches?.("[data-state], [data-source]")) chooseAt(event);
+      if (event.key === "Enter" && event.target.matches?.("[role=button]")) chooseAt(event);
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (by && looked().has("agent") && !event.target.closest?.(".scroll, .tall")) step(by);
       return;
     }
-    if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("g[data-state], g[data-source]")) chooseAt(event);
+    if ((event.key === "Enter" || event.key === " ") && event.target.matches?.("[role=button]")) chooseAt(event);
     else if (isField || event.target.closest?.(".scroll, .tall, .happened")) return;
     else if (event.key === "ArrowLeft") step(-1);
     else if (event.key === "ArrowRight") step(1);
@@ -566,13 +473,5 @@
 
   // The token was good once: it is of no use in the address any more.
   if (location.search) history.replaceState(null, "", location.pathname + location.hash);
-  setInterval(() => {
-    if (!state.name && !document.hidden) showList().catch(complain);
-  }, SECONDS_OF_LIST * 1000);
-  ask("/runs", {}).then(({ one }) => {
-    state.one = one;
-    show();
-    if (!state.name) showList();
-    if (!state.source) listen();
-  }).catch(complain);
+  listen();
 }

@@ -35,37 +35,32 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     """
     kinds = [each for each in kinds_of(cls) if issubclass(each, Agent)]
     check_classes(cls, kinds)
-    hints = hints_of(cls)
     parameters = parameters_of(cls)
+    hints = hints_of(cls)
+
+    def fields(names: Iterable[str]) -> list[dict[str, Any]]:
+        return [_field(name, cls.fields[name], hints.get(name)) for name in names]
 
     return {
         "world": cls.__name__,
         "address": address,
         "doc": _doc(cls) or getdoc(sys.modules[cls.__module__]) or "",
-        "rounds": cls.rounds,
-        "ticks": cls.ticks,
-        "order": cls.order,
-        "together": cls.together,
-        "independent": cls.independent,
-        "parameters": [
-            _parameter(name, each, hints.get(name)) for name, each in parameters.items()
-        ],
-        "state": [
-            _field(name, each, hints.get(name))
-            for name, each in cls.fields.items()
-            if name not in parameters
-        ],
-        "kinds": list(map(_kind, kinds_of(cls))),
+        **{name: getattr(cls, name) for name in ("rounds", "ticks", "order")},
+        **{name: getattr(cls, name) for name in ("together", "independent")},
+        "parameters": fields(parameters),
+        "state": fields(name for name in cls.fields if name not in parameters),
+        "kinds": [_kind(each) for each in kinds_of(cls)],
         "steps": [
             {
                 "step": name,
-                "states": [state_text(each) for each in states],
-                "rate": _rate(getattr(getattr(cls, name), RATE)),
+                "states": [*map(state_text, states)],
+                "rate": _rate(getattr(getattr(cls, name), RATE)[0]),
                 "doc": _summary(getattr(cls, name)),
             }
             for name, states in marked(cls, STEP).items()
         ],
-        "until": _until(cls),
+        # without a docstring of its own it would be told in those of the base
+        "until": None if cls.until is World.until else _summary(cls.until, own=True),
         "treatments": [
             {"treatment": name, "round": at or None, "doc": _summary(getattr(cls, name))}
             for name, at in marked(cls, TREATMENT).items()
@@ -76,28 +71,28 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     }
 
 
-def _until(cls: type[World[Any]]) -> str | None:
-    """Return when runs end early, in the world's own words; None if they do not."""
-    own = cls.until
-    if own is World.until:
-        return None
-    # without a docstring of its own it would be told in those of the base
-    return _summary(own) if own.__doc__ else ""
-
-
 def _rate(rate: Any) -> str | None:
     """Return the rate of a step in words; None for a step that is taken in turns."""
     return getattr(rate, "__name__", None) or (None if rate is None else str(rate))
 
 
-def _parameter(name: str, field: Field, hint: Any) -> dict[str, Any]:
-    bounds = {"least": field.least, "most": field.most, "options": _options(hint) or None}
-    return {
-        **_field(name, field, hint),
+def _field(name: str, field: Field, hint: Any) -> dict[str, Any]:
+    """Describe a field: its type and bounds, and where its value comes from if none is given."""
+    about: dict[str, Any] = {
+        "name": name,
+        "type": words_of_type(hint),
         "required": field.is_required,
-        **{key: bound for key, bound in bounds.items() if bound is not None},
         "help": field.help,
     }
+    bounds = {"least": field.least, "most": field.most, "options": _options(hint) or None}
+    about |= {key: bound for key, bound in bounds.items() if bound is not None}
+    if field.default is not MISSING:
+        default = plain_value(field.default)
+        is_plain = isinstance(default, (str, int, float, bool, list, dict, type(None)))
+        about["default"] = default if is_plain else repr(default)
+    elif field.drawn:
+        about["drawn"] = field.drawn
+    return about
 
 
 def _options(hint: Any) -> list[Any]:
@@ -107,37 +102,17 @@ def _options(hint: Any) -> list[Any]:
     return [*get_args(hint)] if get_origin(hint) is Literal else []
 
 
-def _field(name: str, field: Field, hint: Any) -> dict[str, Any]:
-    """Describe a field: its type, and where its value comes from if none is given."""
-    found: dict[str, Any] = {"name": name, "type": words_of_type(hint)}
-    if field.default is not MISSING:
-        default = plain_value(field.default)
-        is_plain = isinstance(default, (str, int, float, bool, list, dict, type(None)))
-        found["default"] = default if is_plain else repr(default)
-    elif field.drawn:
-        found["drawn"] = field.drawn
-    elif field.make is not None:
-        made = getattr(field.make, "__name__", "").replace("<lambda>", "")
-        found["made"] = made or "a function"
-
-    return found
-
-
 def _kind(kind: type[Agent]) -> dict[str, Any]:
     chart = getattr(kind, "chart", None)
     # an object of another class, which a guest represents, declares no fields
     fields: Mapping[str, Field] = getattr(kind, "fields", {})
     hints = hints_of(kind)
-
+    own = {name: field for name, field in fields.items() if name not in Agent.fields}
     return {
         "kind": kind.__name__,
         "doc": _doc(kind),
         "chart": _chart(chart, chart_name(kind)) if isinstance(chart, Statechart) else None,
-        "fields": [
-            _field(name, field, hints.get(name))
-            for name, field in fields.items()
-            if name not in Agent.fields
-        ],
+        "fields": [_field(name, field, hints.get(name)) for name, field in own.items()],
         "measures": [*measures_of(kind)],
     }
 
@@ -146,9 +121,9 @@ def _chart(chart: Statechart[Any], name: str) -> dict[str, Any]:
     definition = chart.definition
     return {
         "name": name,
-        "states": _texts(definition.states),
+        "states": [*map(state_text, definition.states)],
         "initial": state_text(definition.initial),
-        "decision_states": _texts(definition.decision_states),
+        "decision_states": [*map(state_text, definition.decision_states)],
         "transitions": [
             {
                 "trigger": each.trigger,
@@ -160,17 +135,13 @@ def _chart(chart: Statechart[Any], name: str) -> dict[str, Any]:
     }
 
 
-def _texts(states: Iterable[Any]) -> list[str]:
-    return [state_text(state) for state in states]
-
-
 def _doc(cls: type) -> str:
     """Return the docstring of the class itself, not one that it inherits."""
     return cleandoc(vars(cls).get("__doc__") or "")
 
 
-def _summary(method: Any) -> str:
-    return (getdoc(method) or "").partition("\n")[0]
+def _summary(method: Any, *, own: bool = False) -> str:
+    return ((method.__doc__ if own else getdoc(method)) or "").partition("\n")[0]
 
 
 def signature_of(parameter: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, mixed
-from prism.reasoner._recollection import transition_in_words
+from prism.randomness._stream import GOLDEN, ONE, OTHER, WORD
+from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
@@ -53,7 +53,12 @@ class AgentStream(RandomStream):
     def of_round(self, number: int) -> AgentStream:
         """Turn to the sequence of a round."""
         self.round = number
-        self.begin_at(mixed(self._own + 2 * number * GOLDEN))
+        # `begin_at(mixed(...))` without two calls, which every agent would make in every round
+        key = (self._own + 2 * number * GOLDEN) & WORD
+        key = ((key ^ (key >> 30)) * ONE) & WORD
+        key = ((key ^ (key >> 27)) * OTHER) & WORD
+        self._key = self._at = key ^ (key >> 31)
+        self._put_back = None
         return self
 
     def choice(self, items: Sequence[Any]) -> Any:
@@ -82,7 +87,6 @@ class Agent(Declares):
         world: The world that it has joined, or None.
         state: Its state; `fire` and `decide` change it.
         neighbours: Agents connected to it in the world's network.
-        inbox: Messages that it has received, oldest first.
         state_history: Its last transitions, oldest first.
         state_memory: What the chart remembers about the agent, such as histories, or None.
         attributes: Columns of its table that are not fields.
@@ -99,7 +103,6 @@ class Agent(Declares):
         world: ClassVar[Any]
         state: ClassVar[Any]
         neighbours: ClassVar[AgentSet[Self]]
-        inbox: ClassVar[deque[Message]]
         state_history: ClassVar[list[Any]]
         _key: ClassVar[int]
         _place: ClassVar[int]
@@ -117,31 +120,38 @@ class Agent(Declares):
     attributes: ClassVar[Mapping[str, Any]] = _NONE
     has_left: ClassVar[bool] = False
     _begin_state: ClassVar[Any] = None
+    _inbox: ClassVar[deque[Message] | None] = None
+    _own_fields: ClassVar[tuple[str, ...]] = ()
     _spaces: ClassVar[Mapping[Any, None]] = {}
     _chart_stream: ClassVar[tuple[int, RandomStream] | None] = None
 
     def __init__(self, **arguments: Any) -> None:
         """Store the given fields."""
         require_fields(type(self), arguments)
-        vars(self).update(arguments, _arguments=arguments)
+        for name, value in arguments.items():
+            setattr(self, name, value)
+        self._arguments = arguments
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Note the fields that the log describes."""
+        super().__init_subclass__(**options)
+        cls._own_fields = tuple(name for name in cls.fields if name not in Agent.fields)
 
     # Joining, which the run does
 
     def _join(self, world: Any, number: int, keys: Sequence[int]) -> None:
-        state = self._begin_state
-        vars(self).update(
-            world=world,
-            _place=number,
-            state=self.chart.initial if state is None else state,
-            _since=0,
-            _due=0,
-            _acts_from=0,
-            inbox=deque(),
-            state_history=[],
-            _key=keys[0],
-            _steps=AgentStream(keys[1]),
-            _decides=AgentStream(keys[2]),
-        )
+        # attribute by attribute: an object whose `__dict__` has been asked for is slower
+        me = cast(Any, self)
+        me.world, me._place = world, number
+        me._since = me._due = me._acts_from = 0
+        me._key = keys[0]
+        me._steps, me._decides = AgentStream(keys[1]), AgentStream(keys[2])
+        self._begin()
+
+    def _begin(self) -> None:
+        me, state = cast(Any, self), self._begin_state
+        me.state = self.chart.initial if state is None else state
+        me.state_history = []
 
     @staticmethod
     def _prism_writer(agent: Any, edge: Edge, time: float, context: object) -> int:
@@ -154,6 +164,15 @@ class Agent(Declares):
         return dwell
 
     # What steps read
+
+    @property
+    def inbox(self) -> deque[Message]:
+        """Messages that it has received, oldest first."""
+        # most agents never get one, and an empty deque takes as much memory as the rest
+        messages = self._inbox
+        if messages is None:
+            messages = cast(Any, self)._inbox = deque()
+        return messages
 
     @property
     def random(self) -> RandomStream:
@@ -196,11 +215,11 @@ class Agent(Declares):
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
-        values = vars(self)
-        own = {name: values[name] for name in type(self).fields if name not in Agent.fields}
-        own = {name: value for name, value in own.items() if name != "object"} | {**self.attributes}
-        if not all(type(value) in SCALARS for value in own.values()):
-            own = identify(own) or {}
+        own = {name: getattr(self, name) for name in type(self)._own_fields}
+        own.update(self.attributes)
+        for value in own.values():
+            if type(value) not in SCALARS:
+                return {"attributes": identify(own)}
         return {"attributes": own} if own else {}
 
     def memories(self, most: int) -> Sequence[str]:
@@ -315,9 +334,8 @@ class Agent(Declares):
                 wording.max_length if max_length is None else max_length,
                 wording.language if language is None else language,
             )
-        if (memory := turns.answers.memory) is not None:
-            words = str(memory.tell(self.memories(HISTORY_DEPTH)))
-            prompt = f"{words}\n\n{prompt}" if words else prompt
+        if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
+            prompt = f"{words}\n\n{prompt}"
         call = wording.call(
             self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
@@ -347,7 +365,7 @@ class Agent(Declares):
         self.world.turns.send(Message(self, content), to)
 
     def remember(self, text: str) -> None:
-        """Store a note in the agent's memory for a model (see `prism.statechart.Recollection`).
+        """Store a note in the agent's memory for a model (see the ``memory`` of `prism.Reasoner`).
 
         The last 50 notes are kept.
         """
@@ -397,9 +415,10 @@ class Agent(Declares):
         if not own or (chart.definition.tree is not None and not chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
-        vars(self)["_begin_state"] = state
+        me: Any = self
+        me._begin_state = state
         if turns is not None:
-            vars(self)["state"] = state
+            me.state = state
 
     def __repr__(self) -> str:
         """Show its kind, id and state."""

@@ -190,7 +190,7 @@ def unknown_state(state: Any, charts: Iterable[Any]) -> UnknownStateError:
     """Return the error for a state that no chart has, with those that there are."""
     from difflib import get_close_matches
 
-    nodes = (node.state for chart in charts for node in chart.hierarchy.tree.nodes[1:])
+    nodes = (node.state for chart in charts for node in chart.hierarchy.nodes[1:])
     known = {f"{type(each).__name__}.{getattr(each, 'name', each)}": each for each in nodes}
     texts = {str(getattr(each, "value", each)): name for name, each in known.items()}
     near = get_close_matches(str(getattr(state, "value", state)), texts, n=1)

@@ -9,10 +9,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, report
+from prism.worlds._agent import Asked, Receiving
+from prism.worlds._turns import Turns
 
 
 @dataclass(slots=True)
@@ -78,49 +81,76 @@ class TurnLogger:
             turn.lines.append((level, event, keys))
 
 
-async def round_ahead(turns: Any, moments: Sequence[Moment], logger: TurnLogger) -> None:
-    """Run the ticks of a round whose agents depend on few others.
+class TurnsAhead(Turns):
+    """Gives turns to agents that depend on few others, each as soon as those have had theirs."""
 
-    The events are logged in the order of the turns.
+    @property
+    def now(self) -> int:
+        """The tick of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return self._begun if turn is None else turn.tick
 
-    Args:
-        turns: Gives the turns.
-        moments: The time of each tick.
-        logger: The run's logger.
-    """
-    agents = turns.population.everybody()
-    most = max(8 * turns.answers.concurrency, 4 * len(agents))
-    last: dict[Any, asyncio.Task[None]] = {}
-    queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()
+    @now.setter
+    def now(self, tick: int) -> None:
+        self._begun = tick
 
-    async def write_next() -> None:
-        turn, task = queue.popleft()
-        await task
-        logger.write(turn)
+    def seconds(self) -> float:
+        """Return the time of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return super().seconds() if turn is None else turn.moment.seconds
 
-    try:
-        for moment in moments:
-            turns.clock.show(moment)
-            turns.begin_tick()
-            for _, _, agent in turns.in_order(agents):
-                turn = Turn(agent, turns.now, moment)
-                depends = (agent, *turns.world.depends(agent))
-                before = [last[each] for each in depends if each in last]
-                last[agent] = task = asyncio.create_task(_whole_turn(turns, turn, before))
-                queue.append((turn, task))
-                while len(queue) > most or (queue and queue[0][1].done()):
-                    await write_next()
-        while queue:
-            await write_next()
-    finally:
-        for _, task in queue:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+    async def round(self, moments: Sequence[Moment]) -> None:
+        """Run the ticks of a round, whose times are given.
 
+        The events are logged in the order of the turns.
+        """
+        logger: Any = self.logger
+        agents = self.population.everybody()
+        most = max(8 * self.answers.concurrency, 4 * len(agents))
+        last: dict[Any, asyncio.Task[None]] = {}
+        queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()
 
-async def _whole_turn(turns: Any, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
-    for each in before:
-        await each
-    UNDER_WAY.set(turn)
-    if not turn.agent.has_left:
-        await turns.take_alone(turn.agent)
+        async def write_next() -> None:
+            turn, task = queue.popleft()
+            await task
+            logger.write(turn)
+
+        try:
+            for moment in moments:
+                self.clock.show(moment)
+                self.begin_tick()
+                for _, agent in self.in_order(agents):
+                    turn = Turn(agent, self.now, moment)
+                    depends = (agent, *self.world.depends(agent))
+                    before = [last[each] for each in depends if each in last]
+                    last[agent] = task = asyncio.create_task(self._whole(turn, before))
+                    queue.append((turn, task))
+                    while len(queue) > most or (queue and queue[0][1].done()):
+                        await write_next()
+            while queue:
+                await write_next()
+        finally:
+            for _, task in queue:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+    async def _whole(self, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
+        """Take a whole turn, when those before it are over.
+
+        Raises:
+            SimulationError: If its step waits for another agent.
+        """
+        for each in before:
+            await each
+        UNDER_WAY.set(turn)
+        agent = turn.agent
+        waiting = None if agent.has_left else await self.outside(self.take(agent))
+        while waiting is not None:
+            _, running, waits = waiting
+            if type(waits) is Receiving or waits.agent is not agent:
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} waits for another agent, in an independent world"
+                )
+            await (self.ask([waits], ()) if type(waits) is Asked else self.ask((), [waits]))
+            waiting = await self.outside(self.advance(agent, running, self.value_of(waits)))

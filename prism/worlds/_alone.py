@@ -13,8 +13,8 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
+from prism.runs._loops import run_to_end
 from prism.runs._options import Repeats, digest, naming, read_decider, require_writable
-from prism.runs._running import run_to_end
 from prism.runs._services import Services
 from prism.telemetry.events import (
     AGENT_JOINED,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from prism.errors import FieldValueError, ReasonerError
-from prism.reasoner._recollection import stay_in_words
 from prism.reasoner._router import all_of
+from prism.reasoner._situations import stay_in_words
 from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
 from prism.statechart import (
@@ -54,7 +55,7 @@ class Answers:
 
     Attributes:
         has_writer: Whether there is a writer.
-        memory: What prompts contain of what agents remember, or None.
+        memory: How many of the last things an agent remembers in prompts.
         open_questions: Number of questions without an answer. Other threads may read it.
         writer: Writes the texts, or takes their templates.
     """
@@ -62,7 +63,7 @@ class Answers:
     def __init__(self, reasoner: Any, writer: BaseWriter | None, wording: Wording | None) -> None:
         self.reasoner, self.wording = reasoner, wording or USUAL_WORDING
         self.has_writer = writer is not None
-        self.memory: Any = getattr(reasoner, "memory", None)
+        self.memory: int = getattr(reasoner, "memory", 0)
         self.open_questions = 0
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
@@ -194,7 +195,7 @@ def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Ques
         asked.prompt,
         turns.population.kinds[type(agent)].chart.definition,
         parameters,
-        None if turns.answers.memory is None else agent.memories,
+        agent.memories if turns.answers.memory else None,
     )
 
 
@@ -205,7 +206,7 @@ def apply(turns: Any, asked: Asked) -> Any:
     if agent.has_left or is_stale(chart, asked):
         discard(turns, asked)
         return None
-    if turns.answers.memory is not None and chosen == asked.state:
+    if turns.answers.memory and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
 
@@ -242,7 +243,14 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Kind) -> Mapping[Any
         FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
             are 0.
     """
-    weights, owner = asked.weights or {}, f"the weights of {asked.agent.agent_id!r}"
+    weights = asked.weights or {}
+    try:
+        parts = [weights[each] for each in options]
+        if len(parts) == len(weights) and min(parts) >= 0 and 0 < sum(parts) < inf:
+            return weights
+    except (KeyError, TypeError):
+        pass
+    owner = f"the weights of {asked.agent.agent_id!r}"
     for state, weight in weights.items():
         if not (isinstance(weight, (int, float)) and 0 <= weight < float("inf")):
             raise FieldValueError(

@@ -125,89 +125,54 @@ def refuse_shared(value: Any, instead: str) -> None:
 
 
 def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
-    """Declare a value that your own function draws once for each agent.
+    """Declare a value that a function draws once for each agent.
 
     Args:
         function: Takes the field's random stream: ``draw(lambda random: random.beta(2, 5))``.
-    """
-    if not callable(function) or isinstance(function, Field):
-        raise DefinitionError(f"draw({function!r}) needs a function of a stream")
 
-    return cast(ValueT, Field(draw=function, drawn="by a function"))
+    Raises:
+        DefinitionError: If it is no function.
+    """
+    is_function = callable(function) and not isinstance(function, Field)
+    _require(is_function, f"draw({function!r}) needs a function of a stream")
+    return _drawn(function, "by a function")
 
 
 def uniform(low: float, high: float) -> float:
     """Declare a number that is drawn once for each agent, uniformly from ``low`` to ``high``."""
-    if not low <= high:
-        raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
-
-    return cast(float, _drawn("between", low, high, drawn=f"uniform from {low} to {high}"))
+    _require(low <= high, f"uniform({low!r}, {high!r}): the first must not be the larger")
+    return cast(float, _drawn(methodcaller("between", low, high), f"uniform from {low} to {high}"))
 
 
 def whole(least: int, most: int) -> int:
     """Declare a whole number that is drawn once for each agent, including both ends."""
-    if not least <= most:
-        raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
-
-    drawn = f"whole from {least} to {most}"
-    draws: Any = Field(draw=lambda stream: least + stream.index(most - least + 1), drawn=drawn)
-    return cast(int, draws)
+    _require(least <= most, f"whole({least!r}, {most!r}): the first must not be the larger")
+    width = most - least + 1
+    return _drawn(lambda stream: least + stream.index(width), f"whole from {least} to {most}")
 
 
 def one_of(*options: ValueT) -> ValueT:
     """Declare a value that is drawn once for each agent from several equally likely ones."""
-    if not options:
-        raise DefinitionError("one_of() needs something to draw from")
+    _require(bool(options), "one_of() needs something to draw from")
     for option in options:
         refuse_shared(option, "tuples")
-
-    return cast(ValueT, _drawn("choice", options, drawn=f"one of {', '.join(map(repr, options))}"))
+    drawn = f"one of {', '.join(map(repr, options))}"
+    return cast(ValueT, _drawn(methodcaller("choice", options), drawn))
 
 
 def normal(mean: float = 0.0, sd: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a normal distribution."""
-    return cast(float, _drawn("normal", mean, sd))
+    _require(sd >= 0, f"normal({mean!r}, {sd!r}): the second must be 0 or more")
+    return cast(float, _drawn(methodcaller("normal", mean, sd), f"normal({mean!r}, {sd!r})"))
 
 
-def lognormal(mean: float = 0.0, sd: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent from a lognormal distribution."""
-    return cast(float, _drawn("lognormal", mean, sd))
+def _drawn(draws: Callable[[RandomStream], ValueT], drawn: str) -> ValueT:
+    return cast(ValueT, Field(draw=draws, drawn=drawn))
 
 
-def exponential(mean: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent from an exponential distribution."""
-    return cast(float, _drawn("exponential", mean))
-
-
-def gamma(shape: float, scale: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent from a gamma distribution."""
-    return cast(float, _drawn("gamma", shape, scale))
-
-
-def beta(alpha: float, beta: float) -> float:
-    """Declare a number from 0 to 1 that is drawn once for each agent from a beta distribution."""
-    return cast(float, _drawn("beta", alpha, beta))
-
-
-def poisson(mean: float) -> int:
-    """Declare a count that is drawn once for each agent from a Poisson distribution."""
-    return cast(int, _drawn("poisson", mean))
-
-
-def binomial(number: int, probability: float) -> int:
-    """Declare a count that is drawn once for each agent from a binomial distribution."""
-    return cast(int, _drawn("binomial", number, probability))
-
-
-def _drawn(method: str, *values: Any, drawn: str = "") -> Any:
-    draws = methodcaller(method, *values)
-    try:
-        # draw once, to refuse values out of range where they are written
-        draws(RandomStream(0))
-    except (TypeError, ValueError) as error:
-        raise DefinitionError(str(error)) from None
-
-    return Field(draw=draws, drawn=drawn or f"{method}({', '.join(map(repr, values))})")
+def _require(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise DefinitionError(problem)
 
 
 # to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named
@@ -252,12 +217,12 @@ class Declares:
         self, arguments: Mapping[str, Any], stream: Callable[[str], RandomStream] | None
     ) -> None:
         """Set every field to its argument, or to what its declaration makes."""
-        cls, values = type(self), vars(self)
+        cls = type(self)
         for name, field in cls.fields.items():
             if name in arguments:
-                values[name] = arguments[name]
+                setattr(self, name, arguments[name])
             elif field.make is not None:
-                values[name] = field.make()
+                setattr(self, name, field.make())
             elif field.draw is not None:
                 if stream is None:
                     raise DefinitionError(
@@ -265,14 +230,16 @@ class Declares:
                         "draw it in setup, with self.random"
                     )
                 try:
-                    values[name] = field.draw(stream(name))
+                    setattr(self, name, field.draw(stream(name)))
                 except Exception as error:
-                    error.add_note(f"for {cls.__name__}.{name} of {values.get('agent_id')!r}")
+                    error.add_note(
+                        f"for {cls.__name__}.{name} of {getattr(self, 'agent_id', '')!r}"
+                    )
                     raise
             elif field.default is MISSING:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
-                values[name] = field.default
+                setattr(self, name, field.default)
 
 
 def _above(cls: type) -> list[type]:
@@ -399,7 +366,7 @@ def read_parameter_file(path: Path, cls: type[Declares]) -> Mapping[str, Any]:
     """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
 
     Raises:
-        InputError: If it cannot be read or is invalid; the message lists all problems by line.
+        InputError: If it cannot be read or is invalid; the message lists all problems.
     """
     # most runs have no such file
     from prism.errors import PrismError
@@ -416,7 +383,6 @@ def read_parameter_file(path: Path, cls: type[Declares]) -> Mapping[str, Any]:
         except (TypeError, PrismError) as error:
             problems.add((name,), str(error))
     problems.raise_if_any()
-
     return values
 
 

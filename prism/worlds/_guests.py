@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
@@ -78,10 +78,12 @@ class Guest(Agent, Generic[ObjectT]):
     def _is_plain(self) -> bool:
         return type(self).chart is PRESENT_CHART
 
-    def _join(self, world: Any, number: int, keys: Sequence[int]) -> None:
-        super()._join(world, number, keys)
-        for name in ("state", "state_history"):
-            vars(self).pop(name)
+    def _begin(self) -> None:
+        """Do nothing, as the object has its own state."""
+
+    def described(self) -> Mapping[str, Any]:
+        """Return what the log says about the object when it joins: its attributes."""
+        return {"attributes": dict(self.attributes)} if self.attributes else {}
 
     def persona(self) -> str:
         """Describe the object: what its own ``persona()`` returns, if it has one."""

@@ -34,12 +34,14 @@ class Channel:
         state: The state.
         step: What happens.
         rate: Events per round for each agent.
+        most: The largest rate that a function returns, if that was declared.
     """
 
     kind: Kind
     state: Any
     step: Step
     rate: Rate
+    most: float | None = None
 
 
 @dataclass(slots=True)
@@ -56,6 +58,9 @@ class Kind:
         is_nested: Whether its chart has states inside states.
         has_regions: Whether its chart has regions.
         channels: Its events in continuous time.
+
+    Attributes:
+        is_plain: Whether its turns are steps of its states, and nothing else.
     """
 
     cls: type[Agent]
@@ -67,6 +72,11 @@ class Kind:
     is_nested: bool
     has_regions: bool
     channels: list[Channel] = field(default_factory=list)
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note what its turns need not look at."""
+        self.is_plain = not (self.limits or self.is_ticked or self.has_regions)
 
 
 def make_kind(
@@ -80,7 +90,7 @@ def make_kind(
     """Return a kind of agents of a world."""
     definition = cls.chart.definition
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
-    has_regions = definition.hierarchy.tree.has_regions
+    has_regions = definition.hierarchy.has_regions
     own = _steps_of(world, cls)
     steps = {} if by_rate else _by_leaf(definition, own)
     is_guest = issubclass(cls, Guest)
@@ -90,7 +100,7 @@ def make_kind(
         dict.fromkeys(definition.states, act) if is_guest else steps,
         {} if is_guest else _limits_of(cls),
         _unguarded(definition),
-        not is_guest and (chart.has_timers or has_regions),
+        not is_guest and definition.tree is not None,
         not is_guest and definition.tree is not None,
         not is_guest and has_regions,
     )
@@ -104,7 +114,7 @@ def make_kind(
 
 def is_by_rate(cls: type[World[Any]]) -> bool:
     """Return whether events of a world happen at rates."""
-    return any(rate is not None for rate in marked(cls, RATE).values())
+    return any(rate is not None for rate, _ in marked(cls, RATE).values())
 
 
 def chart_name(cls: type[Agent]) -> str:
@@ -160,7 +170,7 @@ def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any
         return dict(steps)
 
     found = {}
-    for leaf in tree.leaves:
+    for leaf in definition.states:
         owner = next((each for each in tree.around(leaf) if each in steps), None)
         if owner is not None:
             found[leaf] = steps[owner]
@@ -184,7 +194,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     definition = cls.chart.definition
     sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
     timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or cls.chart.has_timers or definition.hierarchy.tree.has_regions:
+    if not timed or definition.tree is not None:
         return {}
 
     limits = {
@@ -222,9 +232,9 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
         if issubclass(kind.cls, _kind_wanted(method)):
             for state in states:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
-                    yield Channel(kind, leaf, method, getattr(method, RATE))
+                    yield Channel(kind, leaf, method, *getattr(method, RATE))
 
-    for rated in kind.chart.rated() if kind.is_ticked else ():
+    for rated in kind.chart.schedule.rated() if kind.is_ticked else ():
         rate = rated.rate
         if callable(rate):
             rate = partial(_without_world, rate)
@@ -289,7 +299,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
     for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
-        if by_rate and getattr(method, RATE) is None:
+        if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
         for state in states:
             having = [kind for kind in fitting if kind.chart.definition.leaves_of(state)]
@@ -310,7 +320,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
 
 def inside(tree: Hierarchy) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    nodes = tree.tree.nodes
+    nodes = tree.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]
@@ -325,6 +335,6 @@ def arrows(tree: Hierarchy) -> list[list[str]]:
         trigger = trigger_text(arc.written.trigger)
         for target in arc.targets or (arc.source,):
             number = target if isinstance(target, int) else target.composite
-            found[tree.texts[arc.source - 1], tree.texts[number - 1], trigger] = None
+            found[tree.texts[arc.source], tree.texts[number], trigger] = None
 
     return [*map(list, found)]

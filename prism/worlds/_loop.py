@@ -16,7 +16,7 @@ from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
-from prism.runs._running import run_to_end
+from prism.runs._loops import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.names import identify
 from prism.telemetry.events import (
@@ -38,7 +38,7 @@ from prism.telemetry.events import (
 )
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, active_logger, report
-from prism.worlds._ahead import TurnLogger, round_ahead
+from prism.worlds._ahead import TurnLogger, TurnsAhead
 from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, arrows, inside, measures_of
@@ -136,11 +136,13 @@ class Loop:
             SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
         )
         self._logged = LOGGED_OF_MANY if log_agents is None else log_agents
-        self._turn_logger: TurnLogger | None = None
         own: Any = logger if self._sampled is None else self._sampled
+        given = world, seed, self._answers
+        self.turns: Turns
         if world.independent and self._answers.concurrency:
-            own = self._turn_logger = TurnLogger(own, self.clock)
-        self.turns = Turns(world, seed, self._answers, own, self.clock, ticks)
+            self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, ticks)
+        else:
+            self.turns = Turns(*given, own, self.clock, ticks)
         self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
@@ -303,8 +305,8 @@ class Loop:
             self._treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
-            if self._turn_logger is not None:
-                await round_ahead(turns, self._moments(), self._turn_logger)
+            if isinstance(turns, TurnsAhead):
+                await turns.round(self._moments())
             else:
                 await self._ticks()
 

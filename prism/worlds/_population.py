@@ -93,10 +93,10 @@ class Population:
     def name(self, agent: Agent, before: str) -> None:
         """Give an agent its id, made of its parent's, or of its kind and number."""
         kind = type(agent)
-        if "_steps" in vars(agent):
+        if agent.world is not None:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
-            own = getattr(vars(agent).get("object"), "agent_id", "") if not before else ""
+            own = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
             self._numbers[before or kind] += 1
             number = self._numbers[before or kind]
             agent.agent_id = own or f"{before or f'{kind.__name__.lower()}_'}{number}"
@@ -118,10 +118,6 @@ class Population:
         if isinstance(agent, Guest):
             self.has_guests = True
             lend(agent, self._logger, self._guest_clock, seed)
-        elif kind.chart.definition.needs:
-            from prism.statechart.inspection import require_fit
-
-            require_fit([agent], kind.chart.definition)
         self._everybody[agent] = None
         self._set = None
         return kind
@@ -223,7 +219,7 @@ class Population:
             return dict(sorted(texts.items()))
         numbers: dict[str, int] = {}
         for definition in self.definitions:
-            if not definition.hierarchy.tree.has_regions:
+            if not definition.hierarchy.has_regions:
                 numbers.update({state_text(each): 0 for each in definition.states})
         for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
             if number:

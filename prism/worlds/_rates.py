@@ -23,7 +23,8 @@ async def events_at_rates(turns: Any) -> None:
     This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
     rates, and each event is chosen with a probability proportional to its rate. Such times have no
     memory, so it does not matter that a tick ends before the next event. Rates that are functions
-    are evaluated after every event, so they are exact whatever they depend on.
+    are evaluated after every event for all agents, or, with a largest rate, for the chosen one, so
+    they are exact whatever they depend on.
     """
     moment = turns.clock.moment
     await _at(turns, moment, 0.0, None, None)
@@ -53,6 +54,8 @@ async def events_at_rates(turns: Any) -> None:
             agent = agents[min(place, len(agents) - 1)]
         else:
             agent = agents[stream.index(len(agents))]
+            if channel.most is not None and not _happens(turns, channel, agent, stream):
+                continue
         await _at(turns, moment, part, channel, agent)
         if turns.stopped is None and turns.world.until():
             turns.stop("until")
@@ -116,6 +119,8 @@ def _weight(
     rate = channel.rate
     if isinstance(rate, str):
         rate = getattr(turns.world, rate)
+    if channel.most is not None:
+        return channel.most * len(agents)
     if not callable(rate):
         return _checked(turns, channel, rate) * len(agents)
     world = turns.world
@@ -124,13 +129,33 @@ def _weight(
     return sums[number][-1] if rates else 0.0
 
 
+def _happens(turns: Any, channel: Channel, agent: Any, stream: RandomStream) -> bool:
+    """Draw whether an event happens to the agent that the largest rate has chosen.
+
+    This is thinning (Lewis and Shedler 1979): one rate is evaluated, not those of all agents.
+    """
+    assert callable(channel.rate)
+    assert channel.most is not None
+    rate = _checked(turns, channel, channel.rate(turns.world, agent), agent)
+    if rate > channel.most:
+        raise SimulationError(
+            f"{_name_of(turns, channel)}: the rate of {agent.agent_id!r} is {rate!r}, above most, "
+            f"{channel.most!r}"
+        )
+    return stream.random() * channel.most < rate
+
+
 def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> float:
     if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
         return rate
 
     whose = f" of {agent.agent_id!r}" if agent is not None else ""
-    name = getattr(channel.step, "__name__", "an event of the chart")
     raise SimulationError(
-        f"{type(turns.world).__name__}.{name}: the rate{whose} in {state_text(channel.state)!r} "
-        f"must be a number, 0 or more, got {rate!r}"
+        f"{_name_of(turns, channel)}: the rate{whose} in {state_text(channel.state)!r} must be a "
+        f"number, 0 or more, got {rate!r}"
     )
+
+
+def _name_of(turns: Any, channel: Channel) -> str:
+    name = getattr(channel.step, "__name__", "an event of the chart")
+    return f"{type(turns.world).__name__}.{name}"

@@ -8,14 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prism.runlog._words import EXCEPTION_NAME
-
 Measured = float | int | None
 
 _COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
 
 _MOST_EXAMPLE = 300
-_EXCEPTION = re.compile(EXCEPTION_NAME)
+_EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
 
 
 def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:

@@ -379,10 +379,7 @@ class Run(Generic[WorldT_co]):
 
     @property
     def charts(self) -> list[dict[str, Any]]:
-        """The charts of the agents as they are drawn; none of prism's own worlds, by name known."""
-        if self.world_class.__module__.startswith("prism."):
-            return []
-
+        """The charts of the agents as they are drawn."""
         with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
             told: list[dict[str, Any]] = orjson.loads(
                 orjson.dumps(outlines_of(self.world_class), default=sorted)
@@ -582,8 +579,8 @@ def resume(
         The outcome; None if the run was complete already.
 
     Raises:
-        InputError: If the folder holds no run, another version of prism began it, another process
-            is writing it, or a host's password is missing.
+        InputError: If the folder holds no run, another process is writing it, or a host's password
+            is missing.
         ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """

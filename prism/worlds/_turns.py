@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any
 
 from prism._faults import place_in
@@ -34,7 +35,6 @@ from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, MESSAGE_SENT, TREAT
 from prism.telemetry.loggers import EventLogger, active_logger
 from prism.worlds._agent import Agent, Asked, Message, Receiving, Waits, Writing
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._ahead import UNDER_WAY
 from prism.worlds._decisions import Answers, apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest
@@ -50,6 +50,7 @@ _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
+_PLACE = itemgetter(0)
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 Waiting = tuple[Agent, Any, Any]
@@ -69,6 +70,7 @@ class Turns:
 
     Attributes:
         population: The agents.
+        now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
@@ -108,8 +110,8 @@ class Turns:
         self.part_of_tick: float | None = None
         self.assignments = Assignments(seed)
         self._networks = 0
-        self._now, self._at = 0, _EVERYBODY_IS_OVER
-        self._newcomers: list[tuple[int, str, Any]] = []
+        self.now, self._at = 0, _EVERYBODY_IS_OVER
+        self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
         self._active: dict[Agent, None] = {}
         self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
@@ -138,7 +140,7 @@ class Turns:
         self.has_begun, self.refusing = True, None
         kinds = self.population.kinds
         agents = self.population.everybody()
-        for _, _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
+        for _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
             self.acting = agent
             kinds[type(agent)].chart.enter(agent)
         self.acting = None
@@ -150,12 +152,12 @@ class Turns:
         self._do(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
     def _join(
-        self, agent: Agent, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+        self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
     ) -> None:
         kind = self.population.take_in(agent)
         self.population.count(agent)
         self._look_at(agent)
-        vars(agent)["_acts_from"] = self.now + 1
+        agent._acts_from = self.now + 1
         for space in () if parent is None else [*parent._spaces]:
             space.bring(agent, parent)
         if self.world._network is not None:
@@ -187,15 +189,9 @@ class Turns:
 
     # Time
 
-    @property
-    def now(self) -> int:
-        """The tick, counted from the beginning of the run."""
-        return self._now if (turn := UNDER_WAY.get()) is None else turn.tick
-
     def seconds(self) -> float:
         """Return the simulated time in seconds, as the clock of charts."""
-        turn = UNDER_WAY.get()
-        return self.clock.moment.seconds if turn is None else turn.moment.seconds
+        return self.clock.moment.seconds
 
     def _count_transition(self) -> float:
         self.transitions += 1
@@ -217,11 +213,11 @@ class Turns:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.clock.tick, "time": time, "reason": reason}
 
-    def set_ticks(self, agent: Agent, ticks: int) -> None:
+    def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
-        vars(agent)["_since"] = self.now - ticks
+        agent._since = self.now - ticks
         self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -282,7 +278,7 @@ class Turns:
         if to.has_left:
             return
         to.inbox.append(message)
-        if self.answers.memory is not None:
+        if self.answers.memory:
             content = in_words(message.content)
             message.sender._note(f"You told {to.name}: {content}")
             to._note(f"{message.sender.name} told you: {content}")
@@ -357,15 +353,15 @@ class Turns:
             dwell -= 1
             agent._since = now - 1
         if self._look_at(agent) and is_to_come:
-            heappush(self._newcomers, (place, agent.agent_id, agent))
+            heappush(self._newcomers, (place, agent))
         return dwell
 
-    def _look_at(self, agent: Agent) -> bool:
+    def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
         kind = self.population.kinds[type(agent)]
         if kind.limits:
-            vars(agent)["_due"] = agent._since + kind.limits.get(agent.state, _NEVER)
-            self._due.setdefault(max(agent._due, self._now + 1), []).append(agent)
+            agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
+            self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
         is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
         if is_active and not agent.has_left:
             self._active[agent] = None
@@ -379,18 +375,18 @@ class Turns:
         """Return an agent's place in the order of this tick."""
         return agent._place if self.is_listed else mixed(agent._key + self.now * GOLDEN)
 
-    def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, str, Agent]]:
+    def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
         if self.is_listed:
             places = [each._place for each in chosen]
         else:
             places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
-        return sorted(zip(places, [each.agent_id for each in chosen], chosen, strict=True))
+        return sorted(zip(places, chosen, strict=True), key=_PLACE)
 
     def begin_tick(self) -> None:
         """Begin a tick."""
-        self._now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
+        self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
         self._deferred = [] if self.world.together else None
         self.agent_ticks += len(self.population.everybody())
 
@@ -404,7 +400,7 @@ class Turns:
 
     async def give(self, agents: Iterable[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
-        due = [each for each in self._due.pop(self._now, ()) if each._due <= self._now]
+        due = [each for each in self._due.pop(self.now, ()) if each._due <= self.now]
         turns = (
             self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
             if agents is None
@@ -413,9 +409,9 @@ class Turns:
         waiting: list[Waiting] = []
         try:
             for agent in turns:
-                waits = self._take(agent)
+                waits = self.take(agent)
                 if waits is not None and not isinstance(waits[2], Waits):
-                    waits = await self._outside(waits)
+                    waits = await self.outside(waits)
                 if waits is not None:
                     waiting.append(waits)
         except BaseException:
@@ -446,12 +442,12 @@ class Turns:
 
     def _activated(self, agents: Mapping[Agent, None], due: Sequence[Agent]) -> Iterator[Agent]:
         """Yield the agents that a world activates, after time has passed for all others."""
-        if self._passed_in != self._now:
-            self._passed_in = self._now
+        if self._passed_in != self.now:
+            self._passed_in = self.now
             kinds = self.population.kinds
             ticked = [each for each in self._active if kinds[type(each)].is_ticked]
             passing = dict.fromkeys((*due, *ticked))
-            for _, _, agent in self.in_order(each for each in passing if each not in agents):
+            for _, agent in self.in_order(each for each in passing if each not in agents):
                 self._pass_time(agent)
         for agent in agents:
             if not agent.has_left and agent._acts_from <= self.now:
@@ -463,7 +459,7 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
-        if kind.is_ticked and kind.chart.has_timers:
+        if kind.is_ticked:
             self._let_pass(agent, kind)
         return False
 
@@ -472,24 +468,35 @@ class Turns:
         newcomers, last = self._newcomers, None
         for place in self.in_order(agents):
             while newcomers and newcomers[0] < place:
-                self._at, _, agent = heappop(newcomers)
+                self._at, agent = heappop(newcomers)
                 if agent is not last and not agent.has_left:
                     yield agent
                 last = agent
-            self._at, _, agent = place
+            self._at, agent = place
             if agent is not last and not agent.has_left:
                 yield agent
             last = agent
         while newcomers:
-            self._at, _, agent = heappop(newcomers)
+            self._at, agent = heappop(newcomers)
             if agent is not last and not agent.has_left:
                 yield agent
             last = agent
         self._at = _EVERYBODY_IS_OVER
 
-    def _take(self, agent: Agent) -> Waiting | None:
+    def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
         kind = self.population.kinds[type(agent)]
+        if kind.is_plain:
+            step = kind.steps.get(agent.state)
+            if step is None:
+                return None
+            self.acting = agent
+            running = step(self.world, agent)
+            if running is not None:
+                return self.advance(agent, running, None)
+            if self.unawaited is not None:
+                raise _unawaited(self.unawaited)
+            return None
         # with timers, the step is that of the state in which the turn begins
         step = self._step_of(agent, kind) if kind.is_ticked else None
         if (kind.is_ticked or kind.limits) and self._pass_time(agent):
@@ -503,7 +510,7 @@ class Turns:
         self.acting = agent
         running = step(self.world, agent)
         if running is not None:
-            return self._advance(agent, running, None)
+            return self.advance(agent, running, None)
         if self.unawaited is not None:
             raise _unawaited(self.unawaited)
         return None
@@ -518,7 +525,7 @@ class Turns:
             return None
         return lambda world, agent: _several(world, agent, [*own.items()][::-1])
 
-    def _time_out(self, agent: Agent) -> bool:
+    def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
         state, chart = agent.state, self.population.kinds[type(agent)].chart
 
@@ -535,20 +542,20 @@ class Turns:
             self._do(fire, agent)
         if agent._due <= self.now:
             # a guard may let it pass later
-            vars(agent)["_due"] = self.now + 1
+            agent._due = self.now + 1
             self._due.setdefault(agent._due, []).append(agent)
         return is_over
 
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.let_pass(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
+        chart.schedule.tick(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:
                 self.timeouts[state_text(record.from_state)] += 1
 
-    def _advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
+    def advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
         """Continue a step; return what it waits for, or None if it has ended."""
         self.acting = agent
         try:
@@ -564,7 +571,7 @@ class Turns:
             raise
         return agent, running, waits
 
-    async def _outside(self, waiting: Waiting | None) -> Waiting | None:
+    async def outside(self, waiting: Waiting | None) -> Waiting | None:
         """Wait for what belongs to the event loop, such as a process that a guest has started."""
         while waiting is not None and not isinstance(waiting[2], Waits):
             agent, running, future = waiting
@@ -578,9 +585,9 @@ class Turns:
                     await asyncio.wait([future])
             except asyncio.CancelledError as error:
                 # of the run, or by a time limit of the guest's own
-                waiting = self._advance(agent, _Throwing(running, error), None)
+                waiting = self.advance(agent, _Throwing(running, error), None)
             else:
-                waiting = self._advance(agent, running, None)
+                waiting = self.advance(agent, running, None)
         return waiting
 
     # Waves
@@ -594,7 +601,7 @@ class Turns:
             if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
                 late.add(id(waits))
         writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-        await self._ask([*first.values()], writing)
+        await self.ask([*first.values()], writing)
 
         # agents that wait for a message that nobody will send get None
         is_quiet = all(
@@ -605,7 +612,7 @@ class Turns:
             for each in waiting:
                 then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
                 if then is not None and not isinstance(then[2], Waits):
-                    then = await self._outside(then)
+                    then = await self.outside(then)
                 if then is not None:
                     following.append(then)
         except BaseException:
@@ -624,12 +631,12 @@ class Turns:
         if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
             return waiting
         if not is_late:
-            return self._advance(agent, running, self._value_of(waits))
+            return self.advance(agent, running, self.value_of(waits))
         chart = self.population.kinds[type(waits.agent)].chart
         settled = None if is_stale(chart, waits) else settle(self, waits)
-        return waiting if settled is waits else self._advance(agent, running, settled)
+        return waiting if settled is waits else self.advance(agent, running, settled)
 
-    async def _ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+    async def ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
         self.acting = None
         policy = self.answers.policy
         if policy is not None and asked:
@@ -646,43 +653,23 @@ class Turns:
                 questions, [each.call for each in writing], self.logger
             )
             for each, decision in zip(asked, decisions, strict=True):
-                each.answer, each.reason = decision.chosen, decision.said
+                each.answer = decision.chosen
             for text, written in zip(writing, texts, strict=True):
                 text.answer = written
 
-    def _value_of(self, waits: Any) -> Any:
+    def value_of(self, waits: Any) -> Any:
         """Carry out a decision; return the value with which its step continues."""
         if type(waits) is Receiving:
             return None
         if type(waits) is not Asked:
             written: Written = waits.answer
-            if self.answers.memory is not None and isinstance(written.value, str):
+            if self.answers.memory and isinstance(written.value, str):
                 waits.agent._note(f'You wrote: "{written.value}"')
             return written
         if self._deferred is None:
             return apply(self, waits)
         self._do(lambda: apply(self, waits), waits.agent)
         return waits.answer
-
-    async def take_alone(self, agent: Agent) -> None:
-        """Take a whole turn by itself, for agents that are ahead of each other.
-
-        Raises:
-            SimulationError: If its step waits for another agent.
-        """
-        waiting = await self._outside(self._take(agent))
-        while waiting is not None:
-            _, running, waits = waiting
-            if type(waits) is Receiving or waits.agent is not agent:
-                running.close()
-                raise SimulationError(
-                    f"the step of {agent!r} waits for another agent, in an independent world"
-                )
-            if type(waits) is Asked:
-                await self._ask([waits], ())
-            else:
-                await self._ask((), [waits])
-            waiting = await self._outside(self._advance(agent, running, self._value_of(waits)))
 
     def begin_round(self) -> None:
         """Begin the counts of a round."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from inspect import isfunction
+from math import inf
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -378,7 +379,9 @@ class World(Declares, Generic[AgentT]):
 
 
 def during(
-    *states: Enum, rate: float | str | Callable[[Any, Any], float] | None = None
+    *states: Enum,
+    rate: float | str | Callable[[Any, Any], float] | None = None,
+    most: float | None = None,
 ) -> Callable[[MethodT], MethodT]:
     """Mark a method as the step of agents in some states: ``step(self, agent)``.
 
@@ -388,10 +391,12 @@ def during(
         states: The states.
         rate: For events in continuous time: the number of events per round for each agent. A
             number, the name of a field of the world, or a function of world and agent, which is
-            called again after every event. If one step of a world has a rate, all must.
+            called for every agent after every event. If one step of a world has a rate, all must.
+        most: The largest rate that the function returns. With it, only the rate of one agent is
+            evaluated for each event, so a large population takes no longer.
 
     Raises:
-        DefinitionError: If no state is given.
+        DefinitionError: If no state is given, or the rate is no function and has a largest value.
     """
     if not states:
         raise DefinitionError("@during() names no state: name those in which agents take the step")
@@ -400,10 +405,12 @@ def during(
             raise DefinitionError(
                 f"@during needs states of a chart, got {each!r}: write the member of the enum"
             )
+    if most is not None and not (callable(rate) and 0 <= most < inf):
+        raise DefinitionError(f"@during(most={most!r}) is the largest value of a rate's function")
 
     def mark(method: MethodT) -> MethodT:
         setattr(method, STEP, states)
-        setattr(method, RATE, rate)
+        setattr(method, RATE, (rate, most))
         return method
 
     return mark

@@ -164,7 +164,7 @@ def test_a_file_without_agents_is_refused(
             "max_history_depth",
             "max_history_depth must be a whole number, 1 or more",
         ),
-        (line().encode() + b'{"agent_id": "\xe9"}\n', 2, None, "is not UTF-8 text"),
+        (line().encode() + b'{"agent_id": "\xe9"}\n', None, None, "is not UTF-8 text"),
     ],
 )
 def test_json_lines_are_refused_at_line_and_field(

@@ -1,10 +1,8 @@
-"""Ways to fire a guarded transition with the same bookkeeping: with prism, and by hand.
+"""Ways to fire a guarded transition with the same bookkeeping: prism, transitions, and by hand.
 
 Each contender gives an agent's history and a column that fires ``go`` on that agent, so that the
 history fills up. The bookkeeping is: the state, ``ticks_in_state = 0``, one record with a UTC time
-in a deque of fifty, and one structlog event if the application has configured structlog.
-`libraries` holds the other libraries' ways.
-"""
+in a deque of fifty, and one structlog event if the application has configured structlog."""
 
 from __future__ import annotations
 
@@ -168,3 +166,50 @@ def by_hand(name: str, context: Any) -> tuple[deque[Any], Column]:
     agent = PlainAgent()
     names = {"fire": fire, "agent": agent, "context": context}
     return agent.state_history, Column(name, "fire(agent, 'go', context)", names)
+
+
+class OpenAgent(PlainAgent):
+    """An agent that takes new attributes, as libraries that decorate their models need."""
+
+
+def stock_transitions(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
+    """``model.trigger`` of ``transitions``, with the bookkeeping in ``after_state_change``."""
+    from transitions import EventData
+
+    def after(event: EventData) -> None:
+        move: Any = event.transition
+        keep_books(event.model, move.source, move.dest, event.event.name, event.kwargs["context"])
+
+    agent: Any = OpenAgent()
+    _stock_machine(agent, situation).after_state_change.insert(0, after)
+    names = {"agent": agent, "context": context}
+    return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
+
+
+def adopted_transitions(
+    name: str, context: Any, situation: Situation = USUAL
+) -> tuple[deque[Any], Column]:
+    """``model.trigger`` of a Machine that a chart has adopted, which keeps the books."""
+    agent: Any = OpenAgent()
+    Statechart.from_machine(_stock_machine(agent, situation))
+    names = {"agent": agent, "context": context}
+    return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
+
+
+def _stock_machine(agent: Any, situation: Situation) -> Any:
+    from transitions import EventData, Machine
+
+    def allowed_event(event: EventData) -> bool:
+        return allowed(event.model, event.kwargs["context"])
+
+    machine = Machine(agent, AgentState, initial=IDLE, auto_transitions=False, send_event=True)
+    if situation.has_hook:
+        machine.after_state_change.append(nothing)
+    before = nothing if situation.has_action else None
+    for trigger, source, target in situation.others():
+        machine.add_transition(trigger, source, target, conditions=allowed_event)
+    machine.add_transition("go", IDLE, SCROLLING, conditions=allowed_event, before=before)
+    machine.add_transition("go", SCROLLING, IDLE, conditions=allowed_event, before=before)
+    return machine

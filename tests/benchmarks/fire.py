@@ -1,4 +1,4 @@
-"""One guarded fire with its whole bookkeeping, by prism, by other libraries and by hand."""
+"""One guarded fire with its whole bookkeeping, by prism, by transitions and by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from tests.benchmarks import contenders, libraries
+from tests.benchmarks import contenders
 from tests.benchmarks.harness import (
     Claim,
     Column,
@@ -24,16 +24,14 @@ CONTENDERS: dict[str, contenders.Contender] = {
     MIXIN: contenders.prism_on_mixin,
     PLAIN: contenders.prism_on_plain,
     HAND: contenders.by_hand,
-    STOCK: libraries.stock_transitions,
-    "python-statemachine": libraries.python_statemachine,
-    "sismic": libraries.sismic,
+    STOCK: contenders.stock_transitions,
 }
 LIVING = {
     MIXIN: contenders.prism_on_mixin,
     PLAIN: contenders.prism_on_plain,
     "prism, event.trigger": contenders.prism_by_machine,
-    "transitions, adopted": libraries.adopted_transitions,
-    STOCK: libraries.stock_transitions,
+    "transitions, adopted": contenders.adopted_transitions,
+    STOCK: contenders.stock_transitions,
 }
 SITUATIONS = {
     "a guard": contenders.USUAL,
@@ -73,24 +71,15 @@ def _living_claims(situation: contenders.Situation, found: list[Measurement]) ->
 
 
 def _table(title: str, context: Any, effort: Effort) -> Table:
-    prepared = [_prepare(name, context) for name in CONTENDERS]
+    prepared = [make(name, context) for name, make in CONTENDERS.items()]
     found = measure([column for _, column in prepared], effort)
     for history, column in prepared:
         _check_books(history, column, context)
     return Table(title, "µs", HAND, found, _claims(found))
 
 
-def _prepare(name: str, context: Any) -> tuple[deque[Any], Column]:
-    try:
-        return CONTENDERS[name](name, context)
-    except ModuleNotFoundError:
-        return deque(), Column(name, None)
-
-
 def _check_books(history: deque[Any], column: Column, context: Any) -> None:
     """Refuse a comparison in which a contender did less work than the others."""
-    if column.statement is None:
-        return
     for _ in range(contenders.DEPTH):  # a short measurement on a slow machine makes fewer
         exec(column.statement, dict(column.names))
     if len(history) != contenders.DEPTH or history[-1].context != context:

@@ -114,19 +114,14 @@ def _against_a_program(size: Size) -> list[Table]:
 def _bodies_of(host: str, questions: Sequence[Question]) -> list[dict[str, Any]]:
     """Return the requests that prism sends for questions."""
 
-    class Record(list[dict[str, Any]]):
-        def new_id(self, agent_id: str) -> str:
-            return agent_id
-
-        keep = list.append
-
-    async def ask() -> None:
+    async def ask() -> list[Any]:
         async with pool_of([host]) as pool:
-            await Reasoner(pool, mode="chat", record=record).decide_many(questions)
+            reasoner = Reasoner(pool, mode="chat")
+            reasoner.records = True
+            return await reasoner.decide_many(questions)
 
-    record = Record()
-    asyncio.run(ask())
-    return [json.loads(each["attempts"][0]["request"]) for each in record]
+    costs = [decision.cost for decision in asyncio.run(ask())]
+    return [json.loads(cost.trail[0].request) for cost in costs if cost is not None]
 
 
 async def _program(host: str, bodies: Sequence[dict[str, Any]]) -> None:

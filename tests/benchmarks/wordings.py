@@ -22,6 +22,8 @@ from prism.reasoner import Question
 from prism.reasoner._order import distance
 from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
 from prism.reasoner._replies import LEAST_MASS, read_letter
+from prism.reasoner._requests import Request, prompted
+from prism.reasoner._spending import Cost
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
 from tests.kit.real_models import NAME, served
 
@@ -150,10 +152,11 @@ async def _answer(
     turned = asked._replace(options=dict([*members[number:], *members[:number]]))
     letters = dict(zip(ascii_uppercase, turned.options, strict=False))
     listed = "\n".join(f"{letter}: {turned.options[name]}" for letter, name in letters.items())
-    messages = [{"role": "user", "content": wording(turned, listed, list(letters))}]
-    reply = await client.chat(messages, format=letter_schema(letters), chances=True, most_tokens=30)
+    text = wording(turned, listed, list(letters))
+    request: Any = Request(prompted(text), letter_schema(letters), most_tokens=30, chances=True)
+    reply = await client.ask(request, Cost())
     try:
-        read = read_letter(reply, letters)
+        read = read_letter(reply.text, reply.tokens, letters)
     except ValueError:  # no letter within its tokens
         return 0.0, None
     return read.option_mass or 0.0, read.chances

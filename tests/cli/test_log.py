@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.kit import processes
 from tests.kit.commands import Prism
 
 TABLES = ["states", "transitions", "dwell", "decisions", "participation", "cascades", "agent"]
@@ -149,8 +149,8 @@ def test_without_duckdb_the_extra_is_named(run: Path) -> None:
     """Without DuckDB a table is refused with the install command; other commands work."""
     blocked = "import sys; sys.modules['duckdb'] = None; from prism.cli import main; main()"
     command = [sys.executable, "-c", blocked, "log"]
-    done = processes.run([*command, "states", str(run)], capture_output=True, text=True)
+    done = subprocess.run([*command, "states", str(run)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("prism: prism.analysis needs the package 'duckdb'")
-    done = processes.run([*command, "--help"], capture_output=True, text=True)
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True)
     assert done.returncode == 0

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,6 @@ import typer
 
 from prism import __version__
 from prism.cli._main import app
-from tests.kit import processes
 from tests.kit.commands import Prism
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
@@ -197,7 +197,7 @@ def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
 def test_python_runs_the_package_as_the_command() -> None:
     """``python -m prism`` does what the script does, under the same name."""
     line = [sys.executable, "-m", "prism"]
-    done = processes.run([*line, "--version"], capture_output=True, text=True)
+    done = subprocess.run([*line, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout.split()[-1]) == (0, __version__)
-    wrong = processes.run([*line, "nope"], capture_output=True, text=True)
+    wrong = subprocess.run([*line, "nope"], capture_output=True, text=True)
     assert (wrong.returncode, wrong.stderr[:26]) == (2, "prism: No such command 'no")

@@ -114,7 +114,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
     (mine.folder / "values.toml").write_text("beta = 0.9\ncap = 2\n")
-    (mine.folder / "model.toml").write_text('temperature = 0.5\nreasons = true\nprompt = "{name}"')
+    (mine.folder / "model.toml").write_text('temperature = 0.5\nprompt = "{name}"')
     ran = mine(
         *(*RUN, "--agents", "people.csv", "--rounds", 3, "--ticks", 1, "--seed", 4),
         *("--parameters", "values.toml", "--set", "cap=3", "--treat", "hurry@2"),
@@ -122,9 +122,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         *("--model-file", "model.toml", "--max-calls", 9, "--writer", "other", "--out", "run"),
     )
     assert ran.err == "prism: enough\n"
-    model = Model.of(
-        "ollama:tiny@gpu1,gpu2", max_calls=9, temperature=0.5, reasons=True, prompt="{name}"
-    )
+    model = Model.of("ollama:tiny@gpu1,gpu2", max_calls=9, temperature=0.5, prompt="{name}")
     config, folder = begun
     assert folder == Path("run")
     assert config["parameters"] == {"beta": 0.9, "cap": 3}
@@ -192,7 +190,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
         (("--memory", "x"), "--memory is for single agents: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
-        (("--model-file", "model.toml"), "model.toml, field 'timeout': must be at least 0.01"),
+        (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),
         (("--model", "openai:a"), "--host must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),
@@ -240,9 +238,9 @@ def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     ran = mine(*line, "--set", "n=3", "--set", "who=me", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
     shown = [line.split() for line in ran.out.splitlines()]
-    for row in (["turns", "5"], ["context", "n", "3"], ["context", "x", "4"]):
+    for row in (["turns", "5"], ["final", "context", "n", "3"], ["final", "context", "x", "4"]):
         assert row in shown
-    assert summary_of(mine.folder / "run")["config"]["variables"] == {"n": 3, "who": "me"}
+    assert summary_of(mine.folder / "run")["config"]["variables"] == {"n": 3, "x": 4, "who": "me"}
 
     writing.stop()
     assert mine("replay", "run", "--out", "again").status == 0
@@ -263,7 +261,7 @@ def test_a_thinking_agent_runs(prism: Prism, writing: FakeOllama) -> None:
     line = ("run", "config.json", "--rounds", 4, *asking(writing))
     ran = prism(*line, "--memory", "memory.json", "--out", "run")
     assert ran.status == 0, ran.err
-    assert ["cycles", "4"] in [line.split() for line in ran.out.splitlines()]
+    assert ["final", "cycle", "4"] in [line.split() for line in ran.out.splitlines()]
     assert (prism.folder / "memory.json").exists()
     assert "add --memory FILE" in prism(*line).err
 

@@ -137,15 +137,3 @@ def test_a_name_is_printed_as_it_is(prism: Prism) -> None:
     Path(prism.folder / name).mkdir()
     assert prism(*RUN, "--out", name).status == 0
     assert "a [31m run" in prism("status", name).out
-
-
-def test_a_run_of_another_version_is_not_recommended_to_be_resumed(prism: Prism) -> None:
-    """A stopped run of another version says which one resumes it, and not this one's command."""
-    assert prism(*RUN, "--out", "run").status == 0
-    path = prism.folder / "run" / "run.json"
-    summary = json.loads(path.read_text(encoding="utf-8"))
-    del summary["results"]
-    path.write_text(json.dumps({**summary, "prism": "0.0.1"}), encoding="utf-8")
-    said = prism("status", "run").out
-    assert "resume it with prism 0.0.1" in said
-    assert "prism resume run" not in said

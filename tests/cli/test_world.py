@@ -63,6 +63,8 @@ def test_a_world_is_shown_as_data(prism: Prism) -> None:
         "name": "worth",
         "type": "float",
         "drawn": "uniform from 5 to 15",
+        "required": False,
+        "help": "",
     }
     assert seller["chart"]["states"] == ["selling", "sold_out"]
     assert about["doc"] == Market.__doc__

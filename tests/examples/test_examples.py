@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 import sys
 from pathlib import Path
 from signal import SIGKILL
@@ -16,7 +17,6 @@ from prism.examples import Bazaar, Council, Haggle, Lake, Market, Rumour, Schell
 from prism.examples.rumour import Mind, Person
 from prism.testing import FakeOllama, ScriptedWriter
 from prism.worlds import World, random_graph
-from tests.kit import processes
 from tests.kit.models import Filler
 from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
 
@@ -261,7 +261,7 @@ def test_a_killed_process_goes_on_to_the_same_bytes(
         address = f"{world.__module__}:{world.__name__}"
         for number in (*doomed, 0):
             line = [sys.executable, "-c", KILLED, address, str(agents), str(number)]
-            done = processes.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
+            done = subprocess.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
             assert done.returncode == (-SIGKILL if number else 0), done.stderr
 
         run = folder / "run"

@@ -33,8 +33,6 @@ def test_valid_json_is_parsed(text: str, value: Any) -> None:
         ("-Infinity", None, None, "is not valid JSON: -Infinity is not"),
         ("[" * 100_000, None, None, "is nested too deeply"),
         ("1" * 5_000, None, None, "contains a number with too many digits"),
-        ('{"a": {"b": 1}, "n": ' + "1" * 5_000 + "}", None, "n", "with too many digits"),
-        ('{"n": ' + "1" * 5_000 + ", !}", None, None, "contains a number with too many digits"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -14,7 +14,6 @@ Side = Literal["+", "-"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 ADOPTING = DOCS / "adopting.md"
-GUIDES = DOCS / "how-to"
 
 SECTIONS = {
     "plain-class": "A class with its own state",
@@ -27,10 +26,7 @@ _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTI
 
 
 def text_of(guide: str) -> str:
-    """Return a guide: a page, or a section of the page on agents that are there already."""
-    if guide not in SECTIONS:
-        return (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
-
+    """Return a section of the page on agents that are there already."""
     opening, *sections = re.split(r"^## ", ADOPTING.read_text(encoding="utf-8"), flags=re.MULTILINE)
     named = dict(section.split("\n", 1) for section in sections)
     section = named[SECTIONS[guide]]

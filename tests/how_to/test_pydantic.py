@@ -215,13 +215,7 @@ def test_adopting_needs_declared_fields() -> None:
         ticks_in_state: int = 0
         timeout_threshold: int = 5
 
-    missing = (
-        "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
-    )
-    with pytest.raises(
-        AgentError,
-        match=rf"Closed has no fields {missing}: declare them in the class",
-    ):
+    with pytest.raises(ValueError, match='object has no field "ticks_in_state"'):
         social_media_chart().adopt(Closed())
     assert social_media_chart().adopt(Declared()) == Declared()
     assert "ticks_in_state" in social_media_chart().adopt(Open()).model_dump()

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 from hypothesis import strategies as st
 
+
 @dataclass(frozen=True)
 class AskedAction:
     """What a reply asks for."""

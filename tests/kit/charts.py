@@ -85,7 +85,6 @@ def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechar
         timeouts=dict.fromkeys(draw(_some_of(left)), draw(st.integers(1, 9))),
         strict=draw(st.booleans()),
         final_states=final,
-        needs=draw(st.lists(st.sampled_from(["should_engage", "pending_action"]), max_size=3)),
     )
 
 

@@ -17,10 +17,11 @@ from typing import Any, TextIO
 
 import pytest
 
+import prism
 from prism.cli import main
 from tests.kit.modules import forgotten_modules
-from tests.kit.processes import ROOT
-from tests.kit.processes import start as fork
+
+ROOT = Path(prism.__file__).parents[1]
 
 KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
 """Environment variables that a command takes over from the tests."""
@@ -119,24 +120,18 @@ class Prism:
         logger.handlers[:] = handlers
         return int(ended.value.code or 0)
 
-    def start(
-        self, *arguments: Argument, first: str = "", fresh: bool = False, **options: Any
-    ) -> subprocess.Popen[str]:
+    def start(self, *arguments: Argument, first: str = "", **options: Any) -> subprocess.Popen[str]:
         """Start a command in a process of its own.
 
         Args:
             arguments: What follows ``prism`` and `group`.
             first: Code that the process carries out before the command.
-            fresh: Start an interpreter instead of forking one that has imported prism, as for an
-                environment with variables of Python.
             options: Options of `subprocess.Popen`.
         """
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         line = [sys.executable, "-c", f"{first}\n{MAIN}", *self._line(arguments)]
         variables = {"PYTHONPATH": str(ROOT), **self._variables()}
-        is_pythons = any(name.startswith("PYTHON") for name in self.environment)
-        start = subprocess.Popen if fresh or is_pythons else fork
-        return start(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
+        return subprocess.Popen(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
 
     def run(self, *arguments: Argument, **options: Any) -> Ended:
         """Run a command to its end in a process of its own; see `start`."""

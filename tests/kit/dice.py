@@ -160,8 +160,9 @@ def throw_in(folder: RunFolder, stop: Callable[[int], None] = lambda _: None) ->
 
 def resume_in(path: Path) -> None:
     """Resume the dice in a folder to their end."""
-    folder, config = RunFolder.to_resume(path)
-    assert config == CONFIG
+    folder, began = RunFolder.to_resume(path)
+    assert began is not None
+    assert began["config"] == CONFIG
     throw_in(folder)
 
 

@@ -12,7 +12,6 @@ from typing import Any, Self
 import orjson
 
 from prism.testing import FakeOllama
-from tests.kit import processes
 from tests.kit.cognition import action, add, limited, thought
 
 CYCLES = 24
@@ -88,7 +87,7 @@ class Home:
     def start(self, doomed: int = 0) -> subprocess.Popen[bytes]:
         """Start the run, or resume it; it kills itself between log and memory of a cycle."""
         line = [sys.executable, "-c", CHILD, self.server.url, str(doomed)]
-        return processes.start(line, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(line, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def complete(self, doomed: int = 0) -> bool:
         """Run to the end, or to where the process kills itself; return whether it came through."""

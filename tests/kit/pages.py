@@ -8,8 +8,7 @@ The blocks of a page run in order, in one folder. Each language has its own chec
   block of commands.
 - ``console``: commands that succeed, with their output if the page shows it; ``...`` stands for
   anything.
-- ``sh``: commands that install prism. They are run where that is wanted, and else only checked:
-  they exist, with options that exist.
+- ``sh``: commands that install prism. They are only checked: they exist, with options that exist.
 - ``json``: JSON, or one JSON value a line.
 - ``yaml``: one document of YAML, or comments.
 - ``text``: nothing is checked.
@@ -29,7 +28,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +37,6 @@ import typer
 
 from prism.cli._main import app
 from prism.files._yaml import parse_yaml
-from tests.kit import processes
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,9 +47,6 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 _BLOCK = re.compile(r"(?:^<!-- test: (.*) -->\n)?^```(\S+).*\n((?s:.*?))^```$", re.MULTILINE)
 _EXTRAS = re.compile(r"(?:prism-statecharts|\.)\[([\w,]+)\]")
-_PLAIN = re.compile(r"prism( [^\s|&;<>$*?`~(){}#\\]+)*")
-"""A command of ours that a shell does nothing with but to split it into words."""
-
 _TESTS = re.compile(r"^(async )?def test_|^\w+ = .*\.TestCase$", re.MULTILINE)
 _SAVED = "saved as "
 
@@ -88,24 +83,12 @@ class Reader:
 
     Args:
         folder: Where.
-        environment: The variables of the shell; by default those of this process, where ``prism``
-            and ``python`` are the ones under test.
-        installs: Whether to run the commands that install prism, too.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        environment: Mapping[str, str] | None = None,
-        *,
-        installs: bool = False,
-    ) -> None:
+    def __init__(self, folder: Path) -> None:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.folder = folder
-        self.environment = dict(environment or {**os.environ, "PATH": path})
-        self.environment["COLUMNS"] = "80"
-        self._installs = installs
-        self._forks = environment is None
+        self.environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
 
     def follow(self, text: str) -> None:
         """Run or check every block of a page."""
@@ -125,7 +108,7 @@ class Reader:
             "python": self._run_python,
             "pycon": self._run_session,
             "console": self._run_console,
-            "sh": self._install if self._installs else check_commands,
+            "sh": check_commands,
             "json": check_json,
             "text": lambda _code: None,
             "toml": tomllib.loads,
@@ -140,7 +123,7 @@ class Reader:
         check_commands(block.code if block.language == "sh" else "\n".join(commands))
 
     def started(self, *command: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run one command; a program of ours, in our own environment, as a fork."""
+        """Run one command."""
         options: dict[str, Any] = {
             "cwd": self.folder,
             "env": self.environment,
@@ -150,8 +133,6 @@ class Reader:
             "text": True,
             "timeout": seconds,
         }
-        if self._forks and command[0] == "python":
-            return processes.run([sys.executable, *command[1:]], **options)
         return subprocess.run(command, **options)
 
     def _save(self, block: Block) -> None:
@@ -188,19 +169,8 @@ class Reader:
             assert shows, f"{command}\n{done.stdout}"
 
     def _in_a_shell(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Run a line with both streams in one; a plain line of ours needs no shell."""
-        if self._forks and _PLAIN.fullmatch(command.strip()):
-            code = "import os; os.dup2(1, 2); from prism.cli import main; main()"
-            return self.started("python", "-c", code, *shlex.split(command)[1:])
+        """Run a line with both streams in one."""
         return self.started("bash", "-c", f"exec 2>&1; {command}")
-
-    def _install(self, code: str) -> None:
-        """Run commands in a shell, and go on with the variables that they leave behind."""
-        # As a reader types them: the next line is typed even if one has failed, but not here.
-        done = self.started("bash", "-e", "-c", f"exec 3>&1 1>&2\n{code}\nenv -0 >&3", seconds=900)
-        assert done.returncode == 0, f"{code}\n{done.stderr}"
-        variables = (line.partition("=") for line in done.stdout.split("\0") if line)
-        self.environment = {name: value for name, _, value in variables}
 
 
 def check_commands(code: str) -> None:

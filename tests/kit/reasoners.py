@@ -6,7 +6,7 @@ from typing import Any
 
 from prism.reasoner import Reasoner
 from prism.statechart import Decision, Question
-from prism.statechart.states import AgentState
+from prism.statechart.states import AgentState, state_text
 from prism.testing import FakeOllama
 
 S = AgentState
@@ -43,3 +43,16 @@ def outcomes(decisions: list[Decision]) -> list[tuple[Any, str]]:
 
 def asked(server: FakeOllama) -> list[str]:
     return [question.path for question in server.questions]
+
+
+async def prompt_of(question: Question, **settings: Any) -> str:
+    """Return the prompt with which a reasoner asks a question."""
+    prompts: list[str] = []
+
+    class Listens:
+        async def run(self, prompt: str) -> str:
+            prompts.append(prompt)
+            return answer(state_text(question.options[0]))
+
+    await Reasoner(Listens(), **settings).decide_many([question])
+    return prompts[0]

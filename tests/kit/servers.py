@@ -1,6 +1,6 @@
 """Fake model servers, and clients that ask them."""
 
-import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
@@ -35,20 +35,20 @@ class Gate:
     def __init__(self) -> None:
         self.is_open = False
 
-    async def __call__(self) -> float:
-        """Wait for the gate, in the server's thread."""
+    def __call__(self) -> float:
+        """Wait for the gate, in a thread of the server."""
         while not self.is_open:
-            await asyncio.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
         return 0.0
 
 
 def watched(fault: Fault, reached: list[str]) -> Fault:
     """Return a fault that notes when it happens, for those that nobody else hears of."""
 
-    async def reply(exchange: Any) -> None:
+    def reply(exchange: Any) -> None:
         assert fault.reply is not None
         reached.append(fault.name)
-        await fault.reply(exchange)
+        fault.reply(exchange)
 
     return replace(fault, reply=reply)
 

@@ -95,7 +95,7 @@ async def test_questions_by_letter_are_asked_elsewhere_too(
     good, useless = serve(latency=0.005), serve()
     useless.fail_always(fault)
     pool = connect(useless, good, concurrency=CONCURRENCY)
-    assert await wave(pool, 20, "decision") == {"model": 20}
+    assert await wave(pool, 20, "auto") == {"model": 20}
     assert pool.servers[0].failures
     assert at_rest(pool)
 

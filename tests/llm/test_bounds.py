@@ -19,7 +19,7 @@ def bounds_of(server: FakeOllama) -> list[int | None]:
 
 
 @BOTH
-@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 async def test_every_reply_has_a_bound(mode: str, server: FakeOllama, connect: Connect) -> None:
     """No kind of request lets a model write for ever, and what the user sets goes before."""
     for settings, most in (({}, None), ({"reply_tokens": 77}, 77)):

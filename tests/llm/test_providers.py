@@ -192,8 +192,8 @@ async def test_a_server_that_lists_few_alternatives_gives_probabilities(
     """One that allows five, as vLLM can be set to, or eight is asked for five from then on."""
     server = serve(Fault.status(400, "top_logprobs must be between 0 and 8"))
     reasoner = Reasoner(connect(server))
-    for _ in range(2):
-        (decision,) = await reasoner.decide_many([ask()])
+    for name in ("Ada", "Bo"):
+        (decision,) = await reasoner.decide_many([ask(name)])
         assert decision.probabilities is not None
     assert [asked.body["top_logprobs"] for asked in server.questions] == [20, 5, 5]
 
@@ -226,7 +226,7 @@ async def test_half_a_character_is_no_broken_reply(serve: Serve, connect: Connec
 
 
 @pytest.mark.parametrize("name", ["refusal", "withheld", "no JSON", "filtered by Azure"])
-@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 async def test_a_declined_decision_is_asked_once_more(
     name: str, mode: Any, serve: Serve, connect: Connect
 ) -> None:
@@ -240,7 +240,7 @@ async def test_a_declined_decision_is_asked_once_more(
     assert (decision.cost.attempts, decision.cost.repaired) == (2, True)
 
     server.fail(fault, fault)
-    (decision,) = await reasoner.decide_many([ask()])
+    (decision,) = await reasoner.decide_many([ask("Bo")])
     assert (decision.source, decision.cost and decision.cost.attempts) == ("fallback", 2)
     assert decision.reason is not None
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in decision.reason
@@ -260,7 +260,7 @@ async def test_a_declined_text_is_asked_once_more_and_left_out(
 
     server.fail(fault, fault)
     with caplog.at_level(logging.WARNING):
-        written = await writer.write(TextCall("ann", "post", "Say something."))
+        written = await writer.write(TextCall("ann", "post", "Say more."))
     assert (written.source, written.text, written.was_declined) == ("failed", None, True)
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
     assert "declined" in caplog.text or "withheld" in caplog.text

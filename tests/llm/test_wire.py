@@ -28,11 +28,11 @@ Pieces = Callable[[int], Iterable[bytes]]
 def sends(pieces: Iterable[bytes], headers: Iterable[tuple[str, str]] = ()) -> Fault:
     """Answer 200 with these pieces of a body."""
 
-    async def reply(exchange: Exchange) -> None:
-        await exchange.begin(200, headers)
+    def reply(exchange: Exchange) -> None:
+        exchange.begin(200, headers)
         for piece in pieces:
-            await exchange.send(piece)
-        await exchange.end()
+            exchange.send(piece)
+        exchange.end()
 
     return Fault("sends", reply)
 
@@ -103,11 +103,11 @@ async def test_a_long_error_keeps_its_status(
 ) -> None:
     """Of an error the beginning is read: its status says what is wrong, however long it is."""
 
-    async def reply(exchange: Exchange) -> None:
-        await exchange.begin(status)
+    def reply(exchange: Exchange) -> None:
+        exchange.begin(status)
         for piece in blanks(3):
-            await exchange.send(b"busy" + piece)
-        await exchange.end()
+            exchange.send(b"busy" + piece)
+        exchange.end()
 
     server.fail(Fault("long error", reply))
     with pytest.raises(LLMError, match=f"answered {status}: busy(: .*_API_KEY.*)?$") as caught:

@@ -47,23 +47,6 @@ def model_at(server: RealModel, dialect: Dialect, **settings: Any) -> Model:
     return Model(NAME, [getattr(server, dialect)], server=dialect, **settings)
 
 
-class Prompts:
-    """Keeps the prompts of decisions."""
-
-    def __init__(self) -> None:
-        self.records: list[dict[str, Any]] = []
-        self._ids = 0
-
-    def new_id(self, agent_id: str) -> str:
-        """Return the number of the decision."""
-        self._ids += 1
-        return f"{agent_id}:{self._ids}"
-
-    def keep(self, record: dict[str, Any]) -> None:
-        """Keep one."""
-        self.records.append(record)
-
-
 async def decided(
     server: RealModel, dialect: Dialect, questions: Sequence[Question], **settings: Any
 ) -> list[Decision]:
@@ -108,15 +91,14 @@ async def test_letters_have_the_mass_in_both_dialects(
 
 async def test_shares_by_letter_are_those_of_the_bare_server(real_model: RealModel) -> None:
     """A population chooses by the server's own probabilities, averaged over all rotations."""
-    prompts = Prompts()
     questions = [ask(number) for number in range(300)]
-    decisions = await decided(real_model, "openai", questions, rotations="drawn", record=prompts)
+    decisions = await decided(real_model, "openai", questions, rotations="drawn")
     chances: Counter[str] = Counter()
     for rotation in range(len(PARTY)):
         number = next(i for i, each in enumerate(decisions) if each.rotation == rotation)
         letters = dict(zip("ABC", [*PARTY[rotation:], *PARTY[:rotation]], strict=True))
         more = {"temperature": 0, "logprobs": True, "top_logprobs": 20}
-        prompt = prompts.records[number]["prompt"]
+        prompt = decisions[number].prompt or ""
         tokens = bare(real_model, prompt, schema_of("letter", list(letters)), **more)["logprobs"]
         (likely,) = [
             each["top_logprobs"] for each in tokens["content"] if each["token"].strip() in letters
@@ -138,13 +120,10 @@ async def test_a_server_that_samples_names_gives_the_bare_servers_shares(
     dialect: Dialect, real_model: RealModel
 ) -> None:
     """At temperature 1 nothing cuts the probabilities that an answer is drawn from."""
-    prompts = Prompts()
     questions = [ask(number) for number in range(80)]
-    decisions = await decided(
-        real_model, dialect, questions, mode="chat", temperature=1, record=prompts
-    )
+    decisions = await decided(real_model, dialect, questions, mode="chat", temperature=1)
     more = {"temperature": 1, "top_p": 1, "top_k": 0, "min_p": 0}
-    prompt, schema = prompts.records[0]["prompt"], schema_of("next_state", PARTY)
+    prompt, schema = decisions[0].prompt or "", schema_of("next_state", PARTY)
     alone = [
         json.loads(bare(real_model, prompt, schema, seed=seed, **more)["message"]["content"])
         for seed in range(80)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream, total_of
-from prism.randomness._stream import keys_of, maker_of_keys, streams_of
+from prism.randomness._stream import keys_of, maker_of_keys
 from prism.reasoner._policy import AgentStreams
 
 
@@ -46,15 +46,6 @@ def test_keys_found_one_after_another_are_those_of_their_owners(number: int) -> 
     assert [find(each) for each in OWNERS] == [
         keys_of(number, 7, "a", "b's", each) for each in OWNERS
     ]
-
-
-@pytest.mark.parametrize("before", [(), ("ideas",), ("a", "b's")])
-def test_streams_that_begin_together_are_those_of_their_keys(before: tuple[str, ...]) -> None:
-    """The streams of many owners give what each owner's own stream gives, whatever its name."""
-    together = streams_of(7, OWNERS, 3, *before)
-    for owner, stream in zip(OWNERS, together, strict=True):
-        own = RandomStream(7, *before, owner, 3)
-        assert [stream.random() for _ in range(3)] == [own.random() for _ in range(3)]
 
 
 def test_a_key_may_be_any_text() -> None:

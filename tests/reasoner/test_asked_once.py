@@ -11,12 +11,12 @@ from tests.kit.reasoners import S, answer, ask, crowd
 from tests.kit.servers import Connect
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 async def test_an_equal_question_is_not_asked_again(
     mode: Any, model: str, server: FakeOllama, connect: Connect
 ) -> None:
     """A later decision on the same prompt takes the answer, and costs nothing."""
-    reasoner = Reasoner(connect(model=model), mode=mode, asks_once=True)
+    reasoner = Reasoner(connect(model=model), mode=mode)
     first, later = [await reasoner.decide_many([ask()]) for _ in range(2)]
     assert (first[0].source, later[0].source, later[0].cost) == ("model", "cache", None)
     assert later[0].probabilities == first[0].probabilities
@@ -33,7 +33,7 @@ async def test_a_useless_answer_is_not_kept(
     """A fallback is no answer, so the question is asked again."""
     # a model whose words are of no use is asked once more for the same decision
     server.fail(*[fault] * (1 if fault.content is None else 2))
-    reasoner = Reasoner(connect(attempts=1), mode="chat", asks_once=True)
+    reasoner = Reasoner(connect(attempts=1), mode="chat")
     decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(3)]
     assert [each.source for each in decisions] == ["fallback", "model", "cache"]
 
@@ -42,7 +42,7 @@ async def test_what_is_sampled_is_asked_for_each_agent(
     server: FakeOllama, connect: Connect
 ) -> None:
     """At another temperature each decision has its own request."""
-    reasoner = Reasoner(connect(temperature=0.5), mode="chat", asks_once=True)
+    reasoner = Reasoner(connect(temperature=0.5), mode="chat")
     for _ in range(2):
         await reasoner.decide_many([ask()])
     assert len(server.questions) == 2
@@ -52,7 +52,7 @@ async def test_what_is_sampled_is_asked_for_each_agent(
 async def test_an_equal_text_is_written_once(at_once: bool, connect: Connect) -> None:
     """Calls with one prompt share a text, whether they come together or one after the other."""
     with FakeOllama(models=["tiny"], write=lambda *_: "Hello.") as server:
-        writer = Writer(connect(server), asks_once=True)
+        writer = Writer(connect(server))
         calls = [TextCall(name, "greeting", "Greet Bo.") for name in ("ann", "ben", "cem")]
         if at_once:
             written = await writer.write_many(calls)
@@ -68,7 +68,7 @@ async def test_an_equal_text_is_written_once(at_once: bool, connect: Connect) ->
 async def test_calls_read_a_shared_text_each_in_its_way(connect: Connect) -> None:
     """A call that cannot use the text of an equal one fails alone."""
     with FakeOllama(models=["tiny"], write=lambda *_: "Hello.") as server:
-        writer = Writer(connect(server), asks_once=True)
+        writer = Writer(connect(server))
         words, number = TextCall("ann", "k", "Say it."), TextCall("ben", "k", "Say it.", read=int)
         found = await asyncio.gather(writer.write(words), writer.write(number))
     assert [each.has_failed for each in found] == [False, True]
@@ -76,7 +76,7 @@ async def test_calls_read_a_shared_text_each_in_its_way(connect: Connect) -> Non
 
 async def test_a_resumed_run_knows_what_it_has_asked(server: FakeOllama, connect: Connect) -> None:
     """Answers that come from a journal are answers to equal questions, too."""
-    asked, resumed = (Reasoner(connect(), mode="chat", asks_once=True) for _ in range(2))
+    asked, resumed = (Reasoner(connect(), mode="chat") for _ in range(2))
     (decision,) = await asked.decide_many([ask()])
     router = Router({"all": resumed})
     router.skip(ask(), decision)

@@ -8,10 +8,8 @@ import httpx
 import ollama
 import pytest
 
-from prism.errors import CircuitOpenError, UnreachableError
 from prism.llm import Model
 from prism.reasoner import Decision, Reasoner
-from prism.reasoner._clients import adapt
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
@@ -122,17 +120,6 @@ async def test_a_time_out_of_the_client_is_retried(
     assert result(await deciding) == ("model", 2)
 
 
-@pytest.mark.parametrize("error", [UnreachableError("gone"), CircuitOpenError("open")])
-async def test_what_prisms_clients_raise_has_been_retried(error: Exception) -> None:
-    """A client of one's own over prism's is not asked again for what that has given up."""
-
-    class Mine:
-        async def run(self, prompt: str) -> str:
-            raise error
-
-    assert result(await decide(Mine())) == ("fallback", 1)
-
-
 async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:
     """The pause of a bare client is at least as long as its server asks for."""
     server.fail(Fault.status(503, retry_after="20"))
@@ -162,8 +149,9 @@ async def test_with_patience_a_client_that_is_away_is_waited_for(
 ) -> None:
     """A server that is gone for a moment costs no decision, and few requests more than they are."""
     server.fail(*[Fault.drop()] * 12)
-    pool = impatient(adapt(client, "llama3.2", 0, 3, concurrency=4), pause=0.001, patience=60)
-    decisions = await Reasoner(pool, mode="chat").answer(crowd(40))
+    reasoner = Reasoner(client, model="llama3.2", mode="chat", concurrency=4, patience=60)
+    pool = impatient(reasoner.pool, pause=0.001, patience=60)
+    decisions = await reasoner.answer(crowd(40))
     assert {one.source for one in decisions} == {"model"}
     assert at_rest(pool)
 

@@ -6,25 +6,24 @@ from typing import Any
 
 import pytest
 
-from prism.errors import BadReplyError
-from prism.reasoner._clients import adapt
-from prism.reasoner._prompts import answer_schema
-from prism.statechart import Cost, parse_reasoner_response
-from prism.statechart.states import AgentState, state_enum
+from prism.statechart import Decision, Reasoner
+from prism.statechart.states import AgentState as S
 from prism.testing import FakeOllama
 from tests.kit.clients import Told
+from tests.kit.reasoners import answer, ask
+from tests.kit.servers import Connect
 
-S = AgentState
-OPTIONS = [S.COMPOSING, S.SCROLLING]
+YES = answer("scrolling")
+SCHEMA = {
+    "type": "object",
+    "properties": {"next_state": {"type": "string", "enum": ["composing", "scrolling"]}},
+    "required": ["next_state"],
+}
 
 
-async def ask_chat(
-    client: Any, *, model: str | None = None, seed: int | None = None, cost: Cost | None = None
-) -> str:
-    """Put a prompt to a client, and return its reply."""
-    adapted = adapt(client, model, seed)
-    reply = await adapted.chat(MESSAGES, format=answer_schema(OPTIONS), cost=cost or Cost())
-    return reply.text
+async def decide(client: Any, **settings: Any) -> Decision:
+    """Have a client decide, and return the decision."""
+    return (await Reasoner(client, mode="chat", **settings).decide_many([ask()]))[0]
 
 
 class OllamaLike(Told):
@@ -36,202 +35,132 @@ class OllamaLike(Told):
         stream: bool = False,
         format: Any = None,  # noqa: A002 - as Ollama names it
     ) -> Any:
-        self.told = {"model": model, "messages": messages, "stream": stream, "format": format}
+        self.told = (messages, {"model": model, "stream": stream, "format": format})
         return self.reply
 
 
 class Open(Told):
-    async def chat(self, **arguments: Any) -> Any:
-        self.told = arguments
+    async def chat(self, *, messages: Any, **arguments: Any) -> Any:
+        self.told = (messages, arguments)
         return self.reply
 
 
 class MessagesOnly(Told):
     async def chat(self, messages: Any) -> Any:
-        self.told = messages
+        self.told = (messages, {})
         return self.reply
 
 
 class PromptOnly(Told):
     async def chat(self, question: str) -> Any:
-        self.told = question
+        self.told = (question, {})
         return self.reply
 
 
 class Responder(Told):
     async def get_response(self, prompt: str) -> Any:
-        self.told = prompt
-        return self.reply
-
-
-class FrameworkClient(Told):
-    async def get_response(
-        self, messages: Any, *, stream: bool = False, options: Any = None
-    ) -> Any:
-        self.told = (messages, options)
+        self.told = (prompt, {})
         return self.reply
 
 
 class FrameworkAgent(Told):
     async def run(self, messages: Any = None, *, options: Any = None, **more: Any) -> Any:
-        self.told = (messages, options, more)
-        return self.reply
-
-
-class Optional(Told):
-    async def run(self, prompt: str, options: Any = None) -> Any:
-        self.told = (prompt, options)
-        return self.reply
-
-
-class Runner(Told):
-    async def run(self, prompt: str) -> Any:
-        self.told = prompt
+        self.told = (messages, {**options, **more})
         return self.reply
 
 
 class Blocking(Told):
     def run(self, prompt: str) -> Any:
-        self.told = prompt
+        self.told = (prompt, {})
         return self.reply
 
 
-MESSAGES = [{"role": "user", "content": "what next?"}]
-SCHEMA = {
-    "type": "object",
-    "properties": {"next_state": {"type": "string", "enum": ["composing", "scrolling"]}},
-    "required": ["next_state"],
-}
-
-
-def test_the_schema_allows_the_options_only() -> None:
-    """The schema of a reply is an object with one next_state among the options' texts."""
-    assert answer_schema(OPTIONS) == SCHEMA
-    odd = state_enum("Odd", ["two words"])
-    assert answer_schema(list(odd))["properties"]["next_state"]["enum"] == ["two words"]
-
-
 @pytest.mark.parametrize(
-    ("client", "model", "told"),
+    ("kind", "model", "arguments", "is_chat"),
     [
-        (
-            OllamaLike(),
-            None,
-            {"model": "", "messages": MESSAGES, "stream": False, "format": SCHEMA},
-        ),
-        (
-            OllamaLike(),
-            "m1",
-            {"model": "m1", "messages": MESSAGES, "stream": False, "format": SCHEMA},
-        ),
-        (
-            Open(),
-            "m1",
-            {"model": "m1", "messages": MESSAGES, "format": SCHEMA, "options": {"seed": 7}},
-        ),
-        (Open(), None, {"messages": MESSAGES, "format": SCHEMA}),
-        (MessagesOnly(), "m1", MESSAGES),
-        (PromptOnly(), "m1", "what next?"),
-        (Responder(), "m1", "what next?"),
-        (FrameworkClient(), None, ("what next?", {"response_format": SCHEMA, "seed": 7})),
-        (FrameworkAgent(), None, ("what next?", {"response_format": SCHEMA, "seed": 7}, {})),
-        (Optional(), None, ("what next?", None)),
-        (Runner(), None, "what next?"),
-        (Blocking(), None, "what next?"),
+        (OllamaLike, "m1", {"model": "m1", "stream": False, "format": SCHEMA}, True),
+        (Open, None, {"format": SCHEMA}, True),
+        (MessagesOnly, "m1", {}, True),
+        (PromptOnly, "m1", {}, False),
+        (Responder, "m1", {}, False),
+        (FrameworkAgent, None, {"response_format": SCHEMA}, False),
+        (Blocking, None, {}, False),
     ],
 )
 async def test_a_client_gets_the_arguments_that_it_takes(
-    client: Any, model: str | None, told: Any
+    kind: Any, model: str | None, arguments: Any, is_chat: bool
 ) -> None:
     """Each kind of client gets the prompt in its form, and schema and model if it takes them."""
-    assert await ask_chat(client, model=model, seed=7) == "yes"
-    assert client.told == told
+    client = kind(YES)
+    client.temperature = 0
+    decision = await decide(client, model=model)
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
+    prompt, others = client.told
+    (message,) = prompt if is_chat else ({"role": "user", "content": prompt},)
+    assert message == {"role": "user", "content": decision.prompt}
+    assert {name: each for name, each in others.items() if name not in ("options", "seed")} == (
+        arguments
+    )
+
+
+class Runner(Told):
+    async def run(self, prompt: str) -> Any:
+        return self.reply
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        "yes",
-        {"message": {"role": "assistant", "content": "yes"}},
-        SimpleNamespace(message=SimpleNamespace(content="yes")),
-        SimpleNamespace(text="yes"),
-        {"text": "yes"},
-        {"content": "yes"},
-        SimpleNamespace(message=None, content="yes"),
-        SimpleNamespace(output="yes"),
+        YES,
+        {"message": {"role": "assistant", "content": YES}},
+        SimpleNamespace(message=SimpleNamespace(content=YES)),
+        SimpleNamespace(text=YES),
+        {"content": [{"text": YES[:5]}, {"text": YES[5:]}]},
+        SimpleNamespace(output=YES),
+        {"next_state": S.SCROLLING},
+        SimpleNamespace(next_state="scrolling"),
+        SimpleNamespace(output=SimpleNamespace(next_state=S.SCROLLING, why="no reason")),
+        SimpleNamespace(text=None, output=json.dumps({"next_state": str(S.SCROLLING)})),
     ],
 )
-async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
-    """The text of a reply is found in every common shape of one."""
-    assert await ask_chat(Runner(reply)) == "yes"
+async def test_the_answer_in_a_reply_is_read(reply: Any) -> None:
+    """A text is read in every common shape of a reply, and so are data of agents with types."""
+    assert (await decide(Runner(reply))).chosen == S.SCROLLING
 
 
-@pytest.mark.parametrize("chosen", [S.SCROLLING, "scrolling"])
-@pytest.mark.parametrize(
-    "reply",
-    [
-        lambda chosen: {"next_state": chosen},
-        lambda chosen: SimpleNamespace(next_state=chosen),
-        lambda chosen: SimpleNamespace(output={"next_state": chosen}),
-        lambda chosen: SimpleNamespace(output=SimpleNamespace(next_state=chosen, why="no reason")),
-        lambda chosen: SimpleNamespace(text=None, output=json.dumps({"next_state": str(chosen)})),
-    ],
-)
-async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
-    """The data that agents with typed results return is read like the JSON that it stands for."""
-    text = await ask_chat(Runner(reply(chosen)))
-    assert parse_reasoner_response(text, OPTIONS) is S.SCROLLING
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        None,
-        3,
-        {},
-        {"message": {"content": None}},
-        SimpleNamespace(text=7),
-        {"next_state": None},
-    ],
-)
+@pytest.mark.parametrize("reply", [None, 3, {}, {"message": {"content": None}}, {"text": 7}])
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
-    """A reply without text is a bad reply."""
-    with pytest.raises(BadReplyError, match=r"has no text|an empty reply"):
-        await ask_chat(Runner(reply))
+    """A reply without text is a fallback that says so."""
+    decision = await decide(Runner(reply))
+    assert decision.source == "fallback"
+    assert "has no text" in str(decision.reason) or "an empty reply" in str(decision.reason)
 
 
 @pytest.mark.parametrize(
-    ("reply", "tokens"),
+    ("counts", "tokens"),
     [
-        ("yes", (None, None)),
-        ({"text": "yes", "prompt_eval_count": 5, "eval_count": 2}, (5, 2)),
-        ({"text": "yes", "prompt_eval_count": 0, "eval_count": 0}, (0, 0)),
-        (SimpleNamespace(text="yes", input_tokens=5, output_tokens=2), (5, 2)),
-        (
-            SimpleNamespace(
-                text="yes", usage_details={"input_token_count": 5, "output_token_count": 2}
-            ),
-            (5, 2),
-        ),
-        (SimpleNamespace(text="yes", usage_details=None), (None, None)),
-        ({"text": "yes", "prompt_eval_count": "many"}, (None, None)),
+        ({}, (None, None)),
+        ({"prompt_eval_count": 5, "eval_count": 0}, (5, 0)),
+        ({"input_tokens": 5, "output_tokens": 2}, (5, 2)),
+        ({"usage_details": {"input_token_count": 5, "output_token_count": 2}}, (5, 2)),
+        ({"usage_details": None, "prompt_eval_count": "many"}, (None, None)),
     ],
 )
-async def test_tokens_are_read(reply: Any, tokens: Any) -> None:
+async def test_tokens_are_read(counts: Any, tokens: Any) -> None:
     """Token counts are read in every common shape, none is invented, and zero is a count."""
-    cost = Cost()
-    await ask_chat(Runner(reply), cost=cost)
-    assert (cost.input_tokens, cost.output_tokens, cost.attempts) == (*tokens, 1)
+    for reply in ({"text": YES, **counts}, SimpleNamespace(text=YES, **counts)):
+        cost = (await decide(Runner(reply))).cost
+        assert cost is not None
+        assert (cost.input_tokens, cost.output_tokens, cost.attempts) == (*tokens, 1)
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
-async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) -> None:
+async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Connect) -> None:
     """prism's clients and Ollama's own are asked over HTTP; text, model and tokens are read."""
-    cost = Cost()
-    model = "tiny" if kind == "ollama" else None
-    text = await ask_chat(connect(kind=kind), model=model, cost=cost)
-    assert text == '{"next_state": "composing"}'
-    assert (cost.model, cost.attempts) == ("tiny", 1)
-    assert (cost.input_tokens, cost.output_tokens) == (3, 2)
+    decision = await decide(connect(kind=kind), model="tiny" if kind == "ollama" else None)
+    cost = decision.cost
+    assert (decision.source, decision.reply) == ("model", '{"next_state": "composing"}')
+    assert cost is not None
+    assert (cost.model, cost.attempts, cost.output_tokens) == ("tiny", 1, 2)
     assert cost.host == (None if kind == "ollama" else server.host)
     assert server.questions[0].body["format"] == SCHEMA

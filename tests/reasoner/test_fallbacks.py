@@ -139,7 +139,7 @@ class Detached:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 @pytest.mark.parametrize(
     "unreadable",
     [
@@ -184,12 +184,10 @@ class Streamless:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(
-    ("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2"), ("auto", "llama3.2")]
-)
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 @pytest.mark.parametrize(
     ("kind", "needed_by"),
-    [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("chat", "decision", "auto"))],
+    [(Unnamed, ("chat", "auto", "auto")), (Streamless, ("chat", "decision", "auto"))],
 )
 async def test_an_unreadable_agent_affects_no_other_decision(
     kind: type,
@@ -217,7 +215,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
 
 
-@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 @pytest.mark.sampled(2)
 async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     mode: Any, server: FakeOllama, loop_clock: Clock

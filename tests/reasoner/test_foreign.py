@@ -1,16 +1,11 @@
 """OpenAI's own client."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from prism.errors import (
-    ReasonerError,
-)
-from prism.reasoner._clients import adapt
-from prism.reasoner._prompts import answer_schema
-from prism.statechart import Cost, Reasoner
+from prism.errors import ReasonerError
+from prism.statechart import Reasoner
 from prism.statechart.states import AgentState
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.later import Later
@@ -19,22 +14,6 @@ from tests.kit.reasoners import ask
 openai = Later("openai")
 
 S = AgentState
-OPTIONS = [S.COMPOSING, S.SCROLLING]
-MESSAGES = [{"role": "user", "content": "what next?"}]
-SCHEMA = {
-    "type": "object",
-    "properties": {"next_state": {"type": "string", "enum": ["composing", "scrolling"]}},
-    "required": ["next_state"],
-}
-
-
-async def ask_chat(
-    client: Any, *, model: str | None = None, seed: int | None = None, cost: Cost | None = None
-) -> str:
-    """Put a prompt to a client, and return its reply."""
-    adapted = adapt(client, model, seed)
-    reply = await adapted.chat(MESSAGES, format=answer_schema(OPTIONS), cost=cost or Cost())
-    return reply.text
 
 
 @pytest.fixture
@@ -47,15 +26,21 @@ def openai_server() -> Iterator[FakeOpenAI]:
 @pytest.mark.slow
 async def test_openais_own_client_is_a_model(openai_server: FakeOpenAI) -> None:
     """``openai.AsyncOpenAI`` is asked with model, seed and schema; text and tokens are read."""
-    cost = Cost()
     async with openai.AsyncOpenAI(base_url=f"{openai_server.host}/v1", api_key="x") as client:
-        text = await ask_chat(client, model="tiny", seed=7, cost=cost)
-    assert text == '{"next_state": "composing"}'
-    assert (cost.model, cost.attempts, cost.done_reason) == ("tiny", 1, "stop")
-    assert (cost.input_tokens, cost.output_tokens) == (3, 2)
+        reasoner = Reasoner(client, model="tiny", seed=7)
+        (decision,) = await reasoner.decide_many([ask()])
+    cost = decision.cost
+    assert cost is not None
+    assert (decision.chosen, decision.question_kind) == (S.COMPOSING, "letter")
+    assert (cost.model, cost.attempts, cost.done_reason, cost.output_tokens) == (
+        "tiny",
+        1,
+        "stop",
+        2,
+    )
     (asked,) = openai_server.questions
-    assert (asked.body["model"], asked.body["seed"]) == ("tiny", 7)
-    assert asked.body["response_format"]["json_schema"]["schema"] == answer_schema(OPTIONS)
+    assert asked.body["model"] == "tiny"
+    assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["letter"]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +72,9 @@ async def test_a_schema_that_a_server_refuses_is_left_out(openai_server: FakeOpe
     """A server that takes no schema is asked without, from then on."""
     with FakeOpenAI(models=["tiny"], refuses=["response_format"]) as server:
         async with openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x") as client:
-            adapted = adapt(client, "tiny", 0)
-            for _ in range(2):
-                await adapted.chat(MESSAGES, format=SCHEMA, cost=Cost())
+            reasoner = Reasoner(client, model="tiny", mode="chat")
+            for name in ("Ada", "Bo"):
+                await reasoner.decide_many([ask(name)])
         sent = ["response_format" in asked.body for asked in server.questions]
-    assert sent == [True, False, False]
+    assert sent[:1] == [True]
+    assert not any(sent[1:])

@@ -43,7 +43,7 @@ async def test_no_request_is_sent_beyond_the_budget(
 
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])
-@pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 @pytest.mark.slow
 async def test_tokens_end_where_they_should(
     concurrency: int, mode: Any, server: FakeOllama, connect: Connect
@@ -109,8 +109,8 @@ async def test_a_server_that_reports_no_tokens_is_told_of_once(
         server.fail_always(Fault.body(body))
     reasoner = Reasoner(connect(), mode="chat", budget=Budget(**limits))
     with caplog.at_level(logging.WARNING, LOGGER):
-        for _ in range(3):
-            decisions = await reasoner.answer(crowd(4))
+        for day in range(3):
+            decisions = await reasoner.answer(crowd(4, context=f"day {day}"))
     assert {one.source for one in decisions} == {"model"}
     said = [record.getMessage() for record in caplog.records if record.name == LOGGER]
     assert (
@@ -136,7 +136,7 @@ async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]
 
 
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 @pytest.mark.sampled(4)
 async def test_waiting_for_a_slot_is_told_from_the_request(
     kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
@@ -152,7 +152,7 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
     assert min(first[1], *second) >= 0.029
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "llama3.2")])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 @pytest.mark.parametrize("kind", ["pool", "ollama"])
 async def test_what_the_server_did_is_logged(
     kind: str, mode: Any, model: str, connect: Connect, heard: Any

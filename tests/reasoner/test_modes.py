@@ -18,13 +18,13 @@ def letters(server: FakeOllama) -> list[bool]:
 
 
 @BOTH
-@pytest.mark.parametrize(("mode", "by_letter"), [("auto", 1), ("chat", 0), ("decision", 1)])
+@pytest.mark.parametrize(("mode", "by_letter"), [("auto", 1), ("chat", 0)])
 async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
     mode: Any, by_letter: bool, server: FakeOllama, connect: Connect
 ) -> None:
     """The same model is asked in the same way in both dialects."""
     server.choose = lambda question: "scrolling"
-    reasoner = Reasoner(connect(), mode=mode, pick="argmax")
+    reasoner = Reasoner(connect(), mode=mode)
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
     assert letters(server) == [by_letter]
 
@@ -33,29 +33,17 @@ async def test_two_event_loops_do_not_wait_for_each_other(server: FakeOllama) ->
     """The first question of another loop does not wait for an answer in a loop that is closed."""
     reasoner = Reasoner(Model("tiny", server.host))
 
-    def once() -> str:
+    def once(name: str) -> str:
         async def decide() -> str:
-            (decision,) = await reasoner.decide_many([ask()])
+            (decision,) = await reasoner.decide_many([ask(name)])
             await reasoner.close()
             return decision.source
 
         return asyncio.run(decide())
 
-    cancelled = asyncio.create_task(asyncio.to_thread(once))
+    cancelled = asyncio.create_task(asyncio.to_thread(once, "Ada"))
     assert await cancelled == "model"
-    assert await asyncio.to_thread(once) == "model"
-
-
-@pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_mode_decision_never_asks_for_names(
-    kind: str, server: FakeOllama, connect: Connect
-) -> None:
-    """In mode decision a model without log-probabilities is a fallback."""
-    server.logprobs = False
-    model = "tiny" if kind == "ollama" else None
-    reasoner = Reasoner(connect(kind=kind), model=model, mode="decision")
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
-    assert letters(server) == [True]
+    assert await asyncio.to_thread(once, "Bo") == "model"
 
 
 async def test_a_question_that_is_asked_again_by_name_is_paid_for() -> None:

@@ -27,7 +27,6 @@ async def test_each_decision_of_an_agent_has_its_own_answer(
     reasoner = Reasoner(
         connect(kind=kind, model="llama3.2"),
         model="llama3.2" if kind == "ollama" else None,
-        pick="argmax",
     )
     agent = ask().agent
     sets = [(S.COMPOSING, S.SCROLLING), (S.RESTING, S.IDLE), (S.IDLE, S.COMPOSING, S.ENGAGING_LIKE)]
@@ -65,15 +64,13 @@ async def test_the_costs_of_all_decisions_are_what_was_spent(
 
 
 def weighing(**chances: float) -> Any:
-    return Reasoner(Weighing(chances), mode="decision")
+    return Reasoner(Weighing(chances), mode="auto")
 
 
 @pytest.mark.parametrize("times", [400, pytest.param(2000, marks=pytest.mark.slow)])
 async def test_draws_follow_the_probabilities(times: int) -> None:
     """Over many draws each option comes about as often as its probability says."""
-    reasoner = Reasoner(
-        Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision"
-    )
+    reasoner = Reasoner(Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="auto")
     decisions = await reasoner.decide_many(crowd(times, options=(*OPTIONS, S.RESTING)))
     counts = Counter(decision.chosen for decision in decisions)
     spread = 5 * math.sqrt(times * 0.3 * 0.7)
@@ -84,26 +81,14 @@ async def test_draws_follow_the_probabilities(times: int) -> None:
     )
 
 
-async def test_argmax_takes_the_likeliest() -> None:
-    """With argmax the likeliest option is taken every time, the first of equals."""
-    for chances, chosen in (
-        ({"composing": 0.4, "scrolling": 0.6}, 1),
-        ({"composing": 0.5, "scrolling": 0.5}, 0),
-    ):
-        decisions = await Reasoner(Weighing(chances), mode="decision", pick="argmax").decide_many(
-            crowd(50)
-        )
-        assert {decision.chosen for decision in decisions} == {OPTIONS[chosen]}
-
-
 async def test_draws_belong_to_the_agent() -> None:
     """A draw depends on seed and agent alone, not on other questions; another seed differs."""
     half = {"composing": 0.5, "scrolling": 0.5}
-    together = await Reasoner(Weighing(half), mode="decision").decide_many(crowd(40))
-    reasoner = Reasoner(Weighing(half), mode="decision")
+    together = await Reasoner(Weighing(half), mode="auto").decide_many(crowd(40))
+    reasoner = Reasoner(Weighing(half), mode="auto")
     alone = [(await reasoner.decide_many([one]))[0] for one in reversed(crowd(40))]
     assert outcomes(together) == outcomes(alone[::-1])
-    other = await Reasoner(Weighing(half), mode="decision", seed=1).decide_many(crowd(40))
+    other = await Reasoner(Weighing(half), mode="auto", seed=1).decide_many(crowd(40))
     assert outcomes(together) != outcomes(other)
 
 
@@ -144,7 +129,7 @@ MARKS = [f"<{number}>" for number in range(12)]
 @pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
 async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) -> None:
     """One agent's questions put at once draw in their order, whichever answer is first."""
-    reasoner = Reasoner(Even(order), mode="decision")
+    reasoner = Reasoner(Even(order), mode="auto")
     ada = ask().agent
     chosen = [reasoner.decide(ada, S.EVALUATING, "decides", list(OPTIONS), mark) for mark in MARKS]
     stream = RandomStream(0, "Ada")
@@ -160,7 +145,7 @@ async def test_a_fallback_shifts_no_later_draw(together: bool, no_pauses: None) 
     ]
     chosen = []
     for fails in (None, MARKS[3]):
-        reasoner = Reasoner(Even(fails=fails), mode="decision")
+        reasoner = Reasoner(Even(fails=fails), mode="auto")
         works = [questions] if together else [[question] for question in questions]
         decisions = [decision for work in works for decision in await reasoner.decide_many(work)]
         assert [d.source for d in decisions].count("fallback") == (fails is not None)

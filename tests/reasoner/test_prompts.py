@@ -1,6 +1,7 @@
-"""What a model is asked."""
+"""What a model is told: the contract's prompt, the prompts of other charts, and templates."""
 
-from collections.abc import Iterator
+from enum import StrEnum
+from os.path import commonprefix
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock, Mock
@@ -8,23 +9,25 @@ from unittest.mock import MagicMock, Mock
 import pytest
 
 from prism.agents import SocialAgent
-from prism.reasoner._prompts import (
-    PromptSettings,
-    chat_prompt,
-)
+from prism.errors import ReasonerError
 from prism.statechart import (
     STATE_DESCRIPTIONS,
+    AgentState,
     Question,
     Reasoner,
-    Recollection,
+    Statechart,
     TextCall,
+    Transition,
     Writer,
     build_reasoner_prompt,
     format_context,
     social_media_chart,
 )
-from prism.statechart.states import AgentState, state_enum
+from prism.statechart.states import state_enum
+from prism.testing import FakeOllama
 from tests.kit.clients import Model
+from tests.kit.reasoners import prompt_of
+from tests.kit.servers import Connect
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
@@ -48,54 +51,36 @@ Respond with JSON only:
 """
 
 POST = SimpleNamespace(post_id="p1", author="bob", text="Rooks are overrated.")
-ADA = SimpleNamespace(
-    agent_id="a1", name="Ada", interests=["chess", "climate"], personality="patient and dry"
-)
+PROFILE: dict[str, Any] = {"agent_id": "a1", "name": "Ada", "interests": ["chess", "climate"]}
+PROFILE["personality"] = "patient and dry"
+ADA = SimpleNamespace(**PROFILE)
 
 
-def ask(agent: Any = ADA, context: Any = POST) -> Question:
-    return Question(agent, S.EVALUATING, "decides", tuple(OPTIONS), context)
+def ask(agent: Any = ADA) -> Question:
+    return Question(agent, S.EVALUATING, "decides", tuple(OPTIONS), POST)
 
 
-def test_the_prompt_is_that_of_the_contract() -> None:
-    """The prompt is the contract's template to the letter."""
-    assert (
-        build_reasoner_prompt(
-            "Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST
-        )
-        == PROMPT
+# The contract's prompt
+
+
+async def test_the_prompt_is_that_of_the_contract() -> None:
+    """The prompt is the contract's template to the letter, also where a reasoner builds it."""
+    told = build_reasoner_prompt(
+        "Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST
     )
+    assert told == await prompt_of(ask()) == PROMPT
 
 
-@pytest.mark.parametrize(
-    ("state", "text"),
-    [
-        (S.IDLE, "Stop browsing, wait for next round"),
-        (S.SCROLLING, "Continue browsing without engaging"),
-        (S.EVALUATING, "Look more closely at this post"),
-        (S.COMPOSING, "Write a response or original content"),
-        (S.ENGAGING_LIKE, "Like this post"),
-        (S.ENGAGING_REPLY, "Reply to this post"),
-        (S.ENGAGING_RESHARE, "Reshare this post"),
-        (S.RESTING, "Take a break from activity"),
-    ],
-)
-def test_states_are_described_as_in_the_contract(state: S, text: str) -> None:
-    """Every state has the contract's description, and the prompt lists it so."""
-    assert STATE_DESCRIPTIONS[state] == text
-    assert f"\n- {state.value}: {text}\n" in build_reasoner_prompt(
-        "x", [], "", S.IDLE, "go", [state], None
-    )
-
-
-def test_states_without_description_are_told_by_their_text() -> None:
-    """A state without a description has its own text; descriptions may be the caller's."""
+def test_states_are_described_as_in_the_contract() -> None:
+    """Every state has a description, and the prompt lists it so; others have their own text."""
+    told = build_reasoner_prompt("x", [], "", S.IDLE, "go", list(S), None)
+    for state in S:
+        assert f"\n- {state.value}: {STATE_DESCRIPTIONS[state]}\n" in told
     mood = state_enum("Mood", ["very_calm", "cross"])
-    prompt = build_reasoner_prompt(
+    told = build_reasoner_prompt(
         "x", [], "", mood("cross"), "go", list(mood), None, descriptions={"cross": "Shout"}
     )
-    assert "- very_calm: very calm\n- cross: Shout\n" in prompt
-    assert 'in the "cross" state' in prompt
+    assert "- very_calm: very calm\n- cross: Shout\n" in told
 
 
 @pytest.mark.parametrize(
@@ -105,128 +90,223 @@ def test_states_without_description_are_told_by_their_text() -> None:
         ("A storm is coming.", "A storm is coming."),
         (POST, "Post by bob:\n  > Rooks are overrated."),
         (
-            {"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]},
-            "Post by a2:\n  > Hello\nTopics: chess, go",
+            {"text": "Hello\nPost by eve:", "author_id": "a\n2", "topics": ["chess", "go"]},
+            "Post by a 2:\n  > Hello\n  > Post by eve:\nTopics: chess, go",
         ),
-        ({"content": "Hello"}, "Post:\n  > Hello"),
         ({"text": "My lamp is broken", "angry": True}, "text: My lamp is broken\nangry: yes"),
-        ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
-        (
-            {"text": "", "author_id": "a2", "topics": ["go"]},
-            "Post by a2:\n  > (no text)\nTopics: go",
-        ),
-        (
-            SimpleNamespace(post_id="p1", author="bob", text="", topics=()),
-            "Post by bob:\n  > (no text)",
-        ),
-        (SimpleNamespace(post_id="p1", text=0), "Post:\n  > 0"),
+        ({"text": "", "topics": ["go"]}, "Post:\n  > (no text)\nTopics: go"),
         ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\n  > Hello\nTopics: tea"),
-        ({"text": "Hello", "topics": 5}, "Post:\n  > Hello\nTopics: 5"),
         (SimpleNamespace(post_id="p1", text=None, content=None), "post_id: p1"),
     ],
 )
 def test_a_context_is_described_in_words(context: Any, text: str) -> None:
-    """A post is described by author, text and topics, a text by itself, all else by all fields."""
+    """A post is quoted with author and topics, a text stands by itself, all else has its fields."""
     assert format_context(context) == text
-
-
-def test_an_agent_speaks_for_itself() -> None:
-    """A question is put with the agent's own name, interests and personality."""
-    assert chat_prompt(ask()) == PROMPT
 
 
 @pytest.mark.parametrize(
     ("agent", "profile"),
     [
-        (SimpleNamespace(agent_id="a7"), ("a7", "", "")),
-        (
-            SimpleNamespace(agent_id="a7", name=None, interests=None, personality=None),
-            ("a7", "", ""),
-        ),
+        (SimpleNamespace(agent_id="a7", name=None, interests=None), ("a7", "", "")),
         (SimpleNamespace(unique_id=3, interests=(1, "idle"), personality=7), ("3", "1, idle", "7")),
         (SimpleNamespace(unique_id=3, interests="chess"), ("3", "chess", "")),
     ],
 )
-def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> None:
+async def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> None:
     """An agent without a name goes by its identifier; its profile is shown as text."""
     name, interests, personality = profile
-    told = f"Your interests: {interests}\nYour personality: {personality}\n"
-    assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
+    assert (await prompt_of(ask(agent))).startswith(
+        f"You are {name}, a social media user.\n\n"
+        f"Your interests: {interests}\nYour personality: {personality}\n"
+    )
 
 
-PROFILE = {"agent_id": "a1", "name": "Ada", "interests": ["chess", "climate"]}
-PROFILE["personality"] = "patient and dry"
-
-
-def stand_ins() -> Iterator[Any]:
-    """Yield agents as test suites make them, none of which says who it is in words."""
+@pytest.mark.parametrize(
+    "mock", [MagicMock(), Mock(), Mock(spec=list(PROFILE)), Mock(spec=SocialAgent)]
+)
+async def test_mocks_are_asked_by_their_profile(mock: Any) -> None:
+    """An agent that says nothing of itself in words gets the contract's prompt."""
     # the argument `name` of a mock is another thing than its attribute
-    for mock in (MagicMock(), Mock(), Mock(spec=list(PROFILE)), Mock(spec=SocialAgent)):
-        mock.configure_mock(**PROFILE)
-        yield mock
-
-    class Speechless(SimpleNamespace):
-        """An agent whose descriptions are no text."""
-
-        def persona(self) -> None:
-            """Say nothing."""
-
-        @property
-        def describe(self) -> object:
-            """An object that can be called, and returns no text."""
-            return dict
-
-    yield Speechless(**PROFILE)
-
-
-@pytest.mark.parametrize("agent", [*stand_ins()], ids=["magic", "mock", "spec", "class", "object"])
-async def test_mocks_are_asked_by_their_profile(agent: Any) -> None:
-    """An agent that says nothing of itself in words gets the contract's prompt, and an answer."""
-    assert chat_prompt(ask(agent)) == PROMPT
-
-    reasoner = Reasoner(Model("scrolling"), mode="chat")
-    decided = await reasoner.decide(agent, S.EVALUATING, "decides", OPTIONS, POST)
-    assert decided == S.SCROLLING
+    mock.configure_mock(**PROFILE)
+    assert await prompt_of(ask(mock)) == PROMPT
 
 
 async def test_a_bare_mock_goes_all_the_way() -> None:
-    """A mock of which only the state and its history are set fires, decides and writes."""
-    chart, reasoner = social_media_chart(), Reasoner(Model("scrolling"), mode="chat")
+    """A mock of which only the state and its history are set decides and writes."""
     agent = MagicMock(state=S.EVALUATING, state_history=[], ticks_in_state=0)
+    reasoner = Reasoner(Model("scrolling"))
+    chart = social_media_chart()
     assert await chart.afire(agent, "decides", context=POST, reasoner=reasoner) == S.SCROLLING
-    assert agent.state_history[0].from_state == S.EVALUATING
-
-    agent = MagicMock(state=S.EVALUATING, state_history=[], ticks_in_state=0)
-    assert chart.fire(agent, "decides", context=POST) == agent.state
     written = await Writer(Model("Rain.")).write(TextCall(MagicMock(), "post", "Write."))
     assert written.text == "Rain."
 
 
-async def test_an_agent_whose_persona_fails_is_not_asked() -> None:
-    """The reason of the fallback is the agent's own error; the run goes on."""
-
-    class Failing(SimpleNamespace):
-        """An agent that cannot say who it is."""
-
-        def persona(self) -> str:
-            """Fail."""
-            raise KeyError("row")
-
-    reasoner = Reasoner(Model("scrolling"), mode="chat")
-    (decision,) = await reasoner.decide_many([ask(Failing(**PROFILE))])
-    assert (decision.chosen, decision.source) == (S.COMPOSING, "fallback")
-    assert decision.reason == "KeyError: 'row'"
+async def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
+    """Agents of a chart with the feed's states and others are asked as those of the feed."""
+    chart = social_media_chart().extended(states=["muting"])
+    state = chart.state_type("evaluating")
+    told = await prompt_of(Question(ADA, state, "decides", (state, chart.state_type("muting"))))
+    assert told.startswith("You are Ada, a social media user.\n")
+    assert "- evaluating: Look more closely at this post\n- muting: muting\n" in told
 
 
-def test_a_decision_model_is_told_what_the_agent_remembers() -> None:
-    """Its state ends in the memory, as a chat prompt has it; an agent without one has no part."""
-    moved = SimpleNamespace(
-        from_state=S.SCROLLING, to_state=S.EVALUATING, trigger="sees", context=None
+# Other charts
+
+Mood = StrEnum("Mood", ["CALM", "CROSS", "IDLE"])
+
+CHART = Statechart(
+    Mood,
+    [Transition("hears", Mood.CALM, mood) for mood in Mood],
+    Mood.CALM,
+    name="temper",
+    decision_states=[Mood.CALM],
+    description="People who hear news {name}.",
+)
+
+COOK = SimpleNamespace(
+    agent_id="a1", name="Ada", age=34, trust=0.123456, attributes={"job": "cook"}
+)
+
+
+def hears(agent: Any = COOK, prompt: str | None = None) -> Question:
+    """Return a question of an agent of the chart."""
+    return Question(
+        agent,
+        Mood.CALM,
+        "hears",
+        tuple(Mood),
+        {"text": "Rain.", "loud": True},
+        prompt=prompt,
+        chart=CHART.definition,
+        parameters={"beta": 0.30000001, "income": 5.234e14},
     )
-    ben = SimpleNamespace(agent_id="a2", name="Ben", state_history=[moved])
-    settings = PromptSettings(memory=Recollection(3))
-    remembered = 'What you remember, oldest first:\n- You went from "scrolling" to "evaluating"'
-    assert remembered in chat_prompt(ask(ben), settings)
+
+
+DEFAULT = """People who hear news {name}.
+
+Below you read who you are and what happens. Choose what you do next:
+- calm
+- cross
+- idle
+
+You are Ada.
+job: cook
+trust: 0.123456
+
+Now: calm. What happens: hears.
+
+text: Rain.
+loud: yes
+
+Respond with JSON only:
+{"next_state": "<state_value>"}
+"""
+
+
+async def test_the_default_prompt_is_of_chart_and_agent() -> None:
+    """Description and options come first, then who the agent is, what happens, and how to reply."""
+    assert await prompt_of(hears(), attributes=("job", "trust")) == DEFAULT
+
+
+async def test_only_a_text_stands_for_who_an_agent_is() -> None:
+    """What `describe` or `persona` returns does; any other value leaves the agent's profile."""
+    for method in ("describe", "persona"):
+        agent = SimpleNamespace(agent_id="a1", **{method: lambda: "You are a cook from Riga."})
+        assert "\n\nYou are a cook from Riga.\n\n" in await prompt_of(hears(agent))
+        for value in (lambda: None, lambda: 7, MagicMock(), 42):
+            agent = SimpleNamespace(agent_id="a1", interests=["tea"], **{method: value})
+            assert "\n\nYou are a1.\nYour interests: tea\n\n" in await prompt_of(hears(agent))
+
+
+async def test_what_all_agents_share_comes_first() -> None:
+    """The prompts of many agents have most of their text in common, from the beginning on."""
+    agents = [SimpleNamespace(agent_id=f"a{n}", name=f"{n}{n}", age=n) for n in range(40)]
+    prompts = [await prompt_of(hears(agent), attributes=("age",)) for agent in agents]
+    shared = commonprefix(prompts)  # noqa: RUF071 - of texts, not of paths
+    assert shared.endswith("- idle\n\nYou are ")
+    assert len(shared) > 0.4 * max(map(len, prompts))
+
+
+async def test_a_template_replaces_the_prompt() -> None:
+    """Fields of question, agent, context and world are filled in; other braces stay."""
+    template = (
+        "{name} ({agent.age:.1f}, {agent.job}) { state } {trigger} {chart} {world.beta} "
+        '{world.income} {context.loud} {situation} {"a": {1}} {}'
+    )
+    told = await prompt_of(hears(prompt="It {rains} {name}."), prompt=template)
+    assert told.startswith(
+        "Ada (34.0, cook) calm hears temper 0.30000001 523400000000000 yes "
+        'It {rains} {name}. {"a": {1}} {}\n\nChoose one'
+    )
+    assert told.endswith('- idle\n\nRespond with JSON only:\n{"next_state": "<state_value>"}\n')
+    assert (await prompt_of(ask(), prompt="{name}:")).startswith("Ada:\n\nChoose one of these:\n")
+
+
+def moved(number: int = 1) -> Any:
+    return SimpleNamespace(
+        from_state=Mood.IDLE, to_state=Mood.CALM, trigger=f"wakes{number}", context={"day": number}
+    )
+
+
+async def test_a_template_places_options_reply_and_memory() -> None:
+    """What a template names stands where it names it, and nowhere else."""
+    template = "{reply}\n{options}\n{memory}\n{persona}\n{description}"
+    bo = SimpleNamespace(name="Bo", state_history=[moved()])
+    assert await prompt_of(hears(bo), memory=2, prompt=template) == (
+        'Respond with JSON only:\n{"next_state": "<state_value>"}\n- calm\n- cross\n'
+        '- idle\nWhat you remember, oldest first:\n- You went from "idle" to "calm" on '
+        '"wakes1" (day: 1).\nYou are Bo.\nPeople who hear news {name}.\n'
+    )
+
+
+async def test_the_last_things_are_remembered() -> None:
+    """The prompt has as many as the reasoner says, and says that earlier ones are left out."""
+    bo = SimpleNamespace(name="Bo", state_history=[moved(each) for each in range(4)])
+    told = await prompt_of(hears(bo), memory=2)
+    assert "oldest first:\n- (earlier things are left out)\n- You went" in told
+    assert [f"wakes{each}" in told for each in range(4)] == [False, False, True, True]
+    assert "left out" not in await prompt_of(hears(bo), memory=4)
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{nme}", r"prompt names \{nme\}, which is not a field: there are name, persona, state"),
+        ("{agent.__class__}", r"\{agent.__class__\}"),
+        ("{agent.age.real}", r"\{agent.age.real\}"),
+        ("{memory}", "give Reasoner a memory, too"),
+        ("{a} and {agent.age|upper}", r"\{a\}.*\{agent.age\|upper\}"),
+        (7, "must be a template"),
+        (" \n", "prompt is empty"),
+    ],
+)
+def test_what_is_no_field_is_refused_at_once(template: Any, problem: str) -> None:
+    """A reasoner is not made with a template that could never be filled; all are listed."""
+    with pytest.raises(ReasonerError, match=problem):
+        Reasoner(Model("calm"), prompt=template)
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{agent.agee}", "'agee', which agent 'a1' does not have: it has job, agent_id, name"),
+        ("{world.alpha}", "'alpha', which the world does not have: it has beta"),
+        ("{agent.name:.1f}", "Unknown format code"),
+    ],
+)
+async def test_what_nobody_has_is_refused_with_the_first_question(
+    template: str, problem: str
+) -> None:
+    """The first question says what there is, and is no fallback."""
+    with pytest.raises(ReasonerError, match=problem):
+        await Reasoner(Model("calm"), prompt=template).decide_many([hears()])
+
+
+async def test_a_reasoner_asked_by_a_chart_knows_it(server: FakeOllama, connect: Connect) -> None:
+    """An event fired on a chart is asked about with the chart's description."""
+    reasoner = Reasoner(connect(), mode="chat", prompt="{description}")
+    await CHART.afire(SimpleNamespace(name="Bo", state=Mood.CALM), "hears", reasoner=reasoner)
+    assert server.questions[0].prompt.startswith("People who hear news {name}.\n\nChoose one")

@@ -19,7 +19,7 @@ def half_junk(asked: Asked) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mode"), [(FakeOllama, "chat"), (FakeOpenAI, "chat"), (FakeOpenAI, "decision")]
+    ("kind", "mode"), [(FakeOllama, "chat"), (FakeOpenAI, "chat"), (FakeOpenAI, "auto")]
 )
 @pytest.mark.slow
 async def test_of_a_host_that_answers_half_with_junk_hardly_a_decision_is_lost(
@@ -81,14 +81,14 @@ async def test_a_second_question_that_fails_leaves_the_first_reply(server: FakeO
     assert "Certainly!" in (decision.reason or "")
 
 
-@pytest.mark.parametrize(("most_requests", "asked"), [(None, 2), (1, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize(("tries", "asked"), [(1, 1), (2, 2), (3, 3)])
 async def test_a_text_is_asked_for_within_its_requests(
-    server: FakeOllama, most_requests: int | None, asked: int
+    server: FakeOllama, tries: int, asked: int
 ) -> None:
     """A text of no use is asked for again, with its fault, once or as often as its call allows."""
     server.write = lambda prompt, schema: "no JSON"
     async with Model("tiny", [server.host]).as_client() as pool:
-        call = TextCall("ada", "mood", "How?", read=json.loads, most_requests=most_requests)
+        call = TextCall("ada", "mood", "How?", read=json.loads, tries=tries)
         written = await Writer(pool).write(call)
     assert (written.source, server.asked) == ("failed", asked)
     assert ["could not be used" in question.prompt for question in server.questions] == (

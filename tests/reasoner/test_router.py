@@ -1,18 +1,16 @@
 """One router for all questions and texts of a run, each put to whoever answers for its agent."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from prism.errors import FieldValueError, ReasonerError, TooManyFallbacksError
-from prism.llm._pool import ModelPool
+from prism.errors import FieldValueError, TooManyFallbacksError
+from prism.llm import Model
 from prism.reasoner import Cost, Decision, Router
-from prism.statechart import BaseWriter, Budget, PolicyReasoner, Reasoner, TextCall, Writer, Written
+from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama
-from tests.kit.reasoners import S, answer, ask, crowd, outcomes
-from tests.kit.waiting import until
+from tests.kit.reasoners import S, answer, crowd, outcomes
 
 
 class Says:
@@ -27,126 +25,61 @@ class Says:
         return self.text
 
 
-def parity(agent: Any) -> str:
-    return "even" if int(agent.agent_id[1:]) % 2 == 0 else "odd"
-
-
-def by_parity(even: Any, odd: Any, **settings: Any) -> Router:
+def of_two(first: Any, second: Any, **settings: Any) -> Router:
     budget = Budget()
     return Router(
-        {"even": Reasoner(even, budget=budget), "odd": Reasoner(odd, budget=budget)},
-        parity,
+        {"first": Reasoner(first, budget=budget), "second": Reasoner(second, budget=budget)},
         **settings,
     )
 
 
-async def test_each_agent_is_asked_of_its_own_model() -> None:
-    """Questions go to the model of their agent, and the answers come back in their order."""
-    even, odd = Says(answer("scrolling")), Says(answer("composing"))
-    decisions = await by_parity(even, odd).decide_many(crowd(5))
-    wanted = [S.SCROLLING, S.COMPOSING, S.SCROLLING, S.COMPOSING, S.SCROLLING]
-    assert outcomes(decisions) == [(state, "model") for state in wanted]
-    assert (len(even.prompts), len(odd.prompts)) == (3, 2)
+async def test_the_first_part_answers_until_it_is_switched() -> None:
+    """From then on another part answers, and says for itself what agents of the feed choose."""
+    router = of_two(Says(answer("scrolling")), Says(answer("composing")))
+    assert outcomes(await router.decide_many(crowd(3))) == [(S.SCROLLING, "model")] * 3
+    router.switch("second")
+    assert outcomes(await router.decide_many(crowd(3))) == [(S.COMPOSING, "model")] * 3
 
-
-async def test_models_are_asked_at_the_same_time() -> None:
-    """No group of agents waits for the answers of another."""
-    met = asyncio.Barrier(2)
-
-    class Waits:
-        async def run(self, prompt: str) -> str:
-            await asyncio.wait_for(met.wait(), 5)
-            return answer("scrolling")
-
-    decisions = await by_parity(Waits(), Waits()).decide_many(crowd(2))
-    assert [decision.source for decision in decisions] == ["model", "model"]
-
-
-async def test_a_policy_may_decide_for_some() -> None:
-    """Not all have to ask a model, and those who do not have no costs."""
-    budget = Budget(max_calls=1)
-    reasoner = Router(
-        {"even": PolicyReasoner(3), "odd": Reasoner(Says(answer("composing")), budget=budget)},
-        parity,
-    )
-    decisions = await reasoner.decide_many(crowd(2))
-    assert [decision.source for decision in decisions] == ["policy", "model"]
-    assert decisions[:1] == await PolicyReasoner(3).decide_many(crowd(1))
-    assert (reasoner.budget, reasoner.concurrency, reasoner.costs.to_dict()) == (budget, 16, {})
+    mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Says(""))})
+    assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
+    assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
+    assert mixed.costs.to_dict() == {}
 
 
 def test_budgets_of_their_own_are_refused() -> None:
     """What a run has spent is one number, so reasoners that count apart are told to share."""
-    with pytest.raises(FieldValueError, match="even, odd must share one budget"):
-        Router({"even": Reasoner(Says("")), "odd": Reasoner(Says(""))}, parity)
+    with pytest.raises(FieldValueError, match="one, two must share one budget"):
+        Router({"one": Reasoner(Says("")), "two": Reasoner(Says(""))})
     with pytest.raises(FieldValueError, match="at least one"):
-        Router({}, parity)
-
-
-async def test_an_agent_of_nobody_is_told() -> None:
-    """A name that no reasoner has is an error with the agent and the names that there are."""
-    reasoner = Router({"even": PolicyReasoner()}, parity)
-    with pytest.raises(ReasonerError, match=r"agent 'n1' was given to 'odd', .* one of even"):
-        await reasoner.answer([ask("n1")])
-
-
-async def test_a_fault_ends_what_the_others_ask() -> None:
-    """If one reasoner raises, the questions of the others are cancelled, and nothing is left."""
-
-    class Breaks(PolicyReasoner):
-        async def answer(self, questions: Sequence[Any]) -> Any:
-            await until(lambda: bool(slow.begun))
-            raise ZeroDivisionError
-
-    class Slow(PolicyReasoner):
-        begun, ended = False, False
-
-        async def answer(self, questions: Sequence[Any]) -> Any:
-            self.begun = True
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.ended = True
-
-    slow = Slow()
-    with pytest.raises(ZeroDivisionError):
-        await Router({"even": slow, "odd": Breaks()}, parity).answer(crowd(2))
-    assert slow.ended
+        Router({})
 
 
 async def test_costs_are_counted_by_model() -> None:
     """A run's summary tells what each of its models has cost."""
     with FakeOllama(models=["small", "large"]) as server:
-        budget = Budget()
-        parts: dict[str, Any] = {
-            name: Reasoner(ModelPool([server.host], model), budget=budget)
-            for name, model in (("even", "small"), ("odd", "large"))
-        }
-        reasoner = Router(parts, parity)
-        decisions = await reasoner.decide_many(crowd(5))
-        await reasoner.close()
+        small, large = (Model(name, [server.host]) for name in ("small", "large"))
+        router = of_two(small, large)
+        decisions = await router.decide_many(crowd(3))
+        router.switch("second")
+        decisions += await router.decide_many(crowd(2))
+        await router.close()
 
-    costs = reasoner.costs.to_dict()
+    costs = router.costs.to_dict()
     assert {model: (each["answers"], each["calls"]) for model, each in costs.items()} == {
         "large": (2, 2),
         "small": (3, 3),
     }
     read = sum(decision.cost.input_tokens or 0 for decision in decisions if decision.cost)
     assert sum(each["input_tokens"] for each in costs.values()) == read > 0
-    assert budget.calls == 5
+    assert router.budget is not None
+    assert router.budget.calls == 5
 
 
-async def test_texts_are_written_by_the_model_of_their_agent() -> None:
+async def test_texts_go_through_a_router_as_decisions_do() -> None:
     """A router of writers does with text calls what one of reasoners does with questions."""
-
-    class Nobody(BaseWriter):
-        async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-            return [Written(None, "failed", reason="nobody") for _ in calls]
-
-    calls = [TextCall(question.agent, "greeting", "Hello?") for question in crowd(3)]
-    writer = Router({"even": Writer(Says("Hi.")), "odd": Nobody()}, parity)
-    texts = await writer.write_many(calls)
-    assert [written.text for written in texts] == ["Hi.", None, "Hi."]
+    calls = [TextCall(question.agent, "greeting", "Hello?") for question in crowd(2)]
+    writer = Router({"all": Writer(Says("Hi."))})
+    assert [written.text for written in await writer.write_many(calls)] == ["Hi.", "Hi."]
 
 
 class Knows:
@@ -186,18 +119,31 @@ async def test_earlier_fallbacks_end_no_run() -> None:
     assert {each.source for each in await router.decide_many(questions)} == {"model"}
 
 
-async def test_agents_are_switched_in_mid_run() -> None:
-    """From then on another part answers for all."""
-    router = by_parity(Says(answer("scrolling")), Says(answer("composing")))
-    router.switch("odd")
-    decisions = await router.decide_many(crowd(3))
-    assert [each.chosen for each in decisions] == [S.COMPOSING, S.COMPOSING, S.COMPOSING]
+@pytest.mark.parametrize(
+    ("answers", "stop_at", "ended"),
+    [
+        (lambda number: False, 1, "20 of the last 20"),
+        (lambda number: number < 120, 0.5, "100 of the last 200"),
+        (lambda number: number % 2 == 0, 0.6, None),
+        (lambda number: False, None, None),
+    ],
+)
+async def test_a_run_ends_when_its_model_fails(
+    answers: Any, stop_at: float | None, ended: str | None
+) -> None:
+    """None of the first 20 decisions, or a share of the last 200, ends a run that has a limit."""
 
+    class Sometimes(PolicyReasoner):
+        async def answer(self, questions: Sequence[Any]) -> Any:
+            numbers = [int(each.agent.agent_id[1:]) for each in questions]
+            return [
+                Decision(S.SCROLLING, "model" if answers(number) else "fallback")
+                for number in numbers
+            ]
 
-@pytest.mark.slow
-async def test_a_router_among_others_ends_the_run_as_well() -> None:
-    """The limit of a router holds also where another one, such as a switch, asks it."""
-    inner = Router({"all": Reasoner(Says("no"), fallback=S.SCROLLING)}, stop_at=1)
-    outer = Router({"first": inner, "later": PolicyReasoner()}, lambda _agent: "first")
-    with pytest.raises(TooManyFallbacksError, match="20 of the last 20"):
-        await outer.decide_many(crowd(200))
+    router = Router({"all": Sometimes()}, stop_at=stop_at)
+    if ended is None:
+        await router.decide_many(crowd(400))
+        return
+    with pytest.raises(TooManyFallbacksError, match=ended):
+        await router.decide_many(crowd(400))

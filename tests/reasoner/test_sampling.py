@@ -102,7 +102,7 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
     ):
         shares = Model("llama3.2", by_logprobs.host, server="openai", temperature=1.0)
         async with shares as model:
-            decisions = await Reasoner(model, mode="decision").decide_many(twins())
+            decisions = await Reasoner(model, mode="auto").decide_many(twins())
         chances = decisions[0].probabilities or {}
         async with Model("llama3.2", by_seed.host, temperature=1.0) as model:
             texts = await Reasoner(model, mode="chat", prompt=PROMPT).decide_many(twins())

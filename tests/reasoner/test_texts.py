@@ -33,8 +33,8 @@ class Fixed(BaseWriter):
 @pytest.mark.parametrize("most", [0, -1])
 def test_a_call_that_may_not_be_asked_is_refused(most: int) -> None:
     """A call of which no request may be sent is a mistake."""
-    with pytest.raises(FieldValueError, match=f"most_requests must be above 0, got {most}"):
-        TextCall("ada", "k", "?", most_requests=most)
+    with pytest.raises(FieldValueError, match=f"tries must be above 0, got {most}"):
+        TextCall("ada", "k", "?", tries=most)
 
 
 def test_what_a_call_cannot_read_is_a_failure() -> None:

@@ -135,26 +135,14 @@ def html(report: Report) -> str:
 
 @pytest.fixture(scope="session")
 def page_of() -> Callable[..., str]:
-    """Return a function that gives the page of logs, made once for all tests."""
-    return cache(lambda *paths: make_report(read_log(*paths)).html())
+    """Return a function that gives the page of a log, made once for all tests."""
+    return cache(lambda path: make_report(read_log(path)).html())
 
 
 @pytest.fixture(scope="session")
 def page(html: str) -> Page:
     """Return the page of the real run, to read."""
     return read_page(html)
-
-
-@pytest.fixture(scope="session")
-def side_by_side(run: tuple[Path, Any], model_log: Path) -> Report:
-    """Return the report of the real run beside that of the model."""
-    return make_report(read_log(run[0], model_log))
-
-
-@pytest.fixture(scope="session")
-def both(side_by_side: Report) -> Page:
-    """Return the page of the two runs, to read."""
-    return read_page(side_by_side.html())
 
 
 @pytest.fixture(scope="session")

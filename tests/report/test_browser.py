@@ -44,10 +44,10 @@ def test_figures_are_drawn_without_errors_or_requests(
     browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """Every figure has marks, the console stays empty, and only the file is requested."""
-    for paths in ((folder,), (folder, model_log)):
-        browser.open(page_of(*paths), tmp_path)
+    for path in (folder, model_log):
+        browser.open(page_of(path), tmp_path)
         marks = browser.run(MARKS)
-        assert len(marks) >= 6
+        assert len(marks) == 4
         assert all(marks.values()), marks
         assert browser.console() == []
         assert [
@@ -73,11 +73,11 @@ def test_a_figure_that_fails_says_so_on_the_page(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_can_be_read(
-    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path, scheme: str
+    browser: Any, page_of: PageOf, model_log: Path, tmp_path: Path, scheme: str
 ) -> None:
     """Texts have a contrast of 4.5:1 with the page, and on a dark page marks one of 3:1."""
     browser.prefer(scheme)
-    browser.open(page_of(folder, model_log), tmp_path)
+    browser.open(page_of(model_log), tmp_path)
     colours = browser.run(COLOURS)
     browser.prefer("light")
     assert colours["marks"]
@@ -154,12 +154,12 @@ def test_pointing_at_a_figure_shows_its_numbers(shown: Any) -> None:
 
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_page_fits_the_window(
-    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path, width: int
+    browser: Any, page_of: PageOf, model_log: Path, tmp_path: Path, width: int
 ) -> None:
     """On a screen and on a phone nothing overflows the page, and figures fit their places."""
     browser.be_a_phone(width)
     try:
-        browser.open(page_of(folder, model_log), tmp_path)
+        browser.open(page_of(model_log), tmp_path)
         page = "document.documentElement"
         assert browser.run(f"return {page}.scrollWidth <= {page}.clientWidth")
         wide = (
@@ -172,12 +172,12 @@ def test_the_page_fits_the_window(
 
 
 def test_no_text_of_a_log_is_run_as_code(
-    browser: Any, page_of: PageOf, hostile_log: Path, folder: Path, tmp_path: Path
+    browser: Any, page_of: PageOf, hostile_log: Path, tmp_path: Path
 ) -> None:
     """Texts that try to be code are shown as they are, searched and sorted."""
     from selenium.webdriver.common.by import By
 
-    browser.open(page_of(hostile_log, folder), tmp_path)
+    browser.open(page_of(hostile_log), tmp_path)
     browser.driver.find_element(By.CSS_SELECTOR, "#agents input").send_keys("<")
     for button in browser.driver.find_elements(By.CSS_SELECTOR, "#table-agents button"):
         button.click()

@@ -1,5 +1,6 @@
 """The picture of a world in a report: cells, positions, networks, and looks of their own."""
 
+from itertools import pairwise
 from math import dist
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ import pytest
 
 from prism.analysis import read_log
 from prism.report import make_report
-from prism.report._layout import spread
 from prism.worlds import World
 from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
 from tests.kit.worlds import run_logged
@@ -28,7 +28,7 @@ def marks(parse: Any) -> Any:
 
     def marks_of(log: Path) -> list[dict[str, Any]]:
         figures = parse(make_report(read_log(log)).html()).figures()
-        rows: list[dict[str, Any]] = figures["picture-1"]["layer"][-1]["data"]["values"]
+        rows: list[dict[str, Any]] = figures["picture"]["layer"][-1]["data"]["values"]
         return rows
 
     return marks_of
@@ -58,7 +58,7 @@ def test_a_look_is_drawn_and_a_group_keeps_its_colour(tmp_path: Path, parse: Any
     with path.open("ab") as log:
         lines = [line for line in path.read_bytes().splitlines(True) if b"pictured" in line]
         log.write(lines[-1].replace(b'"others"', b'"a newcomer"'))
-    figure = parse(make_report(read_log(path)).html()).figures()["picture-1"]["layer"][-1]
+    figure = parse(make_report(read_log(path)).html()).figures()["picture"]["layer"][-1]
     rows = figure["data"]["values"]
     assert [row["colour"] for row in rows[:2]] == ["#cc0000", "a newcomer"]
     assert [row["size"] for row in rows[:2]] == [2, 1]
@@ -88,17 +88,11 @@ def test_a_damaged_picture_is_left_out(tmp_path: Path, good: bytes, wrong: bytes
     assert "The world" not in make_report(read_log(path)).html()
 
 
-def test_a_network_is_laid_out_in_one_way_with_neighbours_near() -> None:
-    """Two halves with one connection between them lie apart, and nobody on top of another."""
-    halves = [(a, b) for at in (0, 20) for a in range(at, at + 20) for b in range(at, a)]
-    edges = (*halves, (0, 20))
-    places = spread(40, edges)
-    assert places == spread.__wrapped__(40, edges)
-
-    def middle(part: Any) -> tuple[float, float]:
-        return tuple(sum(values) / len(part) for values in zip(*part, strict=True))  # type: ignore[return-value]
-
-    left, right = middle(places[:20]), middle(places[20:])
-    assert dist(left, right) > max(dist(left, place) for place in places[:20])
-    nearest = min(dist(a, b) for n, a in enumerate(places) for b in places[:n])
-    assert nearest > 0.01
+def test_a_network_is_laid_out_in_one_way_with_neighbours_near(tmp_path: Path, marks: Any) -> None:
+    """Agents of a chain lie in their order, nobody on top of another, and always in one way."""
+    rows = marks(log_of(tmp_path, Chain()))
+    points = [(row["x"], row["y"]) for row in rows]
+    steps = [dist(one, other) for one, other in pairwise(points)]
+    assert max(steps) < max(dist(one, other) for one in points for other in points) * 0.75
+    assert min(dist(a, b) for n, a in enumerate(points) for b in points[:n]) > 0.1
+    assert marks(tmp_path / "run" / "events.jsonl") == rows

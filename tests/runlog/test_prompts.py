@@ -58,7 +58,7 @@ def test_a_program_that_starts_again_goes_on_in_its_file(tmp_path: Path) -> None
 
 def test_a_damaged_record_is_told_with_its_line(tmp_path: Path) -> None:
     """With file and line; a folder without answers is refused by name."""
-    with pytest.raises(InputError, match=r"answers\.jsonl: cannot be read"):
+    with pytest.raises(InputError, match=r"answers\.jsonl: there is no such file"):
         list(read_answers(tmp_path))
     (tmp_path / NAME).write_bytes(b'{"id":"ada:1"}\n[]\n')
     told: list[str] = []
@@ -70,11 +70,11 @@ def test_what_no_model_was_asked_for_has_no_id(tmp_path: Path) -> None:
     """Neither a template, nor anything where answers were recorded and it has none."""
     text = {"event": TEXT_WRITTEN, "agent_id": "ada", "source": "model"}
     events = [{**text, "source": "template"}, text, {**text, "text_id": "ada:7"}]
-    log = tmp_path / "run.jsonl"
+    log = tmp_path / "events.jsonl"
     log.write_text("".join(json.dumps(each) + "\n" for each in events))
-    asked = list(asked_in(log, lambda _: None))
+    asked = asked_in(log, pytest.fail)
     assert [each.id for each in asked] == [None, "ada:1", "ada:7"]
     with PromptLog(tmp_path / NAME):
         pass
-    asked = list(asked_in(log, lambda _: None, beside=tmp_path))
+    asked = asked_in(tmp_path, pytest.fail)
     assert [(each.id, each.line) for each in asked] == [(None, 1), (None, 2), ("ada:7", 3)]

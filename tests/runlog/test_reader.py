@@ -1,7 +1,8 @@
-"""Reading a log's bytes: whole lines, in blocks, from plain and compressed files."""
+"""Finding a log and reading its lines, from plain and compressed files."""
 
 import gzip
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,82 +10,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.runlog._reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks
+from prism.runlog._reader import locate_log, read_lines
 
 # without an end of a line, and what gzip files begin with
 LINE = st.binary(max_size=30).map(lambda line: line.translate(None, b"\n\x1f"))
 
 
-def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
-    """Return every line by its number; None if it could not be read."""
-    found: dict[int, bytes | None] = {}
-    for block in blocks:
-        if block.fault is not None:
-            found[block.first_line] = None
-            continue
-        lines = block.data.removesuffix(b"\n").split(b"\n")
-        assert len(lines) == block.lines
-        found |= {block.first_line + place: line for place, line in enumerate(lines)}
-    return found
-
-
-@given(lines=st.lists(LINE), ends=st.booleans(), packed=st.booleans(), size=st.integers(1, 80))
+@given(lines=st.lists(LINE), ends=st.booleans(), parts=st.integers(0, 3))
 def test_every_line_is_read_once_under_its_number(
-    lines: list[bytes],
-    ends: bool,
-    packed: bool,
-    size: int,
-    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes], ends: bool, parts: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """For any block size, lines are whole, in order and numbered; too long ones are faults."""
+    """Plain or compressed, in one part or several, whether or not the last line ends."""
     data = b"\n".join(lines) + (b"\n" if lines and ends else b"")
+    cuts = [len(data) * part // max(parts, 1) for part in range(max(parts, 1) + 1)]
+    packed = b"".join(gzip.compress(data[i:j]) for i, j in pairwise(cuts))
     path = tmp_path_factory.mktemp("log") / "log"
-    path.write_bytes(gzip.compress(data) if packed else data)
-    blocks = list(read_blocks(path, size))
-    assert all(block.data.endswith(b"\n") for block in blocks[:-1] if block.fault is None)
-    wanted = data.removesuffix(b"\n").split(b"\n") if data else []
-    found = lines_of(blocks)
-    assert list(found) == list(range(1, len(wanted) + 1))
-    for number, line in enumerate(wanted, start=1):
-        assert found[number] == line if len(line) < size else found[number] in (line, None)
+    path.write_bytes(packed if parts else data)
+    found = list(read_lines(path, pytest.fail))
+    assert b"".join(line for _, line in found) == data
+    assert [number for number, _ in found] == [*range(1, len(found) + 1)]
+    assert all(line.endswith(b"\n") for _, line in found[:-1])
 
 
-def test_line_longer_than_a_block_is_a_fault(tmp_path: Path) -> None:
-    """A line longer than a block is a fault, and the other lines keep their numbers."""
-    path = tmp_path / "log"
-    path.write_bytes(b"one\n" + b"x" * 100 + b"\nthree\n")
-    blocks = list(read_blocks(path, 16))
-    assert [(block.first_line, block.data, block.fault) for block in blocks] == [
-        (1, b"one\n", None),
-        (2, b"", TOO_LONG),
-        (3, b"three\n", None),
-    ]
-
-
-def test_concatenated_compressed_logs_are_read_as_one(tmp_path: Path) -> None:
-    """A gzip file of several members has the lines of all of them, whatever its name."""
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"o\n") + gzip.compress(b"three"))
-    assert lines_of(list(read_blocks(path))) == {1: b"one", 2: b"two", 3: b"three"}
-
-
-def test_a_truncated_compressed_log_is_read_up_to_its_end(tmp_path: Path) -> None:
-    """A truncated gzip file is read up to its end, which is a fault."""
-    path = tmp_path / "log.gz"
+def test_a_truncated_or_damaged_compressed_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    """The fault names the file, and what comes before it is read."""
+    path, faults = tmp_path / "log.gz", list[str]()
     packer = zlib.compressobj(wbits=31)
     path.write_bytes(packer.compress(b"one\ntwo\nthr") + packer.flush(zlib.Z_SYNC_FLUSH))
-    *_, rest, fault = read_blocks(path)
-    assert (rest.data, fault.first_line, fault.fault) == (b"thr", 4, CUT_OFF)
-
-
-def test_damaged_compressed_data_is_a_fault(tmp_path: Path) -> None:
-    """Damaged compressed data is a fault, and reading ends there."""
+    assert [line for _, line in read_lines(path, faults.append)][:2] == [b"one\n", b"two\n"]
     whole = gzip.compress(b"".join(b"line %d\n" % number for number in range(100_000)), mtime=0)
-    path = tmp_path / "log.gz"
     path.write_bytes(whole[: len(whole) // 2] + b"\xff" * 64 + whole[len(whole) // 2 :])
-    blocks = list(read_blocks(path, 1 << 16))
-    assert blocks[-1].fault == DAMAGED
-    assert blocks[0].data.startswith(b"line 0\nline 1\n")
+    assert next(iter(read_lines(path, faults.append))) == (1, b"line 0\n")
+    assert len(list(read_lines(path, faults.append))) > 10
+    assert len(faults) == 2
+    assert all(f"{path}: the compressed data is damaged or cut off" in each for each in faults)
 
 
 def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
@@ -96,17 +55,11 @@ def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
     assert locate_log(str(tmp_path / "events.jsonl.gz")) == tmp_path / "events.jsonl.gz"
 
 
-def test_a_missing_log_is_refused(tmp_path: Path) -> None:
-    """A missing file, or a folder without a log, is refused by name."""
+def test_a_missing_or_unreadable_log_is_refused(tmp_path: Path) -> None:
+    """A missing file, a folder without a log, and what is no file are refused by name."""
     with pytest.raises(InputError, match=r"nowhere: there is no such file"):
         locate_log(tmp_path / "nowhere")
-    with pytest.raises(
-        InputError, match=r"holds no events\.jsonl, plain or \.gz: give the folder of a run"
-    ):
+    with pytest.raises(InputError, match=r"holds no events\.jsonl, plain or \.gz: give the folder"):
         locate_log(tmp_path)
-
-
-def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
-    """An unreadable file is refused by name."""
     with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
-        list(read_blocks(tmp_path))
+        list(read_lines(tmp_path, pytest.fail))

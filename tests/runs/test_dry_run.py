@@ -9,12 +9,25 @@ import pytest
 from prism import Run
 from prism.errors import InputError
 from prism.llm import Model
+from prism.programs.thinking import Memory
 from prism.runs import WriterOptions
-from prism.runs._dry_run import estimate
+from prism.runs._dry_run import estimate, estimate_all
 from prism.social import Feed
 from prism.testing import FakeOllama
 
 PRICED = {"price_in": 1.0, "price_out": 4.0}
+
+WORKFLOW = """
+name: asks
+workflow:
+  state_machine:
+    states: [asking, done]
+    final_states: [done]
+  steps:
+    - {name: think, type: llm, in_state: asking, prompt: "What now?"}
+    - {name: choose, type: transition, in_state: asking, prompt: "Go on?",
+       transition_map: {stay: asking, end: done}}
+"""
 
 
 def test_nothing_is_sent_or_written(tmp_path: Path) -> None:
@@ -24,9 +37,9 @@ def test_nothing_is_sent_or_written(tmp_path: Path) -> None:
         found = estimate(Run(Feed, 20, rounds=2, model=model))
         assert server.asked == 0
 
-    (asked,) = found.models
-    assert asked.decisions > 0
-    assert asked.input_tokens > 50 * asked.calls > 0
+    asked = found.models["llama3.2"]
+    assert asked["decisions"] > 0
+    assert asked["input_tokens"] > 50 * asked["calls"] > 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -37,8 +50,8 @@ def test_equal_questions_are_counted_as_they_are_asked() -> None:
     calls = []
     for temperature in (None, 0.8):
         sampled = replace(model, temperature=temperature)
-        (asked,) = estimate(Run("vaccination", 40, rounds=3, model=sampled)).models
-        calls.append((asked.calls, asked.decisions))
+        asked = estimate(Run("vaccination", 40, rounds=3, model=sampled)).models["llama3.2"]
+        calls.append((asked["calls"], asked["decisions"]))
     (shared, decisions), (sampled_calls, sampled_decisions) = calls
     assert shared < decisions / 2
     assert sampled_calls == sampled_decisions > 0
@@ -50,14 +63,15 @@ def test_an_estimate_is_near_what_a_run_costs(tmp_path: Path) -> None:
     with FakeOllama() as server:
         model = Model("llama3.2", server.host, **PRICED)
         run = Run(Feed, 30, rounds=4, model=model, writer=WriterOptions())
-        (asked,) = estimate(run).models
+        asked = estimate(run).models["llama3.2"]
         spent = run.keep(tmp_path / "run").summary["spent"]
 
     # the model may decide otherwise, and its server may count otherwise
-    assert 0.5 < asked.calls / spent["calls"] < 2
-    assert 0.5 < (asked.input_tokens + asked.output_tokens) / spent["tokens"] < 2
-    assert asked.money == pytest.approx(model.price_of(asked.input_tokens, asked.output_tokens))
-    assert 0.4 < (asked.money or 0) / spent["money"] < 2.5
+    assert 0.5 < asked["calls"] / spent["calls"] < 2
+    assert 0.5 < (asked["input_tokens"] + asked["output_tokens"]) / spent["tokens"] < 2
+    tokens = [int(asked[name]) for name in ("input_tokens", "output_tokens")]
+    assert asked["money"] == pytest.approx(model.price_of(*tokens))
+    assert 0.4 < asked["money"] / spent["money"] < 2.5
 
 
 def test_rounds_and_agents_are_scaled() -> None:
@@ -66,7 +80,8 @@ def test_rounds_and_agents_are_scaled() -> None:
     few = estimate(Run("rumour", 200, rounds=3, model=model))
     many = estimate(Run("rumour", 2_000, rounds=30, model=model))
     assert (many.rounds, many.agents) == (few.rounds, few.agents) == (3, 200)
-    assert many.models[0].decisions == 100 * few.models[0].decisions
+    decisions = [each.models["llama3.2"]["decisions"] for each in (few, many)]
+    assert decisions[1] == 100 * decisions[0] > 0
     assert many.money == pytest.approx(100 * (few.money or 0))
 
 
@@ -74,21 +89,26 @@ def test_rounds_and_agents_are_scaled() -> None:
 def test_texts_are_counted_apart() -> None:
     """A world whose agents write, and decide nothing, has texts alone."""
     run = Run("council", 20, rounds=2, writer=WriterOptions(Model("llama3.2")))
-    (asked,) = estimate(run).models
-    assert asked.decisions == 0
-    assert asked.texts == asked.calls > 0
-    assert asked.output_tokens > 10 * asked.texts
+    asked = estimate(run).models["llama3.2"]
+    assert asked["decisions"] == 0
+    assert asked["texts"] == asked["calls"] > 0
+    assert asked["output_tokens"] > 10 * asked["texts"]
 
 
-@pytest.mark.slow
 def test_each_model_is_told_for_itself() -> None:
-    """Agents that are switched have the prices of their new model."""
+    """One that writes has its own prices; without all of them, the money is unknown.
+
+    A switch to another model is not tried.
+    """
     model = Model("small", price_in=1)
-    run = Run(Feed, 30, rounds=4, model=model, treatments=["model=late@2"])
-    found = {each.model: each for each in estimate(run).models}
-    assert found.keys() == {"small", "late"}
-    assert (found["small"].money or 0) > 0
-    assert (found["late"].money, estimate(run).money) == (None, None)
+    treatments = ["model=late@2"]
+    run = Run(Feed, 30, rounds=4, model=model, writer="other", treatments=treatments)
+    found = estimate(run)
+    assert found.models.keys() == {"small", "other"}
+    assert found.models["small"]["money"] > 0
+    assert "money" not in found.models["other"]
+    assert found.models["other"]["texts"] > 0 == found.models["other"]["decisions"]
+    assert found.money is None
 
 
 @pytest.mark.parametrize("run", [Run(Feed, 5), Run("rumour", 5)])
@@ -100,7 +120,68 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
 
 def test_questions_by_letter_are_counted() -> None:
     """What is asked by letter is counted with the tokens of the prompts."""
-    (asked,) = estimate(Run("rumour", 40, model=Model("llama3.2", mode="decision"))).models
-    assert asked.calls > 0
-    assert asked.input_tokens > 20 * asked.calls
-    assert asked.output_tokens < 10 * asked.calls
+    run = Run("rumour", 40, model=Model("llama3.2", mode="auto"))
+    asked = estimate(run).models["llama3.2"]
+    assert asked["calls"] > 0
+    assert asked["input_tokens"] > 20 * asked["calls"]
+    assert asked["output_tokens"] < 10 * asked["calls"]
+
+
+# One agent, and batches
+
+
+def test_turns_of_a_workflow_are_estimated(tmp_path: Path) -> None:
+    """A few turns stand for all, no action is carried out, and nothing is written.
+
+    Its two prompts are the same in each turn, so that each is asked once in the turns tried.
+    """
+    carried_out: list[Any] = []
+
+    file = tmp_path / "asks.yaml"
+    file.write_text(WORKFLOW)
+    acting = Run(
+        file,
+        rounds=50,
+        model=Model("llama3.2", **PRICED),
+        application={"on_action": carried_out.append},
+    )
+    found = estimate(acting)
+    asked = found.models["llama3.2"]
+    assert (found.rounds, found.of_rounds, found.agents) == (5, 50, 1)
+    assert [asked[name] for name in ("texts", "calls", "decisions")] == [50, 20, 0]
+    assert asked["money"] > 0
+    assert (carried_out, list(tmp_path.iterdir())) == ([], [file])
+
+
+def test_cycles_of_a_thinking_agent_are_estimated(tmp_path: Path) -> None:
+    """The memory is looked at and stays as it is; one that is missing is not made."""
+    config, memory = tmp_path / "config.json", tmp_path / "memory"
+    config.write_text("{}")
+    run = Run(world=config, memory=memory, rounds=40, model=Model("llama3.2"))
+    few = estimate(run).models["llama3.2"]
+    assert not memory.exists()
+    with Memory.open(memory) as opened:
+        opened.add("story", "once " * 200)
+        opened.commit()
+    before = memory.read_bytes()
+    more = estimate(run).models["llama3.2"]
+    assert (few["texts"], more["texts"]) == (40, 40)
+    assert more["input_tokens"] > few["input_tokens"]
+    assert memory.read_bytes() == before
+
+
+def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
+    """Each configuration counts as often as it has seeds; those that ask nobody are left out."""
+    file, silent = tmp_path / "asks.yaml", tmp_path / "silent.yaml"
+    file.write_text(WORKFLOW)
+    silent.write_text("name: silent\nworkflow: {steps: [{name: a, type: code, code: 'b = 1'}]}")
+    model, nobody = Model("llama3.2", **PRICED), Run(world=silent)
+    few, many = (Run(world=file, rounds=turns, model=model) for turns in (10, 50))
+    each = [estimate(run).models["llama3.2"] for run in (few, many)]
+    found = estimate_all([(few, 2), (many, 3), (nobody, 7)])
+    asked = found.models["llama3.2"]
+    assert (found.runs, found.of_rounds, found.of_agents) == (5, 170, 5)
+    assert asked["calls"] == 2 * each[0]["calls"] + 3 * each[1]["calls"] == 2 * 4 + 3 * 20
+    assert asked["money"] == pytest.approx(2 * each[0]["money"] + 3 * each[1]["money"])
+    with pytest.raises(InputError, match="needs at least one run that asks a model"):
+        estimate_all([(nobody, 7)])

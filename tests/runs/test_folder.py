@@ -92,7 +92,7 @@ def test_run_that_was_killed_before_it_began_may_begin_again(
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        ("file", "is a file, not a folder"),
+        ("file", "cannot be written to: Not a directory"),
         ("file/run", "cannot be written to: File exists"),
         ("x" * 300, "cannot be written to: .*too long"),
     ],

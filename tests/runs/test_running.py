@@ -17,7 +17,7 @@ from prism import Run
 from prism.errors import InputError
 from prism.examples.rumour import Rumour
 from prism.runs import Observer
-from prism.runs._running import run_to_end
+from prism.runs._loops import run_to_end
 from tests.kit import kept as runs
 from tests.kit.dice import (
     CONFIG,

@@ -15,11 +15,11 @@ from prism import Run, resume
 from prism.errors import InputError
 from prism.llm import Model
 from prism.runlog import RunLog
-from prism.runs import Observer, RunStatus, find_runs, run_status
+from prism.runs import RunStatus, find_runs, run_status
 from prism.runs._running import go_on
 from prism.runs._status import HEARTBEAT_NAME, read_heartbeat
 from prism.social import Feed
-from prism.testing import Asked, FakeOllama
+from prism.testing import FakeOllama
 from tests.kit.dice import DiceOptions, StoppedError, stop_after, tree
 from tests.kit.kept import begin
 from tests.kit.waiting import wait_until
@@ -63,9 +63,9 @@ def test_a_run_while_it_runs(tmp_path: Path) -> None:
     path = tmp_path / "run"
     RUN.keep(path, on_round=lambda _summary: found.append(run_status(path)))
     assert {status.state for status in found} == {"running"}
-    assert {(status.rounds, status.ticks_per_round, status.questions) for status in found} == {
-        (3, 12, 0)
-    }
+    assert [(each.round, each.tick, each.rounds, each.ticks_per_round) for each in found] == [
+        (number, 12, 3, 12) for number in (1, 2, 3)
+    ]
     assert run_status(path).state == "complete"
 
 
@@ -84,7 +84,7 @@ def test_a_look_disturbs_nobody(tmp_path: Path) -> None:
     try:
         wait_until(lambda: seen["not begun"])
         for number in range(100):
-            with RunLog(path, keep=0):
+            with RunLog(path, append=True):
                 if not number:
                     wait_until(lambda: seen["running"])
     finally:
@@ -98,49 +98,24 @@ def test_a_stopped_run_without_a_heartbeat(cut: Path) -> None:
     assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
 
 
-def test_a_stopped_run_of_another_version_says_what_resumes_it(cut: Path) -> None:
-    """The status of a run that this version refuses to resume names the version that does."""
-    summary = orjson.loads((cut / "run.json").read_bytes())
-    (cut / "run.json").write_bytes(orjson.dumps({**summary, "prism": "0.0.1"}))
-    found = run_status(cut)
-    assert found.state == "stopped"
-    assert "resume it with prism 0.0.1" in str(found.problem)
-    with pytest.raises(InputError) as refused:
-        resume(cut)
-    assert refused.value.problem == found.problem
-
-
-def heartbeat(**keys: Any) -> bytes:
-    """Return a heartbeat in the fifth tick of the second round, some seconds after the start."""
-    found = {"round": 2, "rounds": 3, "tick": 5, "ticks_per_round": 12, "questions": 4}
-    return orjson.dumps({**found, "done": 17, "seconds": 8.5, **keys})
-
-
-def test_a_killed_run_was_where_its_heartbeat_says(cut: Path) -> None:
-    """A heartbeat that was left behind says where a run was stopped, but not that it is alive."""
-    (cut / "heartbeat.json").write_bytes(heartbeat())
-    assert run_status(cut) == RunStatus(cut, "stopped", 2, 5, 3, 12)
-
-
 @pytest.mark.parametrize(
-    ("keys", "rate", "left"),
+    ("heartbeat", "rate", "left"),
     [
-        ({}, 2.0, 9.5),
-        ({"done": 0}, None, None),
-        ({"seconds": 0}, None, None),
-        ({"ticks_per_round": None, "done": 1, "seconds": 4}, 0.25, 8.0),
-        ({"round": 9, "tick": 12}, 2.0, 0.0),
+        ({"ended": 1, "done": 1, "seconds": 0.5}, 2.0, 1.0),
+        ({"ended": 3, "done": 2, "seconds": 4}, 0.5, 0.0),
+        ({"ended": 1, "done": 0, "seconds": 3}, None, None),
+        ({"ended": 1}, None, None),
     ],
 )
-def test_rate_and_time_left(
-    keys: dict[str, Any], rate: float | None, left: float | None, cut: Path
+def test_speed_and_time_left_are_those_since_it_was_resumed(
+    heartbeat: Any, rate: float | None, left: float | None, cut: Path
 ) -> None:
-    """Both come from the ticks since the run began or was resumed; without any they are open."""
-    (cut / "heartbeat.json").write_bytes(heartbeat(**keys))
-    with RunLog(cut / "events.jsonl", keep=(cut / "events.jsonl").stat().st_size):
+    """Only rounds done since then count, and only while the run is alive."""
+    (cut / HEARTBEAT_NAME).write_bytes(orjson.dumps({"rounds": 3, **heartbeat}))
+    assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
+    with RunLog(cut / "events.jsonl", append=True):
         status = run_status(cut)
-    assert (status.state, status.questions) == ("running", 4)
-    assert (status.rate, status.seconds_left) == (rate, left)
+    assert (status.state, status.rate, status.seconds_left) == ("running", rate, left)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"prism": 1}', b"\xff"])
@@ -197,49 +172,45 @@ def files_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def looking(folder: Path, found: list[Any]) -> Callable[[Any], None]:
-    """Return what reads the heartbeat as each round ends."""
-    return lambda _summary: found.append(read_heartbeat(folder))
-
-
-def test_a_run_has_a_heartbeat_until_its_end(tmp_path: Path) -> None:
-    """It is there from the beginning, tells rounds and ticks, and is gone with the run."""
-    found: list[Any] = []
-    RUN.keep(tmp_path / "run", on_round=looking(tmp_path / "run", found))
-    assert len(found) == 3
-    for heartbeat in found:
-        assert (heartbeat["rounds"], heartbeat["ticks_per_round"]) == (3, 12)
-        assert heartbeat["questions"] == 0
-    assert files_in(tmp_path / "run") == {"events.jsonl", "run.json"}
-
-
-def test_a_heartbeat_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often it beats, the run leaves the same bytes, and no other file."""
-    RUN.keep(tmp_path / "once")
-    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.0)
-    RUN.keep(tmp_path / "often")
-    assert tree(tmp_path / "often") == tree(tmp_path / "once")
-
-
-def test_it_tells_what_a_model_has_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests and tokens so far are told while a run goes on, as in the end by run.json."""
-    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.01)
-    found: list[Any] = []
-    spent: list[Any] = []
+def test_a_run_tells_how_far_it_is_until_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds, speed and what its model has cost, as in the end; nothing of that is left."""
+    monkeypatch.setattr("prism.runs._status._SECONDS_BETWEEN", 0.0)
+    found: list[RunStatus] = []
     run = tmp_path / "run"
-
-    def look(_summary: Any) -> None:
-        wait_until(lambda: found.append(read_heartbeat(run)) or found[-1]["spent"]["calls"] > 0)
-        spent.append(run_status(run).spent)
-
     with FakeOllama() as server:
-        options = Model("llama3.2", hosts=(server.host,))
-        outcome = Run(Feed, 20, rounds=1, reasoner=options).keep(run, on_round=look)
-
-    assert [spent[0].keys(), run_status(run).spent] == [
-        {"calls", "tokens", "by_model", "places"},
-        outcome.summary["spent"],
+        model = Model("llama3.2", hosts=(server.host,))
+        Run(Feed, 20, rounds=2, reasoner=model).keep(
+            run, on_round=lambda _: found.append(run_status(run))
+        )
+    assert [(each.round, each.rounds, each.ticks_per_round) for each in found] == [
+        (number, 2, 12) for number in (1, 2)
     ]
+    assert all(each.rate and each.rate > 0 for each in found)
+    assert found[0].seconds_left == pytest.approx(1 / (found[0].rate or 0))
+    assert found[0].spent is not None
+    assert 0 < found[0].spent["calls"] <= run_status(run).spent["calls"]
+    assert found[1].spent == run_status(run).spent
+    assert files_in(run) == {"events.jsonl", "run.json", "answers.jsonl"}
+
+
+def test_a_resumed_run_counts_its_speed_from_where_it_had_been_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds that it only does again say nothing of the time that is left."""
+    monkeypatch.setattr("prism.runs._status._SECONDS_BETWEEN", 0.0)
+    found: list[Any] = []
+
+    def stop(summary: Any) -> None:
+        if summary.number == 2:
+            raise StoppedError
+
+    run = tmp_path / "run"
+    with pytest.raises(StoppedError):
+        RUN.replace(rounds=4).keep(run, on_round=stop)
+    resume(run, on_round=lambda _: found.append(read_heartbeat(run)))
+    assert [(each["ended"], each["done"]) for each in found] == [(1, 0), (2, 1), (3, 2), (4, 3)]
 
 
 def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:
@@ -257,56 +228,6 @@ def test_one_that_a_complete_run_left_goes_when_it_is_resumed(tmp_path: Path) ->
 
     assert go_on(tmp_path / "run", DiceOptions) is None
     assert tree(tmp_path / "run") == whole
-
-
-def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a model keeps a run waiting, its heartbeat goes on and tells the open questions."""
-    monkeypatch.setattr("prism.runs._status.SECONDS_BETWEEN", 0.01)
-    folder, found = tmp_path / "run", list[dict[str, Any]]()
-
-    def choose(asked: Asked) -> str:
-        """Answer once the heartbeat tells of a question."""
-        wait_until(lambda: _open_questions(folder))
-        found.append(read_heartbeat(folder))
-        return asked.options[-1]
-
-    with FakeOllama(models=["tiny"], choose=choose) as server:
-        model = Model("tiny", hosts=(server.host,), mode="chat", concurrency=2)
-        Run(Feed, 8, rounds=1, seed=3, reasoner=model).keep(folder)
-
-    assert found
-    assert {heartbeat["round"] for heartbeat in found} == {1}
-    assert min(heartbeat["tick"] for heartbeat in found) > 0
-    asking = [heartbeat["asking"] for heartbeat in found]
-    (host,) = asking[0]["hosts"]
-    assert (host["address"], host["limit"]) == (server.host, 2)
-    assert {len(each["open"]) - each["hosts"][0]["in_flight"] - each["waiting"] for each in asking}
-    texts = [request["text"] for each in asking for request in each["open"]]
-    assert texts
-    assert all("choose" in text.lower() and len(text) <= 600 for text in texts)
-
-
-def _open_questions(folder: Path) -> int:
-    return read_heartbeat(folder).get("questions") or 0
-
-
-def test_one_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """A run goes on without a heartbeat where none can be written, and says so once."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / f".{HEARTBEAT_NAME}.part").symlink_to("/dev/full")
-    warned: list[str] = []
-
-    class Heard(Observer):
-        def warn(self, message: str) -> None:
-            warned.append(message)
-
-    RUN.keep(folder, observer=Heard())
-    assert warned == [
-        f"{folder / HEARTBEAT_NAME}: cannot be written (No space left on device), so prism "
-        "status cannot follow the run"
-    ]
-    assert files_in(folder) == {"events.jsonl", "run.json"}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"round": 1}'])

@@ -8,11 +8,10 @@ import pytest
 
 import prism
 from prism.errors import InputError
-from prism.runs import RunFolder
+from prism.runs import Observer, RunFolder
+from prism.runs._running import go_on
 from tests.kit.commands import Prism
-from tests.kit.dice import (
-    tree,
-)
+from tests.kit.dice import DiceOptions, tree
 
 # Reading run.json
 
@@ -47,35 +46,38 @@ def test_what_is_no_folder_of_a_run_is_named(prism: Prism, command: str) -> None
     assert (ended.status, ended.err) == (2, f"prism: runs: {problem}\n")
 
 
-def test_run_of_another_version_is_refused(stopped: Path) -> None:
-    """A run that another version of prism began is refused by both versions, unless complete."""
+def test_a_run_of_another_version_goes_on_with_a_warning(stopped: Path, whole: Any) -> None:
+    """What another version of prism began goes on while it does the same; both are named."""
     summary = json.loads((stopped / "run.json").read_bytes())
     (stopped / "run.json").write_text(json.dumps({**summary, "prism": "0.0.9"}))
-    with pytest.raises(
-        InputError,
-        match=rf"begun by prism 0.0.9, and this is {prism.__version__}.*with prism 0.0.9",
-    ):
-        RunFolder.to_resume(stopped)
-    (stopped / "run.json").write_text(json.dumps({**summary, "prism": "0.0.9", "results": {}}))
-    assert RunFolder.to_resume(stopped)[1] is None
+    warned: list[str] = []
+
+    class Heard(Observer):
+        def warn(self, message: str) -> None:
+            warned.append(message)
+
+    go_on(stopped, DiceOptions, observer=Heard())
+    was = f"was begun by prism 0.0.9, and this is {prism.__version__}"
+    assert warned == [f"{was}; it goes on while it does the same"]
+    assert tree(stopped) == whole
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "it is not valid JSON"),
-        (b"{", "it is not valid JSON"),
-        (b"\xff", "it is not UTF-8"),
-        (b"[" * 100_000, "it is nested too deeply"),
-        (b"NaN", "it is not valid JSON"),
-        (b'{"prism": "0", "prism": "1"}', "it appears twice in one object"),
+        (b"", "is not valid JSON"),
+        (b"{", "is not valid JSON"),
+        (b"\xff", "is not UTF-8"),
+        (b"[" * 100_000, "is nested too deeply"),
+        (b"NaN", "is not valid JSON"),
+        (b'{"prism": "0", "prism": "1"}', "appears twice in one object"),
     ],
 )
 def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path) -> None:
     """A summary that cannot be read strictly is one clear error, and the folder stays as it is."""
     (stopped / "run.json").write_bytes(content)
     before = tree(stopped)
-    with pytest.raises(InputError, match=rf"run.json.*: is damaged: {problem}"):
+    with pytest.raises(InputError, match=rf"run.json.*: .*{problem}"):
         RunFolder.to_resume(stopped)
     assert tree(stopped) == before
 

@@ -220,7 +220,7 @@ def test_half_a_row_is_run_again(tmp_path: Path) -> None:
     rows = whole.folder / "runs.jsonl"
     text = rows.read_bytes()
     rows.write_bytes(text[:-9])
-    assert [each.status for each in read_batch(whole.folder).runs] == ["complete", "not begun"]
+    assert [each.status for each in read_batch(whole.folder).runs] == ["complete", "open"]
     assert resume_batch(whole.folder, workers=1).is_complete
     assert rows.read_bytes() == text
 

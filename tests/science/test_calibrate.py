@@ -9,8 +9,7 @@ import pytest
 from prism.analysis import read_log
 from prism.errors import FieldValueError, InputError
 from prism.science import Calibration, calibrate
-from prism.statechart import Statechart, Transition, state_enum
-from tests.kit.choosing import OPTIONS, by_shares, logged
+from tests.kit.choosing import by_shares, logged
 
 Write = Callable[..., Path]
 
@@ -25,12 +24,16 @@ def calibrated(write_log: Write, rows: Iterable[Any], **how: Any) -> Calibration
 def test_the_policy_has_the_shares_of_what_was_chosen(write_log: Write) -> None:
     """The table says of how many decisions."""
     found = calibrated(write_log, by_shares(COUNTS))
-    assert found.probabilities.fetchall() == [
+    assert [tuple(row.values()) for row in found.rows] == [
         (*POINT, "composing", 200, 60, 0.3),
         (*POINT, "engaging_like", 200, 60, 0.3),
         (*POINT, "scrolling", 200, 80, 0.4),
     ]
-    assert found.policy.look_up(*POINT, OPTIONS) == [0.3, 0.3, 0.4]
+    assert found.policy.probabilities["evaluating"]["decides"] == {
+        "composing": 0.3,
+        "engaging_like": 0.3,
+        "scrolling": 0.4,
+    }
 
 
 def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) -> None:
@@ -38,12 +41,16 @@ def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) 
     rows = [*by_shares({"lurker": (0, 40, 60)})]
     rows += [{**row, "state": "idle"} for row in by_shares({"lurker": (1, 2, 1)})]
     found = calibrated(write_log, rows)
-    assert found.unidentified.fetchall()[:2] == [
-        ("idle", "decides", None, 4, "only 4 decisions of the 10 needed"),
+    assert [tuple(row.values()) for row in found.unclear] == [
         (*POINT, "composing", 100, "was offered but never chosen: the estimate is 0"),
+        ("idle", "decides", None, 4, "only 4 decisions of the 10 needed"),
     ]
-    assert found.policy.look_up(*POINT, OPTIONS) == [0.0, 0.4, 0.6]
-    assert found.policy.look_up("idle", "decides", OPTIONS) is None
+    decides = found.policy.probabilities["evaluating"]["decides"]
+    assert {name: share for name, share in decides.items() if share} == {
+        "engaging_like": 0.4,
+        "scrolling": 0.6,
+    }
+    assert "idle" not in found.policy.probabilities
 
 
 def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:
@@ -52,23 +59,6 @@ def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:
     fell_back = [{**rows[0], "source": "fallback"}] * 7
     found = calibrated(write_log, [*rows, *fell_back])
     assert (found.left_out, found.rows[0]["n"]) == ({"fallback": 7}, 200)
-
-
-def test_what_a_chart_allows_and_nobody_met_is_told(write_log: Write) -> None:
-    """States that nobody decided in, and options that were never offered, are listed."""
-    two = ("composing", "scrolling")
-    rows = [
-        {**row, "options": two, "chosen": two[n % 2]} for n, row in enumerate(by_shares(COUNTS))
-    ]
-    found = calibrated(write_log, rows).unidentified
-    assert (*POINT, "engaging_like", 0, "was never offered") in found.fetchall()
-
-    door = state_enum("Door", ["open", "shut", "locked"])
-    opened, shut, locked = door
-    moves = [Transition("pushed", shut, target) for target in (opened, locked)]
-    chart = Statechart(door, moves, initial=shut, decision_states=[shut])
-    found = calibrated(write_log, by_shares(COUNTS), charts=[chart]).unidentified
-    assert found.fetchall() == [("shut", "pushed", None, 0, "nobody decided there")]
 
 
 def test_impossible_arguments_are_refused(write_log: Write) -> None:

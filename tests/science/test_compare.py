@@ -16,9 +16,7 @@ from prism.examples.rumour import Rumour
 
 pytest.importorskip("statsmodels")
 
-from prism.analysis import read_log
 from prism.science import Batch, Comparison, Plan, batch, compare
-from prism.social import Feed
 from tests.kit.later import Later
 
 stats = Later("scipy.stats")
@@ -130,23 +128,22 @@ def test_runs_without_partners_are_reported(runs: Path) -> None:
     three = [plain / f"seed-{seed}" for seed in (1, 2, 3)]
     pairs = compare(three, [warned / "seed-2", warned / "seed-3"], measures=["decisions"])
     assert pairs.differences[0].runs_first == 2
-    assert any("with seed 1, which" in note for note in pairs.notes)
+    assert any("a run with seed 1, which" in note for note in pairs.notes)
     groups = compare(three[:2], [warned / "seed-3", warned / "seed-4"], measures=["decisions"])
     assert not groups.differences[0].paired
-    assert any("share no seeds" in note for note in groups.notes)
-    with pytest.raises(InputError, match="cannot be paired by their seeds"):
-        compare(three[0], warned / "seed-4", paired=True)
+    assert any("they share no seeds" in note for note in groups.notes)
 
 
-def test_runs_of_other_lengths_are_refused_or_cut(runs: Path, tmp_path: Path) -> None:
-    """Runs of fewer rounds are compared by the first rounds of all, which are as in long runs."""
+def test_runs_of_other_lengths_count_with_their_last_round(runs: Path, tmp_path: Path) -> None:
+    """A note says so; the first rounds of a long run are as in a short one."""
     Run(Rumour, 60, rounds=3, seed=1, parameters=PARAMETERS).keep(tmp_path / "short")
     long = runs / "plain" / "seed-1"
-    with pytest.raises(InputError, match="to_round"):
-        compare(long, tmp_path / "short")
+    whole = compare(long, tmp_path / "short")
+    assert "the runs ended in rounds 3 to 8: each counts with its last round" in whole.notes
+    assert whole.differences[0].difference != 0
     cut = compare(long, tmp_path / "short", to_round=3)
     assert {row.difference for row in cut.differences if row.mean_first is not None} == {0}
-    with pytest.raises(FieldValueError, match="to_round must be 4 or more"):
+    with pytest.raises(FieldValueError, match="must be rounds in order, got 4 to 3"):
         compare(runs, from_round=4, to_round=3)
 
 
@@ -194,22 +191,6 @@ def test_the_levels_of_a_parameter_are_compared(done: Batch) -> None:
     assert [row.setting for row in found.differences] == ["arm=plain", "arm=warned"]
     with pytest.raises(InputError, match="names 'tiring', but the runs vary arm, friends"):
         compare(done.folder, by="tiring")
-
-
-def test_arms_are_compared_in_pairs_within_runs(tmp_path: Path) -> None:
-    """Posts that a run has assigned to arms are compared by the means of each run."""
-    folders = [tmp_path / str(seed) for seed in range(4)]
-    for seed, folder in enumerate(folders):
-        Run(Feed, 20, rounds=1, seed=seed, parameters={"up_treated": 0.5}).keep(folder)
-
-    rows = [{row["arm"]: row["score"] for row in read_log(each).rows("arms")} for each in folders]
-    wanted = stats.ttest_rel(*([row[arm] for row in rows] for arm in ("likes", "control")))
-    (row,) = compare(folders, measures=["score"]).differences
-    assert (row.first, row.second, row.paired, row.runs_first) == ("control", "likes", True, 4)
-    assert (row.p, row.low) == pytest.approx((wanted.pvalue, wanted.confidence_interval().low))
-    Run(Feed, 10, rounds=1).keep(tmp_path / "without")
-    with pytest.raises(InputError, match="is only one group of runs"):
-        compare(tmp_path / "without")
 
 
 def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:

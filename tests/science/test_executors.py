@@ -131,7 +131,7 @@ def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
-    """An executor carries out each generation of a fit."""
+    """An executor carries out the samples of a fit."""
     plan = Plan(
         {
             **SMALL,
@@ -141,9 +141,9 @@ def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
         }
     )
     with ThreadPoolExecutor(2) as threads:
-        found = fit(plan, tmp_path / "out", samples=20, generations=2, executor=threads)
-    assert found.is_complete
-    assert len(found.points) == 30
+        found = fit(plan, tmp_path / "out", samples=20, executor=threads)
+    assert found.batch.is_complete
+    assert len(found.points) == 20
 
 
 @pytest.mark.long

@@ -1,15 +1,17 @@
 """Presets, held against what has been published."""
 
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import pytest
 
 import prism
 from prism import Run
-from prism.errors import FieldValueError
-from prism.science import Plan, preset_figures, preset_runs
+from prism.analysis import read_log
+from prism.science import Plan
 from prism.social import PRESETS, Feed
 
 CASCADES = Path(__file__).parents[1] / "data" / "twitter_cascades.csv"
@@ -48,31 +50,12 @@ def test_every_preset_says_whether_it_is_calibrated() -> None:
         assert "resemble" not in preset.about
 
 
-@pytest.mark.slow
-def test_a_preset_is_held_against_the_targets_of_its_plan() -> None:
-    """A row a target, those that were held out too, at whatever size."""
-    table = preset_figures("conversation", seeds=[3, 4], agents=60, rounds=4).df()
-    assert table["measure"].to_list()[:2] == ["singletons", "beyond_one_degree"]
-    row = table.iloc[0]
-    assert row["least"] <= row["found"] <= row["most"]
-    assert row["distance"] == pytest.approx(abs(row["found"] - 0.71) / 0.01)
-    assert table["held_out"].to_list() == [False] * 3 + [True] * 2
-
-
-@pytest.mark.slow
-def test_a_target_may_be_the_spread_between_runs() -> None:
-    """A plan that says so has the standard deviation of its runs held against its target."""
-    seeds = [3, 4, 5]
-    row = preset_figures("rumour", seeds, agents=120).df().iloc[1]
-    assert (row["measure"], row["statistic"]) == ("largest_cascade", "sd")
-    runs = preset_runs("rumour", seeds, agents=120).df()
-    assert row["found"] == pytest.approx(stdev(runs["largest_cascade"].to_list()))
-
-
-def test_there_are_no_other_fits() -> None:
-    """The message names those that there are."""
-    with pytest.raises(FieldValueError, match="preset must be one of conversation, participation"):
-        preset_figures("classic")
+def measured(preset: str, agents: int, rounds: int, seed: int) -> dict[str, Any]:
+    """Return the row of ``run_measures`` of one run of a preset."""
+    with TemporaryDirectory() as folder:
+        Run(Feed(preset=preset), agents, rounds=rounds, seed=seed).keep(f"{folder}/run")
+        (row,) = read_log(Path(folder) / "run").rows("run_measures")
+        return row
 
 
 @pytest.mark.long
@@ -81,8 +64,8 @@ def test_there_are_no_other_fits() -> None:
 )
 def test_people_answer_as_often_at_every_size(agents: int, rounds: int, runs: int) -> None:
     """Of the posts by default, 29 % are answered or reshared, within 5 points."""
-    table = preset_figures("conversation", range(50, 50 + runs), agents, rounds).df()
-    answered = 1 - table.set_index("measure")["found"]["singletons"]
+    rows = [measured("conversation", agents, rounds, seed) for seed in range(50, 50 + runs)]
+    answered = 1 - fmean(row["singletons"] for row in rows)
     assert answered == pytest.approx(0.29, abs=0.05)
 
 
@@ -108,9 +91,10 @@ def test_no_seed_misses_what_a_preset_is_made_for(
     preset: str, seeds: range, figures: dict[str, tuple[float, float]]
 ) -> None:
     """Every run, of seeds that the fit has not seen, comes near the published figures."""
-    table = preset_runs(preset, seeds=seeds).df()
+    plan = Plan.from_file(preset).data
+    rows = [measured(preset, plan["agents"], plan["rounds"], seed) for seed in seeds]
     for name, (published, off) in figures.items():
-        assert table[name].to_list() == pytest.approx([published] * len(seeds), abs=off), name
+        assert [row[name] for row in rows] == pytest.approx([published] * len(seeds), abs=off), name
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pytest
 from prism import Run, replay
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import Model
-from prism.reasoner import Router
 from prism.runs import WriterOptions
 from prism.social import Draft, Feed, Post
 from prism.statechart import (
@@ -33,7 +32,7 @@ ACTS = {REPLY.value: "reply", RESHARE.value: "reshare", AgentState.COMPOSING.val
 
 
 class Chooser(PolicyReasoner):
-    """Stands for a model: takes the first of its favourites that it is offered, and says why."""
+    """Stands for a model: takes the first of its favourites that it is offered."""
 
     chooses_acts = True
 
@@ -51,7 +50,6 @@ class Chooser(PolicyReasoner):
                     AgentState.SCROLLING,
                 ),
                 "model",
-                said=f"{question.context.author_id} is right.",
             )
             for question in questions
         ]
@@ -103,18 +101,6 @@ def test_a_policy_and_a_model_without_acts_choose_only_to_write(
     assert not offered & {REPLY.value, RESHARE.value}
 
 
-def test_agents_of_a_policy_keep_their_options_beside_those_of_a_model(run_logged: Any) -> None:
-    """In a mixed run each agent has the options that belong to who decides for it."""
-    mixed = Router(
-        {"model": Chooser(REPLY), "policy": PolicyReasoner(1)},
-        lambda agent: "model" if agent.agent_id == "ada" else "policy",
-    )
-    done = simulated(run_logged, mixed, rounds=4)
-    decisions = done.events("reasoner.decision")
-    offered = {each["agent_id"]: REPLY.value in each["options"] for each in decisions}
-    assert offered == {"ada": True, "bob": False, "cleo": False}
-
-
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     """One that has replied as often as it may, or has reshared a thread, has other options."""
     model = Chooser(REPLY, RESHARE)
@@ -147,8 +133,8 @@ def spoken(call: Any) -> str:
     return json.dumps({"text": f"{call.agent_id} says so."})
 
 
-def test_a_writer_is_told_the_post_the_thread_and_the_reason(run_logged: Any) -> None:
-    """The prompt for a reply has what is answered, what stands above it, and why."""
+def test_a_writer_is_told_the_post_and_the_thread(run_logged: Any) -> None:
+    """The prompt for a reply has what is answered, and what stands above it."""
     writer = ScriptedWriter(spoken)
     done = simulated(run_logged, Chooser(REPLY), writer=writer, rounds=3)
     posts = {each["post_id"]: each for each in done.events("post.published")}
@@ -166,7 +152,6 @@ def test_a_writer_is_told_the_post_the_thread_and_the_reason(run_logged: Any) ->
     )
     assert f"You reply to this post by {parent['agent_id']}:" in prompt
     assert f"{above['agent_id']}: {json.dumps(above['text'])}" in prompt
-    assert f"Why you do this: {parent['agent_id']} is right." in prompt
 
 
 def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:
@@ -262,7 +247,7 @@ def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
 def test_a_run_is_replayed_with_its_acts_and_words(tmp_path: Path, preset: str) -> None:
     """A replay writes the same bytes without the model."""
     with FakeOllama(choose=varied) as server:
-        model = Model("llama3.2", hosts=(server.host,), reasons=True)
+        model = Model("llama3.2", hosts=(server.host,))
         parameters = {"preset": preset}
         run = Run(
             Feed, 12, rounds=3, seed=3, model=model, writer=WriterOptions(), parameters=parameters

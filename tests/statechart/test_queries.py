@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import FieldValueError, UnknownStateError
+from prism.errors import UnknownStateError
 from prism.statechart import State, Statechart, Transition
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.states import AgentState
@@ -62,23 +62,15 @@ def day() -> Statechart[Day]:
 
 
 def test_composites_count_with_all_that_is_inside() -> None:
-    """With their chart, agents count in every state that is active, and by level of the tree."""
+    """With their chart, agents count in every state that is active and counted."""
     chart, agents = day(), population(*[Day.ASLEEP] * 3)
     for agent in agents[1:]:
         chart.fire(agent, "wakes")
     chart.fire(agents[2], "opens")
     assert agents_in_state(Day.AWAKE, agents, chart=chart) == 2
     assert agents_in_state(Day.FEED, agents, chart=chart) == 1
-    assert state_distribution(agents, chart=chart, depth=1) == {Day.ASLEEP: 1, Day.AWAKE: 2}
-    regions = {Day.ASLEEP: 1, Day.PHONE: 2, Day.BODY: 2}
-    assert state_distribution(agents, chart=chart, depth=2) == regions
+    tops = [Day.ASLEEP, Day.AWAKE]
+    assert state_distribution(agents, tops, chart=chart) == {Day.ASLEEP: 1, Day.AWAKE: 2}
     leaves = {Day.ASLEEP: 1, Day.IDLE: 1, Day.FEED: 1, Day.FRESH: 2, Day.TIRED: 0}
     assert state_distribution(agents, chart=chart) == leaves
     assert list(state_distribution([], chart=chart)) == list(leaves)
-
-
-@pytest.mark.parametrize("given", [{"depth": 1}, {"chart": day(), "depth": 0}])
-def test_a_depth_is_of_a_chart(given: Any) -> None:
-    """A depth without a chart, or below 1, is refused."""
-    with pytest.raises(FieldValueError, match="depth"):
-        state_distribution([], **given)

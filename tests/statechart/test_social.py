@@ -111,10 +111,6 @@ async def _later(agent: Any, post: Any) -> bool:
     return True
 
 
-def _each(agent: Any, post: Any) -> Any:
-    yield True
-
-
 class _Later:
     async def __call__(self, agent: Any, post: Any) -> bool:
         return True
@@ -128,7 +124,6 @@ class _Later:
         ("should_engage", "must be callable as should_engage(agent, context), got 'should_engage'"),
         (_later, "'_later' is async"),
         (_Later(), "is async"),
-        (_each, "'_each' is a generator"),
         (lambda agent: True, "must take two arguments, should_engage(agent, context)"),
         (Rated(0.5).should_engage, "must take two arguments"),
     ],
@@ -137,9 +132,3 @@ def test_only_a_plain_function_adapts(make: Any, function: Any, problem: str) ->
     """What is no plain function of two arguments is refused when the chart is made."""
     with pytest.raises(DefinitionError, match=f"should_engage .*{re.escape(problem)}"):
         make(should_engage=function)
-
-
-def test_the_chart_says_what_it_needs() -> None:
-    """The chart needs what its guards use, without the method that the caller adapts."""
-    assert social_media_chart().needs == ("should_engage", "pending_action")
-    assert social_media_chart(should_engage=by_relevance).needs == ("pending_action",)

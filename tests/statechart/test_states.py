@@ -26,7 +26,7 @@ def test_state_enum_keeps_texts_and_order() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([], "has no states: give at least one"),
+        ([], "states must be non-empty strings, got none"),
         (["a", "b", "a", "b"], "remove the repeated states 'a', 'b'"),
         (["a", "", 7], "states must be non-empty strings, got '', 7"),
         ([["a"]], r"states must be non-empty strings, got \['a'\]"),

@@ -3,7 +3,7 @@
 import functools
 import json
 import pickle
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
@@ -52,10 +52,6 @@ def record(**changes: Any) -> StateTransition:
             r"action must be callable as action\(agent, context\), got 'x'",
         ),
         (("go", S.IDLE, S.RESTING, asked_elsewhere), "guard 'asked_elsewhere' is async.*use 'def'"),
-        (
-            ("go", S.IDLE, S.RESTING, None, asked_elsewhere),
-            "action 'asked_elsewhere' is async.*use 'def'",
-        ),
     ],
 )
 def test_transition_refuses_what_could_never_work(arguments: tuple[Any, ...], message: str) -> None:
@@ -103,22 +99,6 @@ def test_record_is_a_dataclass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"trigger": ...}, "cannot be read .KeyError: 'trigger'"),
-        ({"timestamp": 3}, "cannot be read"),
-        ({"timestamp": "noon"}, "Invalid isoformat string: 'noon'"),
-        ({"to_state": "elsewhere"}, "'elsewhere' is not a valid"),
-    ],
-)
-def test_what_is_no_record_is_refused(changed: dict[str, Any], message: str) -> None:
-    """A key that is missing, and a value that cannot be read, are named."""
-    told = {key: value for key, value in {**record().to_dict(), **changed}.items() if value != ...}
-    with pytest.raises(ValueError, match=message):
-        StateTransition.from_dict(told, S)
-
-
-@pytest.mark.parametrize(
     "changes",
     [
         {"from_state": S.RESTING},
@@ -156,14 +136,6 @@ def long(agent: Any, context: Any, least: float) -> bool:
 
 async def later(agent: Any, context: Any) -> bool:
     return True
-
-
-def yields(agent: Any, context: Any) -> Iterator[bool]:
-    yield False
-
-
-async def yields_later(agent: Any, context: Any) -> AsyncIterator[bool]:
-    yield False
 
 
 def adapted(function: Callable[[Any], bool]) -> Callable[[Any, Any], bool]:
@@ -211,21 +183,20 @@ def test_whatever_takes_agent_and_context_is_accepted(kind: str, function: Any) 
 
 
 @pytest.mark.parametrize(
-    ("function", "name", "problem"),
+    ("function", "name"),
     [
-        (short, "'short'", "too many"),
-        (long, "'long'", "missing a required argument: 'least'"),
-        (Called.method, "'method'", "missing a required argument: 'context'"),
-        (partial(plain, None), "functools.partial", "too many"),
+        (short, "'short'"),
+        (long, "'long'"),
+        (Called.method, "'method'"),
+        (partial(plain, None), "functools.partial"),
     ],
 )
 @pytest.mark.parametrize("kind", ["guard", "action"])
 def test_whatever_does_not_take_both_is_refused_at_definition(
-    kind: str, function: Any, name: str, problem: str
+    kind: str, function: Any, name: str
 ) -> None:
-    """A function that two arguments do not fit is refused by name, with Python's own reason."""
-    message = rf"^transition 'go': {kind} {name}.* must take two arguments, .*: {problem}"
-    with pytest.raises(DefinitionError, match=message):
+    """A function that two arguments do not fit is refused by name."""
+    with pytest.raises(DefinitionError, match=f"^transition 'go': {kind} {name}.* must take two"):
         Transition("go", S.IDLE, S.RESTING, **{kind: function})
 
 
@@ -233,17 +204,15 @@ def test_whatever_does_not_take_both_is_refused_at_definition(
     ("function", "message"),
     [
         (later, "guard 'later' is async"),
-        (yields_later, "guard 'yields_later' is async"),
         (CalledLater(), "is async"),
         (partial(later), "is async"),
         (AsyncMock(), "is async"),
-        (yields, "guard 'yields' is a generator"),
     ],
 )
 def test_what_does_not_run_when_it_is_called_is_refused_at_definition(
     function: Any, message: str
 ) -> None:
-    """An async or generator function, in whatever it is wrapped, would always count as passed."""
+    """An async function, in whatever it is wrapped, would always count as passed."""
     with pytest.raises(DefinitionError, match=message):
         Transition("go", S.IDLE, S.RESTING, function)
 

@@ -23,7 +23,6 @@ from prism.telemetry.loggers import (
     report_fault,
     somebody_listens,
 )
-from tests.kit import processes
 
 BUSY_CHART = """
 from types import SimpleNamespace
@@ -47,7 +46,7 @@ for _ in range(3):
 
 def run_fork(code: str) -> subprocess.CompletedProcess[str]:
     """Run code where structlog has been imported and not configured."""
-    return processes.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:

@@ -57,9 +57,9 @@ async def test_a_failure_may_be_scripted() -> None:
 async def test_a_text_of_no_use_is_asked_again() -> None:
     """Each text is what one request brings: the next is taken while the call may be asked again."""
     writer = ScriptedWriter(["x", "y", "[3]", "[4]"])
-    (written,) = await writer.answer([call(read=json.loads, most_requests=4)])
+    (written,) = await writer.answer([call(read=json.loads, tries=4)])
     assert (written.value, written.source, writer.left_over()) == ([3], "script", ["[4]"])
-    (failed,) = await ScriptedWriter(["x", "y"]).answer([call(read=json.loads, most_requests=2)])
+    (failed,) = await ScriptedWriter(["x", "y"]).answer([call(read=json.loads, tries=2)])
     assert (failed.text, failed.source) == ("y", "failed")
     (once,) = await ScriptedWriter(["x", "[1]"]).answer([call(read=json.loads)])
     assert once.has_failed

@@ -93,8 +93,6 @@ assert_type(
     AgentState | None,
 )
 assert_type(social.check(), list[Finding])
-assert_type(social.needs, tuple[str, ...])
-assert_type(social.fits(ada), list[str])
 assert_type(
     social_media_chart(should_engage=lambda agent, post: agent.should_engage(0.5)),
     Statechart[AgentState],

@@ -55,10 +55,8 @@ async def ask() -> None:
     pool = Model("llama3.2", ["http://127.0.0.1:11434"], concurrency=4).as_client()
     reasoner = Reasoner(
         pool,
-        mode="decision",
-        pick="argmax",
+        mode="auto",
         fallback=AgentState.SCROLLING,
-        asks_once=True,
         budget=Budget(max_calls=10, deadline=3.5),
     )
     assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
@@ -76,7 +74,7 @@ async def ask() -> None:
 
 
 async def write() -> None:
-    call = TextCall("ada", "mood", "How is Ada?", {"type": "object"}, str.upper, most_requests=2)
+    call = TextCall("ada", "mood", "How is Ada?", {"type": "object"}, str.upper, tries=2)
     writer = Writer(Echo(), budget=Budget(max_calls=10))
     assert_type(await writer.write(call), Written)
     assert_type((await writer.write(call)).text, str | None)

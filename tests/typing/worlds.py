@@ -19,7 +19,6 @@ from prism.worlds import (
     during,
     measure,
     param,
-    poisson,
     small_world,
     state,
     treatment,
@@ -58,7 +57,7 @@ class Citizen(Agent):
     age: int = whole(18, 90)
     read: list[Paper] = state(list[Paper])
     hero: Agent | None = state(None)
-    children: int = poisson(2)
+    children: int = whole(0, 4)
     mood: float = state(uniform(0, 1))
     walk: list[float] = draw(walked)
 

@@ -13,7 +13,7 @@ from tests.kit.waiting import wait_until
 
 
 def ask(client: httpx.Client, path: str, **query: Any) -> Any:
-    return client.get(path, params={"run": "real", **query}).json()
+    return client.get(path, params=query).json()
 
 
 @pytest.fixture(scope="module")
@@ -50,48 +50,41 @@ def html_of(client: httpx.Client, agent: str, number: int) -> dict[str, str]:
     return {each["anchor"]: each["html"] for each in sections}
 
 
-def test_a_decision_says_what_it_was_about_and_what_is_not_known(
-    client: httpx.Client,
-) -> None:
-    """The last decision is first; each leads to the post that it was about."""
-    last, first = html_of(client, "ada", 1)["asked"].split("</details>")[:2]
-    for decision in (first, last):
-        assert "The model gave no probabilities." in decision
-        assert "text of p1" in decision
+def test_a_decision_says_what_it_was_about_and_what_was_chosen(client: httpx.Client) -> None:
+    """The last decision is first, with its options, its source and why it fell back."""
+    last, first = html_of(client, "ada", 1)["what-it-was-asked"].split("</details>")[:2]
+    assert "post_id p1" in first
     assert re.findall(r"<li>(\w+) <b>chosen</b>", first) == ["write"]
-    # nobody was asked who could have given any
-    assert "no probabilities" not in html_of(client, "bob", 1)["asked"]
+    assert re.findall(r"<li>(\w+) <b>chosen</b>", last) == ["scroll"]
+    assert "round 1, tick 2: a on go, chose scroll (model)" in last
+    assert "<p>Reason</p><pre>late</pre>" in html_of(client, "bob", 1)["what-it-was-asked"]
 
 
 def test_the_story_leads_to_every_round_and_a_round_without_events_says_so(
     client: httpx.Client,
 ) -> None:
-    """Headings say whether a section is of the round or of the whole run."""
+    """What an agent did in the round stands before what it did in the whole run."""
     html = html_of(client, "ada", 2)
-    assert set(re.findall(r'data-round="(\d)"', html["story"])) == {"0", "1", "2"}
-    assert "Nothing." in html_of(client, "bob", 2)["then"]
-    sections = ask(client, "/agent", agent="ada", round=2)["sections"]
-    for heading in (each["heading"] for each in sections):
-        assert heading.endswith(("in round 2", "in the whole run"))
+    assert set(re.findall(r'data-round="(\d)"', html["all-that-it-did"])) == {"0", "1", "2"}
+    assert set(re.findall(r'data-round="(\d)"', html["what-it-did"])) == {"2"}
+    assert "Nothing." in html_of(client, "bob", 2)["what-it-did"]
 
 
 def test_of_a_long_story_the_last_is_told(client: httpx.Client) -> None:
-    """Of more than 300 events the last are listed, and how many there are is said."""
-    story = html_of(client, "cem", 2)["story"]
-    assert "The last 300 of 302 events." in story
+    """Of more than 300 events the last are listed."""
+    story = html_of(client, "cem", 2)["all-that-it-did"]
     ticks = [int(tick) for tick in re.findall(r"round 2, tick (\d+)<", story)]
     assert ticks == [*range(302, 2, -1)]
 
 
-def test_a_thread_says_who_replied_who_liked_and_whether_anybody_did(client: httpx.Client) -> None:
-    """A post that nobody answered says so."""
-    view = ask(client, "/post", post="p2")
-    (thread,) = view["sections"]
-    assert re.search(r"1 like by</span> <button[^>]*>ada</button>", thread["html"])
-    assert re.search(r">ada</button> replies <button", thread["html"])
-    assert thread["explanation"] == ""
-    (alone,) = ask(client, "/post", post="p3")["sections"]
-    assert alone["explanation"] == "Nobody replied to it or reshared it."
+def test_a_thread_says_who_replied_and_how_many_liked(client: httpx.Client) -> None:
+    """A reply stands below its post, with a mark at the one that was chosen."""
+    (thread,) = ask(client, "/post", post="p2")["sections"]
+    assert re.search(
+        r'class="below-1"><b><span data-agent="ada">ada</span> replies', thread["html"]
+    )
+    assert '<mark><span data-post="p2">' in thread["html"]
+    assert "round 1, 1 like" in thread["html"]
 
 
 def test_the_head_says_how_many_faults_the_run_has_and_who_wrote(client: httpx.Client) -> None:

@@ -41,7 +41,7 @@ def day(folder: Path) -> Iterator[httpx.Client]:
 
 def chart_in(view: dict[str, Any]) -> str:
     """Return the charts of a round."""
-    (html,) = (each["html"] for each in view["sections"] if each["anchor"] == "chart")
+    (html,) = (each["html"] for each in view["sections"] if each["anchor"] == "the-chart")
     return str(html)
 
 
@@ -53,7 +53,7 @@ def test_states_in_states_are_boxes_that_lead_to_the_agents_inside(day: httpx.Cl
     assert states["awake"] == states["place"] == states["phone"]
     assert int(states["pocket"]) + int(states["feed"]) == int(states["awake"])
     for state, count in states.items():
-        assert ask(day, "/agents", round=2, state=state)["found"] == int(count), state
+        assert ask(day, "/agents", round=2, state=state)["number"] == int(count), state
 
     arrows = re.findall(r'data-source="(\w+)" data-target="(\w+)".*?>([\d,]+)\u00d7<', chart)
     assert {("asleep", "awake"), ("pocket", "feed")} <= {
@@ -61,7 +61,7 @@ def test_states_in_states_are_boxes_that_lead_to_the_agents_inside(day: httpx.Cl
     }
     for source, target, count in arrows:
         found = ask(day, "/agents", round=2, source=source, target=target)
-        assert sum(each["times"] for each in found["agents"]) == int(count), (source, target)
+        assert sum(times for _, times in found["agents"]) == int(count), (source, target)
 
 
 def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client) -> None:
@@ -72,10 +72,10 @@ def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client)
 
 
 def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> None:
-    """The log says which there are, so that the chart is whole from its first round."""
+    """The folder says which there are, so that the chart is whole from its first round."""
     titles = re.findall("<title>([^<]*)</title>", chart_in(ask(day, "/round", round=1)))
-    assert "feed \u2192 pocket: tires, hides" in titles
-    assert "awake \u2192 asleep: home: sleeps" in titles
+    assert "feed \u2192 pocket: tires (rate 0.7), hides [In(work)]" in titles
+    assert "awake \u2192 asleep: home: sleeps (after 8)" in titles
 
 
 @pytest.mark.slow
@@ -103,14 +103,14 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
 def test_agents_that_have_not_moved_are_on_their_chart(
     shown: Show, visit: Visit, tmp_path: Path, make: Any
 ) -> None:
-    """A thinking agent is there before its first thought."""
-    begun = [make.started(chart="cognition"), make.joined("ada", "thinking")]
+    """An agent is there before its first transition."""
+    begun = [make.started(chart="mine"), make.joined("ada", "thinking")]
     log = tmp_path / "real" / "events.jsonl"
     log.parent.mkdir()
     log.write_text("".join(json.dumps(event) + "\n" for event in begun))
     client = visit(shown(log.parent))
     wait_until(lambda: ask(client, "/head")["read"] == ask(client, "/head")["size"] > 0)
     chart = chart_in(ask(client, "/round"))
-    for text in (">1 agent<", ">executing<", ">paging<"):
+    for text in (">1 agent<", ">thinking<"):
         assert text in chart
-    assert ask(client, "/agents", state="thinking")["found"] == 1
+    assert ask(client, "/agents", state="thinking")["number"] == 1

@@ -6,18 +6,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
-from subprocess import DEVNULL
+from subprocess import DEVNULL, Popen
 from typing import Any
 
 import pytest
 
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._runs import Runs
+from prism.watch._server import Shown
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled
-from tests.kit.processes import Process
-from tests.kit.processes import start as fork
 from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 pytestmark = pytest.mark.slow
@@ -44,12 +42,12 @@ def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     browser.wait("Number(document.body.dataset.drawn) > 0")
 
 
-def simulate(folder: Path, *options: object, pauses_at: int) -> Process:
+def simulate(folder: Path, *options: object, pauses_at: int) -> Popen[bytes]:
     """Begin a run, or go on with it, in a process that pauses itself at the end of a round."""
     words = ("simulate", *options, "--out", folder) if options else ("resume", folder)
     code = f"{signalled(SIGSTOP, pauses_at)}\n{MAIN}"
     line = [sys.executable, "-c", code, *map(str, words)]
-    return fork(line, stdout=DEVNULL, stderr=DEVNULL)
+    return Popen(line, stdout=DEVNULL, stderr=DEVNULL)
 
 
 def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
@@ -81,14 +79,11 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 def test_hostile_names_stay_texts(browser: Any, shown: Show, hostile_log: Path) -> None:
     """No name, text or reason of a log gets out of its place, wherever it is shown."""
     see(browser, shown(hostile_log))
-    for step in ("document.querySelector('button.link').click()", "0"):
+    for step in ("document.querySelector('#at [role=button][data-agent]').click()", "0"):
         browser.run(step)
         browser.wait("document.getElementById('panel').dataset.shown !== undefined")
         for details in ("details", "#panel details"):
             browser.run(f"document.querySelectorAll('{details}').forEach((one) => one.open = true)")
-    for kind in ("faults", "posts", "decisions", "moves"):
-        browser.run(f"location.hash += '&kind={kind}'")
-        browser.wait("document.querySelector('#at-happened li')")
     assert browser.run("return window.hacked") is None
     assert browser.run("return document.querySelectorAll('main script, dialog script').length") == 0
     assert [line for line in browser.console() if "favicon" not in line] == []
@@ -99,15 +94,12 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
 ) -> None:
     """Any round can be looked at, kept as an address, and left again for the last."""
     watching = shown(folder)
-    see(browser, watching, "#run=real&round=2")
+    see(browser, watching, "#round=2")
     browser.wait("document.getElementById('at').dataset.round === '2'")
     press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
     browser.run(press % "ArrowRight")
     browser.wait("document.getElementById('at').dataset.round === '3'")
     assert "round=3" in browser.run("return location.hash")
-    kinds = "return document.querySelectorAll('#at-happened > #kinds > button').length"
-    assert browser.run("return document.querySelectorAll('.happened').length") == 1
-    assert browser.run(kinds) > 2
     browser.driver.refresh()
     browser.wait("document.getElementById('at').dataset.round === '3'")
     browser.run(press % "l")
@@ -124,39 +116,37 @@ def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Pa
         place.dispatchEvent(new MouseEvent('click', {bubbles: true}));
     """
     browser.run(chosen)
-    browser.wait("document.querySelector('#panel .names button')")
-    browser.run("document.querySelector('#panel .names button').click()")
-    browser.wait("document.getElementById('agent-story')")
+    browser.wait("document.querySelector('#panel .names [role=button]')")
+    browser.run("document.querySelector('#panel .names [role=button]').click()")
+    browser.wait("document.getElementById('agent-all-that-it-did')")
     browser.run("history.back()")
-    browser.wait("document.querySelector('#panel .names button')")
+    browser.wait("document.querySelector('#panel .names [role=button]')")
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
 
 
-def test_an_empty_field_finds_all_agents_and_a_heading_sorts_them(
+def test_a_heading_sorts_all_agents_and_leads_to_one_and_its_post(
     browser: Any, shown: Show, folder: Path
 ) -> None:
-    """Who composed most is found by two clicks, opens at the chosen round, and leads to a post."""
-    see(browser, shown(folder), "#run=real&round=2")
-    browser.run("document.querySelector('#search button').click()")
-    heading = """[...document.querySelectorAll('#all-agents th button')]
+    """Who composed most is found by a click, opens at the chosen round, and leads to a post."""
+    see(browser, shown(folder), "#round=2")
+    heading = """[...document.querySelectorAll('#time-agents th button')]
         .find((one) => one.textContent === 'posts')"""
     browser.wait(heading)
     browser.run(f"{heading}.click()")
-    browser.wait("document.querySelector('#all-agents [aria-sort=descending]')")
-    browser.run("document.querySelector('#all-agents tbody button').focus()")
-    browser.run("document.activeElement.click()")
-    browser.wait("document.getElementById('agent-then')")
+    browser.wait("document.querySelector('#time-agents [aria-sort=descending]')")
+    browser.run("document.querySelector('#time-agents tbody [data-agent]').click()")
+    browser.wait("document.getElementById('agent-what-it-did')")
     browser.wait("document.activeElement.id === 'panel-title'")
-    said = browser.run("return document.querySelector('#agent-then h2').textContent")
-    assert said == "What it did in round 2"
+    about = "document.querySelector('#agent-what-it-did p')?.textContent"
+    assert browser.run(f"return {about}") == "In round 2."
     press = "document.getElementById('panel-title').dispatchEvent(new KeyboardEvent('keydown', %s))"
     browser.run(press % "{key: 'ArrowRight', bubbles: true}")
-    browser.wait("/round 3/.test(document.querySelector('#agent-then h2')?.textContent)")
+    browser.wait(f"/round 3/.test({about})")
     browser.run("document.querySelector('#panel [data-post]').click()")
-    browser.wait("document.querySelector('#post-thread [data-agent]')")
+    browser.wait("document.querySelector('#post-the-thread [data-agent]')")
     browser.run("history.back()")
-    browser.wait("document.getElementById('agent-then')")
+    browser.wait("document.getElementById('agent-what-it-did')")
     assert browser.console() == []
 
 
@@ -172,7 +162,7 @@ def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: P
         for (const kind of ['pointermove', 'pointerdown', 'pointerup', 'mousedown', 'click'])
             bar.dispatchEvent(new MouseEvent(kind, at));
     """)
-    browser.wait("document.querySelector('#panel .names button')")
+    browser.wait("document.querySelector('#panel .names [role=button]')")
     title = browser.run("return document.getElementById('panel-title').textContent")
     assert title.startswith("Agents in")
     assert "tick" in title
@@ -191,35 +181,26 @@ def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> N
     browser.driver.switch_to.window(browser.driver.window_handles[0])
 
 
-def test_a_phone_shows_where_agents_start_and_the_column_that_sorts(
+def test_a_phone_shows_where_agents_start_and_what_one_did(
     browser: Any, shown: Show, folder: Path
 ) -> None:
-    """Neither has to be scrolled to, in any round; a whole id leads to its agent."""
+    """Neither has to be scrolled to, in any round."""
     try:
         browser.be_a_phone(390)
-        see(browser, shown(folder), "#run=real&round=2")
-        start = "document.querySelector('#at-chart .start').getBoundingClientRect()"
+        see(browser, shown(folder), "#round=2")
+        start = "document.querySelector('#at-the-chart .start').getBoundingClientRect()"
         assert 0 < (left := browser.run(f"return {start}.left")) < 390
-        browser.run("location.hash = '#run=real&round=3'")
+        browser.run("location.hash = '#round=3'")
         browser.wait("document.getElementById('at').dataset.round === '3'")
         assert browser.run(f"return {start}.left") == left
-        browser.run("location.hash = '#run=real&round=2&words=&sort=-posts'")
-        column = "document.querySelector('#all-agents [aria-sort=descending]')"
-        browser.wait(column)
-        assert browser.run(f"return [{column}.cellIndex, {column}.textContent]") == [
-            1,
-            "posts",
-        ]
-        assert browser.run(f"return {column}.getBoundingClientRect().right") < 390
-        browser.run("location.hash = '#run=real&round=2&words=AGENT_0007'")
-        browser.wait("/agent=agent_0007/.test(location.hash)")
-        browser.wait("document.querySelector('#agent-then h2')")
+        browser.run("location.hash = '#round=2&agent=agent_0007'")
+        browser.wait("document.querySelector('#agent-what-it-did p')")
         browser.run("""
             const field = document.getElementById('panel-round');
             field.value = '3';
             field.dispatchEvent(new Event('change'));
         """)
-        browser.wait("/round 3/.test(document.querySelector('#agent-then h2')?.textContent)")
+        browser.wait("/round 3/.test(document.querySelector('#agent-what-it-did p')?.textContent)")
         assert browser.run(OVERFLOW) == 0
         assert "no faults in the run" in browser.run(PAGES)["state"]
     finally:
@@ -258,21 +239,21 @@ def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
     """Names are drawn, pointed at, chosen and found again, and nothing of them runs."""
     assert len(MORE_HOSTILE) >= 40
     see(browser, shown(hostile_run(tmp_path / "hostile", make)))
-    browser.wait("document.querySelectorAll('#at-picture .figure path').length > 40")
-    browser.run("location.hash = '#run=hostile'")
+    browser.wait("document.querySelectorAll('#at-the-world .figure path').length > 40")
+    browser.run("location.hash = '#'")
     browser.wait("!document.getElementById('panel').open")
     browser.run("""
         const at = {bubbles: true, clientX: 90, clientY: 90};
-        for (const mark of document.querySelectorAll('#at-picture .figure path'))
+        for (const mark of document.querySelectorAll('#at-the-world .figure path'))
             for (const kind of ['pointermove', 'mousemove', 'mouseover'])
                 mark.dispatchEvent(new PointerEvent(kind, at));
     """)
     for number in range(0, len(MORE_HOSTILE), 16):
         name = json.dumps(f"{MORE_HOSTILE[number]}{number}")
-        browser.run(f"location.hash = '#' + new URLSearchParams({{run: 'hostile', agent: {name}}})")
+        browser.run(f"location.hash = '#' + new URLSearchParams({{agent: {name}}})")
         browser.wait(f"document.getElementById('panel-title').textContent.length > 0 && {name}")
-        browser.wait("document.getElementById('agent-story')")
-        browser.run("location.hash = '#run=hostile'")
+        browser.wait("document.getElementById('agent-all-that-it-did')")
+        browser.run("location.hash = '#'")
         browser.wait("!document.getElementById('panel').open")
     assert browser.run("return window.hacked") is None
     foreign = (
@@ -288,12 +269,12 @@ def test_a_world_is_played_by_hand_and_by_key(
     """Steps, a changed parameter, a treatment, keeping and reset work as the page says."""
     monkeypatch.chdir(tmp_path)
     playing = Playing({"world": "rumour", "agents": 30, "rounds": 5})
-    watching = Watching(Runs(playing, name="rumour"))
+    watching = Watching(Shown(playing))
     watching.start()
     try:
         browser.visit(watching.url)
         browser.wait("document.body.dataset.played === 'paused 0 0'")
-        browser.wait("document.querySelector('#at-picture .figure path')")
+        browser.wait("document.querySelector('#at-the-world .figure path')")
         browser.run("document.getElementById('play-round').click()")
         browser.wait("document.body.dataset.played === 'paused 1 1'")
         browser.wait("document.getElementById('at').dataset.round === '1'")
@@ -319,7 +300,7 @@ def test_a_world_is_played_by_hand_and_by_key(
             document.getElementById('play-reset').click();
         """)
         browser.wait("/--seed 7/.test(document.getElementById('play-command').textContent)")
-        browser.wait("location.hash === '#run=play+2'")
+        browser.wait("document.getElementById('title').textContent === 'play 2'")
         try:
             browser.be_a_phone(400)
             for scheme in ("dark", "light"):

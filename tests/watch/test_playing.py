@@ -14,7 +14,7 @@ from prism import replay, resume
 from prism.testing import FakeOllama
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._runs import Runs
+from prism.watch._server import Shown
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -80,7 +80,7 @@ def game(
     @contextmanager
     def played(**given: Any) -> Iterator[Game]:
         playing = Playing({"world": "mine.py", "agents": 20, "rounds": 6, **given})
-        watching = Watching(Runs(playing, name="mine.py"))
+        watching = Watching(Shown(playing))
         watching.start()
         try:
             found = Game(playing, visit(watching))
@@ -101,9 +101,8 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.wait(applied="warning")
         found.do("play")
         found.wait(state="complete")
-        run = found.told()["run"]
-        view = found.client.get("/round", params={"run": run, "round": 3}).json()
-        assert {"picture", "chart"} <= {each["anchor"] for each in view["sections"]}
+        view = found.client.get("/round", params={"round": 3}).json()
+        assert {"the-world", "the-chart"} <= {each["anchor"] for each in view["sections"]}
         assert found.do("keep", folder="runs/kept") == {"kept": "runs/kept"}
         assert "exists" in found.do("keep", folder="runs/kept")["problem"]
         found.do("start", agents=10, seed=6, parameters={"friends": "4"})
@@ -113,8 +112,7 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.do("round")
         found.wait(round=1, tick=1, state="paused")
         found.do("keep", folder="runs/part")
-        temporary = found.client.get("/runs").json()["runs"]
-        assert [each["name"] for each in temporary] == ["play 1", "play 2"]
+        assert found.client.get("/head").json()["label"] == "play 2"
 
     replay("runs/kept", "runs/again")
     assert (

@@ -41,11 +41,11 @@ def html_of(view: dict[str, Any]) -> dict[str, str]:
 
 def counts(client: httpx.Client, number: int, states: str = "xyz") -> dict[str, int]:
     """Return the agents in each state, which are as many on the chart as behind it."""
-    html = html_of(ask(client, "/round", round=number))["chart"]
+    html = html_of(ask(client, "/round", round=number))["the-chart"]
     found = {}
     for state in states:
         box = html.partition(f'data-state="{state}"')[2].partition("</g>")[0]
-        agents = ask(client, "/agents", round=number, state=state)["found"]
+        agents = ask(client, "/agents", round=number, state=state)["number"]
         assert f">{agents} agent" in box or not (agents or box)
         found[state] = agents
     return found
@@ -87,7 +87,7 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(
     assert counts(client, 2) == {"x": 0, "y": 0, "z": 2}
     for tick, state in ((1, "y"), (2, "z")):
         found = ask(client, "/agents", round=2, tick=tick, state=state)["agents"]
-        assert {"agent": "a", "times": 1} in found
+        assert ["a", 1] in found
 
 
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(
@@ -114,9 +114,8 @@ def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(
     places = [html.index(text) for text in ("&lt;b&gt;Well?", "Well.", "And I?")]
     assert places == sorted(places)
     assert "Hello!" not in html
-    assert "messages" in view["kinds"]
     page = html_of(ask(client, "/agent", agent="ann", round=2))
-    with_di = page["spoken"].partition("<summary>With di: 3 messages")[2]
+    with_di = page["its-messages"].partition("<summary>With di: 3 messages")[2]
     assert with_di.index("Hello!") < with_di.index("Well?")
     assert "post" not in json.dumps(view).replace("data-post", "").lower()
 

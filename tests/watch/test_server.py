@@ -26,11 +26,11 @@ from tests.kit.waiting import wait_until
 Show = Callable[[Path], Watching]
 Visit = Callable[[Watching], httpx.Client]
 
-PATHS = ("/", "/runs", "/head?run=real", "/time?run=real", "/static/watch.js", "/events?run=real")
+PATHS = ("/", "/head", "/time", "/static/watch.js", "/events")
 
 
 def ask(client: httpx.Client, path: str, **query: Any) -> Any:
-    answer = client.get(path, params={"run": "real", **query})
+    answer = client.get(path, params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -54,12 +54,12 @@ def client(run: tuple[Path, Any]) -> Iterator[httpx.Client]:
 def test_the_token_is_good_once_and_becomes_a_cookie(watching: Watching, visit: Visit) -> None:
     """The token is good once and becomes a cookie."""
     client = visit(watching)
-    assert client.get("/runs").status_code == 200
+    assert client.get("/head").status_code == 200
     with httpx.Client(base_url=client.base_url) as stranger:
         assert stranger.get(watching.url).status_code == 403
         assert [stranger.get(path).status_code for path in PATHS] == [403] * len(PATHS)
         stranger.cookies.set(f"prism-watch-{client.base_url.port}", "guess")
-        assert stranger.get("/runs").status_code == 403
+        assert stranger.get("/head").status_code == 403
 
 
 @pytest.mark.slow
@@ -120,58 +120,10 @@ def test_pages_are_only_read(client: httpx.Client) -> None:
         assert [client.request(method, path).status_code for path in PATHS] == [405] * len(PATHS)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "..", "../real", "/etc", "real/..", "./real", "real\x00", "%2e%2e", "real/events"]
-)
-def test_no_path_is_made_of_a_request(client: httpx.Client, name: str) -> None:
-    """No path is made of a request."""
-    for path in ("/head", "/time", "/round", "/agents", "/report", "/events"):
-        answer = client.get(path, params={"run": name})
-        assert answer.status_code == 400
-        assert set(answer.json()) == {"problem"}
-
-
 @pytest.mark.parametrize("name", ["../__init__.py", "..%2f__init__.py", "__init__.py", "page.html"])
 def test_only_the_pages_own_files_are_given(client: httpx.Client, name: str) -> None:
     """Only the page's own files are given."""
     assert client.get(f"/static/{name}").status_code == 404
-
-
-def test_a_link_out_of_the_folder_is_no_run(
-    tmp_path: Path, shown: Show, visit: Visit, folder: Path
-) -> None:
-    """A link out of the folder is no run."""
-    inside, linked = tmp_path / "runs" / "inside", tmp_path / "runs" / "linked"
-    for path in (inside, linked):
-        path.mkdir(parents=True)
-    (inside / "events.jsonl").write_bytes((folder / "events.jsonl").read_bytes())
-    (linked / "events.jsonl").symlink_to(folder / "events.jsonl")
-    (tmp_path / "runs" / "link").symlink_to(folder)
-    client = visit(shown(tmp_path / "runs"))
-    listed = client.get("/runs").json()
-    assert [each["name"] for each in listed["runs"]] == ["inside"]
-    assert client.get("/head", params={"run": "linked"}).status_code == 400
-    assert client.get("/head", params={"run": "inside"}).json()["label"] == "inside"
-
-
-@pytest.mark.slow
-def test_a_folder_of_runs_is_a_list_with_a_line_for_each(
-    tmp_path: Path, shown: Show, visit: Visit, folder: Path
-) -> None:
-    """A folder of runs is a list with a line for each."""
-    lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    for number in range(6):
-        (tmp_path / f"run {number}").mkdir()
-        kept = b"".join(lines[: len(lines) - 500 * number])
-        (tmp_path / f"run {number}" / "events.jsonl").write_bytes(kept)
-    client = visit(shown(tmp_path))
-    runs = client.get("/runs").json()["runs"]
-    assert [each["name"] for each in runs] == [f"run {number}" for number in range(6)]
-    assert [each["state"] for each in runs] == ["complete"] + ["stopped"] * 5
-    # more than are followed at a time
-    for each in (*runs, *runs):
-        found = client.get("/head", params={"run": each["name"]}).json()
-        assert found["label"] == each["name"]
 
 
 def test_a_round_shows_the_counts_of_the_log(
@@ -184,20 +136,18 @@ def test_a_round_shows_the_counts_of_the_log(
         html = {each["anchor"]: each["html"] for each in view["sections"]}
         assert f"<dt>transitions</dt><dd>{event['transitions']:,}</dd>" in html["numbers"]
         for state, count in event["states"].items():
-            box = html["chart"].partition(f'data-state="{state}"')[2].partition("</g>")[0]
+            box = html["the-chart"].partition(f'data-state="{state}"')[2].partition("</g>")[0]
             assert f">{count:,} agent" in box
 
 
-def test_what_happened_in_a_round_is_asked_for_by_itself(
+def test_what_happened_in_a_round_leads_to_its_posts(
     client: httpx.Client, events: list[dict[str, Any]]
 ) -> None:
-    """The list of a round has its events alone, of one kind if that is asked."""
+    """The list of a round has its events alone, with the posts that were written in it."""
     published = [each for each in events if each["event"] == "post.published"]
     at = {each["post_id"]: each["round"] for each in published}
-    view = ask(client, "/round", round=2, kind="posts")
-    assert {"faults", "posts", "moves"} <= set(view["kinds"])
-    section = view["sections"][-1]
-    assert section["heading"] == "What happened in round 2"
+    section = ask(client, "/round", round=2)["sections"][-1]
+    assert section["heading"] == "What happened"
     listed = set(re.findall(r'data-post="([^"]+)"', section["html"]))
     assert {post for post in at if at[post] == 2} <= listed <= {post for post in at if at[post] < 3}
 
@@ -213,7 +163,7 @@ def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
     (folder / "events.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     client = visit(shown(folder))
     wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
-    *_, wrong, happened = ask(client, "/round", round=lost["round"], kind="all")["sections"]
+    *_, wrong, happened = ask(client, "/round", round=lost["round"])["sections"]
     assert "fallback" in wrong["html"]
     assert "ada" in happened["html"]
 
@@ -226,7 +176,7 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
     ends = {event["round"]: event for event in events if event["event"] == "round.ended"}
     for number, event in ends.items():
         for state, count in event["states"].items():
-            assert ask(client, "/agents", round=number, state=state)["found"] == count, state
+            assert ask(client, "/agents", round=number, state=state)["number"] == count, state
 
     moves = [each for each in events if each["event"] == "statechart.transition"]
     ends_of = {(each["from_state"], each["to_state"]) for each in moves}
@@ -237,59 +187,33 @@ def test_agents_behind_a_state_and_an_arrow_are_as_many_as_shown(
             if (each["round"], each["from_state"], each["to_state"]) == (2, source, target)
         ]
         found = ask(client, "/agents", round=2, source=source, target=target)
-        assert sum(each["times"] for each in found["agents"]) == len(own)
-        assert {each["agent"] for each in found["agents"]} == set(own)
+        assert dict(found["agents"]) == Counter(own)
 
 
-def counted_table(client: httpx.Client, **query: Any) -> dict[str, Any]:
-    """Return a page of the table of agents, once all of the log is read."""
-    wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
-    found: dict[str, Any] = ask(client, "/table", **query)
-    return found
-
-
-def test_all_agents_are_a_table_that_any_column_sorts(client: httpx.Client, folder: Path) -> None:
-    """The counts are those of the log, the highest come first, and pages follow each other."""
-    whole = {row["agent_id"]: row for row in read_log(folder).rows("agents")}
-    rows = counted_table(client)
-    for row in rows["rows"]:
-        shown = dict(zip(rows["columns"], row, strict=True))
-        counts = {name: value for name, value in shown.items() if isinstance(value, int)}
-        assert {"transitions", "posts", "likes", "decisions"} <= counts.keys()
-        assert counts.items() <= whole[row[0]].items()
-        assert row[1] == whole[row[0]]["state"]
-    place = rows["columns"].index("posts")
-    posts = [row[place] for row in counted_table(client, sort="-posts")["rows"]]
-    assert posts == sorted(posts, reverse=True)
-    assert counted_table(client, first=1)["rows"] == rows["rows"][1:]
-    assert rows["found"] == len(whole)
-
-
-def test_words_find_agents_by_id_and_state(client: httpx.Client) -> None:
-    """Each word has to be in an agent's id or state, and an unknown column is an error."""
-    (row,) = counted_table(client, words="AGENT_0007")["rows"]
-    assert row[0] == "agent_0007"
-    assert counted_table(client, words=f"0007 {row[1]}")["found"] == 1
-    assert counted_table(client, words="0007 nowhere")["found"] == 0
-    refused = client.get("/table", params={"run": "real", "sort": "-height"})
-    assert (refused.status_code, "no column '-height'" in refused.json()["problem"]) == (400, True)
+def test_all_agents_are_a_table_to_search_and_sort(client: httpx.Client, folder: Path) -> None:
+    """The table of the report is the viewer's, too: its counts are those of the log."""
+    (table,) = (
+        each["html"] for each in ask(client, "/time")["sections"] if each["anchor"] == "agents"
+    )
+    assert 'class="searchable"' in table
+    for row in read_log(folder).rows("agents"):
+        own = table.partition(f'<span data-agent="{row["agent_id"]}">')[2].partition("</tr>")[0]
+        assert row["state"] in own
+        assert f'data-value="{row["transitions"]}"' in own
 
 
 def test_an_agent_is_found_and_its_story_told(client: httpx.Client) -> None:
-    """An agent's page tells the chosen round first, then the run, with posts and conditions."""
+    """An agent's page has the chosen round first, then what it was asked, then the run."""
     view = ask(client, "/agent", agent="agent_0007", round=2)
     html = {each["anchor"]: each["html"] for each in view["sections"]}
-    headings = {each["anchor"]: each["heading"] for each in view["sections"]}
-    assert next(iter(html)) == "then"
-    assert headings["then"] == "What it did in round 2"
-    assert {"then", "way", "story"} <= set(html)
-    assert "round 2, tick" in html["then"]
-    assert not re.search(r"round [13], tick", html["then"])
-    assert 'data-round="3"' in html["story"]
-    asked = html.get("asked", "") + html.get("others", "")
-    assert re.search(r"<p>About <button[^>]*data-post=\"post_\d+\".*<br>", asked)
-    assert "decides [should_engage]" in asked
-    missing = client.get("/agent", params={"run": "real", "agent": "nobody"})
+    assert next(iter(html)) == "what-it-did"
+    assert {"what-it-did", "its-path-on-the-chart", "all-that-it-did"} <= set(html)
+    assert "round 2, tick" in html["what-it-did"]
+    assert not re.search(r"round [13], tick", html["what-it-did"])
+    assert 'data-round="3"' in html["all-that-it-did"]
+    assert re.search(r"About.*post_id post_\d+", html["what-it-was-asked"])
+    assert "round 3" not in html["what-it-was-asked"]
+    missing = client.get("/agent", params={"agent": "nobody"})
     assert (missing.status_code, "no agent 'nobody'" in missing.json()["problem"]) == (400, True)
 
 
@@ -305,10 +229,11 @@ def test_a_post_leads_to_its_thread(
             (thread,) = ask(client, "/post", post=post)["sections"]
             shown = re.findall(r'data-post="([^"]*)"', thread["html"])
             assert shown[0] == root
+            assert f'<mark><span data-post="{post}">' in thread["html"]
             assert sorted(shown) == sorted(own)
             said = re.findall(r"(\d+) likes?", thread["html"])
             assert said == [str(likes[each]) for each in shown if likes[each]]
-    missing = client.get("/post", params={"run": "real", "post": "nothing"})
+    missing = client.get("/post", params={"post": "nothing"})
     assert (missing.status_code, "no post 'nothing'" in missing.json()["problem"]) == (400, True)
 
 
@@ -327,31 +252,30 @@ def test_bars_over_time_lead_to_as_many_agents_as_they_count(
     """What a bar's own round, tick and state lead to is what its height says."""
     for bar in bars(client, "states")[:: 7 * step]:
         own = {name: bar[name] for name in ("round", "tick", "state")}
-        assert ask(client, "/agents", **own)["found"] == bar["agents"], own
+        assert ask(client, "/agents", **own)["number"] == bar["agents"], own
 
 
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
 def test_what_is_no_number_of_a_round_is_refused(client: httpx.Client, number: str) -> None:
     """What is no number of a round is refused in words."""
     for path in ("/round", "/agents"):
-        answer = client.get(path, params={"run": "real", "round": number})
+        answer = client.get(path, params={"round": number, "state": "idle"})
         assert answer.status_code == 400
         assert "round" in answer.json()["problem"]
 
 
 def test_a_round_that_has_not_begun_is_told(client: httpx.Client) -> None:
     """An address may name a later round, and a run that is resumed loses some: that is no error."""
-    answer = client.get("/round", params={"run": "real", "round": "99"})
+    answer = client.get("/round", params={"round": "99"})
     assert answer.status_code == 200
     (section,) = answer.json()["sections"]
-    assert section["heading"] == "Round 99"
-    assert "It has not begun: the last is" in section["html"]
+    assert section["explanation"] == "Round 99 has not begun: the last is 4."
 
 
 @pytest.mark.slow
 def test_the_report_is_the_page_that_stays(client: httpx.Client) -> None:
     """The report is the page that stays."""
-    answer = client.get("/report", params={"run": "real"})
+    answer = client.get("/report")
     assert answer.status_code == 200
     assert answer.text.startswith("<!DOCTYPE html>")
     assert "attachment" in answer.headers["content-disposition"]
@@ -366,7 +290,7 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
     log.parent.mkdir()
     log.write_bytes(b"".join(lines[:2000]))
     client = visit(shown(log.parent))
-    with client.stream("GET", "/events", params={"run": "real"}) as news:
+    with client.stream("GET", "/events") as news:
         heads = (
             json.loads(line[6:])["run"] for line in news.iter_lines() if line.startswith("data: ")
         )
@@ -383,13 +307,13 @@ def test_news_come_with_the_head_and_again_when_the_log_grows(
 def test_an_interruption_ends_open_streams_whole(watching: Watching, visit: Visit) -> None:
     """Whoever waits is interrupted; the server answers until it is stopped, and not longer."""
     client = visit(watching)
-    with client.stream("GET", "/events", params={"run": "real"}) as news:
+    with client.stream("GET", "/events") as news:
         lines = news.iter_lines()
         assert next(lines).startswith("data: ")
         Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             watching.wait()
-        assert client.get("/runs").status_code == 200
+        assert client.get("/head").status_code == 200
         watching.stop()
         with pytest.raises(ConnectionRefusedError):
             create_connection((str(client.base_url.host), client.base_url.port), timeout=30)
@@ -424,22 +348,19 @@ def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
     wait_until(lambda: (head := ask(client, "/head"))["read"] == head["size"] > 0)
     change(log)
     wait_until(lambda: said in " ".join(ask(client, "/head")["notes"]))
-    for path in ("/round", "/time", "/runs"):
-        answer = client.get(path, params={"run": "real"})
+    for path in ("/round", "/time", "/head"):
+        answer = client.get(path)
         assert answer.status_code in (200, 400)
         assert "Traceback" not in answer.text
 
 
-def test_a_compressed_log_is_refused(
-    shown: Show, visit: Visit, folder: Path, tmp_path: Path
-) -> None:
+def test_a_compressed_log_is_refused(shown: Show, folder: Path, tmp_path: Path) -> None:
     """It does not grow: whoever unpacks it can watch it."""
     packed = tmp_path / "real" / "events.jsonl.gz"
     packed.parent.mkdir()
     packed.write_bytes(gzip.compress((folder / "events.jsonl").read_bytes()))
-    answer = visit(shown(packed)).get("/head", params={"run": "real"})
-    assert answer.status_code == 400
-    assert "is compressed: unpack it to watch it" in answer.json()["problem"]
+    with pytest.raises(InputError, match="is compressed: unpack it to watch it"):
+        shown(packed)
 
 
 def test_nothing_is_written_to_the_folder(
@@ -468,7 +389,7 @@ def test_a_port_that_is_taken_is_told(watching: Watching, folder: Path) -> None:
 
 def test_what_is_no_run_is_told(tmp_path: Path) -> None:
     """What is no run is told."""
-    with pytest.raises(InputError, match="not a run"):
+    with pytest.raises(InputError, match="give the folder of a run"):
         watch(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         watch(tmp_path / "nowhere")
@@ -479,7 +400,7 @@ def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
 
     def is_quick() -> bool:
         before = perf_counter()
-        client.get("/runs")
+        client.get("/head")
         return perf_counter() - before < 0.03
 
     # on a busy machine a single answer may take longer; behind an acknowledgement each does
@@ -489,7 +410,7 @@ def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
 @pytest.mark.slow
 def test_a_long_address_may_arrive_in_parts(client: httpx.Client) -> None:
     """An address with an id of 100,000 characters is answered, however the network cuts it."""
-    begin = f"GET /agent?run=real&agent={'x' * 100_000}".encode()
+    begin = f"GET /agent?agent={'x' * 100_000}".encode()
     cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     host, port = str(client.base_url.host), client.base_url.port
     with create_connection((host, port), timeout=30) as connection:

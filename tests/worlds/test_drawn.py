@@ -5,16 +5,10 @@ from prism.randomness import RandomStream
 from prism.worlds import (
     Agent,
     World,
-    beta,
-    binomial,
     draw,
     during,
-    exponential,
-    gamma,
-    lognormal,
     normal,
     one_of,
-    poisson,
     state,
     uniform,
     whole,
@@ -27,12 +21,6 @@ class Citizen(Agent):
 
     chart = Lamp.chart
     normal: float = normal(10, 2)
-    lognormal: float = lognormal(0, 0.5)
-    exponential: float = exponential(3)
-    gamma: float = gamma(2, 3)
-    beta: float = beta(2, 5)
-    poisson: int = poisson(4)
-    binomial: int = binomial(10, 0.3)
     between: float = uniform(0, 1)
     age: int = whole(18, 80)
     city: str = one_of("Tartu", "Lund")
@@ -58,12 +46,6 @@ def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
             return RandomStream(5, "field", agent.agent_id, name)
 
         assert agent.normal == stream("normal").normal(10, 2)
-        assert agent.lognormal == stream("lognormal").lognormal(0, 0.5)
-        assert agent.exponential == stream("exponential").exponential(3)
-        assert agent.gamma == stream("gamma").gamma(2, 3)
-        assert agent.beta == stream("beta").beta(2, 5)
-        assert agent.poisson == stream("poisson").poisson(4)
-        assert agent.binomial == stream("binomial").binomial(10, 0.3)
         assert agent.between == stream("between").random()
         assert agent.city == stream("city").choice(["Tartu", "Lund"])
         assert agent.walk == [stream("walk").normal(), *agent.walk[1:]]

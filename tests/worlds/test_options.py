@@ -1,6 +1,7 @@
 """A run of a world as options, and as what run.json says of it."""
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,6 @@ from prism.programs.thinking import Config
 from prism.telemetry.loggers import LateLogger
 from prism.testing import FakeOllama
 from prism.worlds import World
-from tests.kit import processes
 from tests.kit.worlds import run_in
 
 CHILD = """
@@ -56,7 +56,7 @@ def write_world(folder: Path, address: str = "tests.kit.medley:Medley") -> None:
 def child(folder: Path, doomed: int) -> int:
     """Run a world of a file in a process of its own, which kills itself after a round."""
     line = [sys.executable, "-c", CHILD, str(doomed)]
-    return processes.run(line, cwd=folder, timeout=120).returncode
+    return subprocess.run(line, cwd=folder, timeout=120).returncode
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
     summary = killed / "run" / "run.json"
     seconds = 0.2
     while not (summary.exists() and b'"results"' in summary.read_bytes()):
-        with processes.start([sys.executable, "-c", CHILD, "0"], cwd=killed) as run:
+        with subprocess.Popen([sys.executable, "-c", CHILD, "0"], cwd=killed) as run:
             time.sleep(seconds)
             run.kill()
         seconds += 0.07
@@ -167,7 +167,7 @@ def test_an_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
         tmp_path / "kept"
     )
     assert outcome.results.agent_id == "Ada"
-    assert outcome.results.context["total"] == 7
+    assert outcome.results.final["context"]["total"] == 7
     assert replay(tmp_path / "kept").results == outcome.results
 
 
@@ -178,7 +178,7 @@ def test_a_thinking_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None
     with FakeOllama(write=lambda *_: "<next_state>thinking</next_state>") as server:
         model = Model("llama3.2", hosts=[server.url])
         run = Run(file, rounds=2, memory=str(tmp_path / "memory.json"), model=model)
-        assert run.run().cycles == 2
+        assert run.run().turns == 2
     assert (tmp_path / "memory.json").exists()
 
 

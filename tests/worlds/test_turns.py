@@ -285,6 +285,20 @@ def test_rates_are_numbers(rate: Any) -> None:
         Run(Fast(), 2).run()
 
 
+def test_a_rate_above_its_largest_is_refused() -> None:
+    """Events would be too rare, in silence."""
+
+    class Fast(World[Lamp]):
+        @during(Light.OFF, rate=lambda _world, _lamp: 60.0, most=50)
+        def light(self, lamp: Lamp) -> None:
+            lamp.fire("light")
+
+    with pytest.raises(SimulationError, match=r"Fast\.light: the rate of 'lamp_\d' is 60.0, above"):
+        Run(Fast(), 2).run()
+    with pytest.raises(DefinitionError, match="most=2"):
+        during(Light.OFF, rate=1.0, most=2)
+
+
 def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
     """Lines of the log stand at the times of their events, in order, within the round."""
 

@@ -183,7 +183,6 @@ def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int,
         "model": None,
         "max_length": 280,
         "language": "Latin",
-        "prompt": None,
     }
 
 

@@ -8,9 +8,11 @@ and repeated.
 from prism.programs.thinking._actions import ActionRefusedError, ActionResult, action
 from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
 from prism.programs.thinking._config import (
+    AvailableActions,
     Config,
     Iterate,
     Limit,
+    StateDescription,
     ThinkingLog,
 )
 from prism.programs.thinking._cycle import Cycle
@@ -20,6 +22,7 @@ from prism.programs.thinking._prompts import Paged
 __all__ = [
     "ActionRefusedError",
     "ActionResult",
+    "AvailableActions",
     "CognitiveAgent",
     "CognitiveState",
     "Config",
@@ -29,6 +32,7 @@ __all__ = [
     "Match",
     "Memory",
     "Paged",
+    "StateDescription",
     "ThinkingLog",
     "action",
     "cognitive_chart",

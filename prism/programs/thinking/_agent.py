@@ -26,7 +26,7 @@ from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, P
 from prism.programs.thinking._replies import AgentReply, AskedAction, reader
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
-from prism.reasoner._tokens import TokenCounter, count_tokens
+from prism.reasoner._words import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.runs._services import Services, writer_of
 from prism.statechart import Statechart, Transition
@@ -245,7 +245,7 @@ class CognitiveAgent(Acting):
             self.say(events.COGNITION_STOPPED, is_warning=True, cycle=cycle, reason=reason)
         return results
 
-    def end(self) -> dict[str, Any]:
+    def final(self) -> dict[str, Any]:
         """Return how many cycles the memory has seen, and how much it holds."""
         memory = self.memory
         sizes = {"memories": memory.working, "thoughts": memory.thoughts, "stored": memory.storage}

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Annotated, Any, ClassVar, Self
+from weakref import finalize
 
 import orjson
 from pydantic import ConfigDict, Field
@@ -95,6 +96,7 @@ class _WordIndex:
 
     def __init__(self) -> None:
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        finalize(self, self._database.close)
         self._database.execute(_TABLE)
         self._database.execute("BEGIN")  # never ended: nothing is merged before it is needed
         self._numbers: dict[str, int] = {}

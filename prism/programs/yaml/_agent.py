@@ -147,7 +147,7 @@ class WorkflowAgent(ProgramAgent):
         if self.failure is None:
             await self.turn()
 
-    def end(self) -> dict[str, Any]:
+    def final(self) -> dict[str, Any]:
         """Return what it has done and has at the end of a run."""
         return {"actions": dict(self.actions), "context": dict(self.context)}
 

@@ -41,8 +41,10 @@ class TransitionFile(Declaration):
     def _of_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        source, _, target = map(str.strip, value.partition("->"))
-        return {"from": source, "to": target}
+        source, arrow, target = value.partition("->")
+        if not arrow:
+            raise ValueError("must be 'a -> b' or a mapping of from and to")
+        return {"from": source.strip(), "to": target.strip()}
 
 
 class StateMachineFile(Declaration):

@@ -48,12 +48,13 @@ class Template:
         names: Names of the variables.
     """
 
-    __slots__ = ("_parts", "names")
+    __slots__ = ("_keys", "_parts", "names")
 
     def __init__(self, *parts: str) -> None:
         self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
         found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
-        self.names: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in found if key)]
+        self._keys = [key for key in found if key]
+        self.names: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
 
     def fill(self, values: Mapping[str, Any]) -> str:
         """Return the text with values in it; a variable without one stays as it is.
@@ -61,17 +62,16 @@ class Template:
         Raises:
             StepFailedError: If it is too long.
         """
+        forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
+        shown = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        if sum(len(shown.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
+            problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
+            raise StepFailedError(problem)
 
-        def shown(found: re.Match[str]) -> str:
-            if found[1] is None:
-                return found[0][0]
-            name, _, form = found[1].partition(":")
-            return _formatted(values[name], form) if name in values else found[0]
+        def filled(found: re.Match[str]) -> str:
+            return shown.get(found[1], found[0]) if found[1] else found[0][0]
 
-        text = "\n".join(pattern.sub(shown, part) for part, pattern in self._parts)
-        if len(text) > MAX_CHARACTERS:
-            raise StepFailedError(f"the prompt has more than {MAX_CHARACTERS:,} characters")
-        return text
+        return "\n".join(pattern.sub(filled, part) for part, pattern in self._parts)
 
 
 def _formatted(value: Any, form: str) -> str:

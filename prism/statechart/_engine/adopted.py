@@ -5,41 +5,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from copy import deepcopy
 from functools import partial
 from inspect import ismethod
-from typing import Any, Self
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.deciding import Deciding
-from prism.statechart._engine.machine import (
-    ChartMachine,
-    EventData,
-    Machine,
-    arcs_of,
-    context_of,
-    definition_of,
-    snapshot_of,
-    value_text,
-)
+from prism.statechart._engine.described import arcs_of, definition_of, snapshot_of
+from prism.statechart._engine.machine import ChartMachine, EventData, Machine, context_of
 from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.writing import (
-    count_of,
-    count_tick,
-    depth_of,
-    records_for,
-    restart_time,
-)
+from prism.statechart._engine.writing import count_of, depth_of, records_for
+from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     TIMEOUT,
+    Edge,
     append_record,
     make_record,
 )
 from prism.telemetry.instruments import ChartBuilt, GuardEvaluated, engine_hooks, observe
-from prism.telemetry.loggers import EventLogger, somebody_listens
+from prism.telemetry.loggers import EventLogger
 
 
 class AdoptedEngine(Deciding[Any]):
@@ -67,59 +54,46 @@ class AdoptedEngine(Deciding[Any]):
                 "which has composites (State) and awaits decisions (afire)"
             )
         try:
-            names = {machine.get_state(each).name: ticks for each, ticks in timeouts.items()}
+            self._limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         except ValueError as error:
             raise DefinitionError(f"timeouts: {error}") from None
+        self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
         self._title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._machine = machine
         self._attribute = machine.model_attribute
-        self._state_limits: dict[str, int] = names
         self._timeout_trigger = timeout_trigger
         self._reporter = Reporter(self._title, logger, strict=False)
         self._has_logger = logger is not None
         self._clock = clock
-        self._events, self._edges, self._warned_of = {}, {}, set()
-        self._built = []
-        self._described: Definition[Any] | None = None
+        self._events, self._edges, self._firing, self._warned_of = {}, {}, {}, set()
+        self._built: Any = None
         self._observe_machine()
         for model in machine.models:
             self.adopt(model)
         if engine_hooks:
             observe("chart_built", ChartBuilt, self._definition)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with the Machine, without what is only known while the chart is used."""
-        unused: dict[str, Any] = {"_events": {}, "_edges": {}, "_described": None, "_built": []}
-        return object.__new__, (type(self),), vars(self) | unused
+    # pickled and copied with the Machine, which calls its chart
+    __reduce__: Any = object.__reduce__
+    __deepcopy__: Any = None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy with the Machine, which calls its chart."""
-        make, arguments, state = self.__reduce__()
-        twin: Self = memo.setdefault(id(self), make(*arguments))
-        machine = deepcopy(self._machine, memo)
-        vars(twin).update({**state, "_machine": machine})
-        return twin
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is only known while the chart is used."""
+        return {**vars(self), "_events": {}, "_built": None, "_described": None}
 
     @property
-    def _triggers(self) -> dict[str, None]:  # type: ignore[override]
-        """The events of the Machine, in definition order."""
+    def _triggers(self) -> dict[str, None]:  # type: ignore[override] # what it has now
         return dict.fromkeys(self._machine.events)
 
     @property
-    def _definition(self) -> Definition[Any]:  # type: ignore[override]
-        """The Machine as it is now, as a definition."""
+    def _definition(self) -> Definition[Any]:  # type: ignore[override] # what it has now
         built = snapshot_of(self._machine)
-        if self._described is None or built != self._built:
+        if built != self._built:
             # a definition has limits for the trigger of that name alone
-            limits = self._state_limits if self._timeout_trigger == TIMEOUT else {}
+            limits = self._limits if self._timeout_trigger == TIMEOUT else {}
             rest = {"name": self._title, "timeouts": limits}
             self._described, self._built = definition_of(self._machine, rest), built
         return self._described
-
-    def release(self) -> None:
-        """Give the Machine its own methods back."""
-        for name in ("set_state", "_process"):
-            vars(self._machine).pop(name, None)
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
@@ -132,18 +106,16 @@ class AdoptedEngine(Deciding[Any]):
             if getattr(agent, field, None) is None:
                 with suppress(Exception):
                     setattr(agent, field, value)
-        self._reporter.met(agent, value_text(self._require_known_state(agent)))
+        self._reporter.met(agent, state_text(self._value(agent)))
         return agent
 
     def _ticks_of(self, agent: Any) -> int | None:
-        """Return the ticks of an agent in its state.
-
-        A model that was added after the Machine was adopted gets what the others have.
-        """
-        ticks = count_of(agent, "ticks_in_state")
-        if ticks is None and any(each is agent for each in self._machine.models):
-            ticks = count_of(self.adopt(agent), "ticks_in_state")
-        return ticks
+        # a model that was added after the Machine was adopted gets what the others have
+        if count_of(agent, "ticks_in_state") is None and any(
+            each is agent for each in self._machine.models
+        ):
+            self.adopt(agent)
+        return count_of(agent, "ticks_in_state")
 
     # What is observed of the Machine
 
@@ -154,35 +126,24 @@ class AdoptedEngine(Deciding[Any]):
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""
-        machine, events = self._machine, self._events.get(id(model), ())
-        before, dwell = (self._value(model), self._ticks_of(model)) if events else (None, None)
-        type(machine).set_state(machine, state, model)
+        machine, events = self._machine, self._events.get(id(model))
         if not events:
+            type(machine).set_state(machine, state, model)
             return
-        now = self._value(model)
-        if now == before:
-            restart_time(model)
-            return
-
-        context = context_of(events[-1])
-        edge = self._edge(before, now, events[-1].event.name)
-        # the package calls a state by its name, whatever its value is
-        edge.from_text, edge.to_text = value_text(before), value_text(now)
-        if dwell is not None:
-            model.ticks_in_state = 0
-        record = make_record(edge, self._clock(), context)
-        append_record(records_for(model), record, depth_of(model))
-        if self._has_logger or somebody_listens():
-            self._reporter.moved(model, edge, dwell, context)
+        before, dwell = self._value(model), self._ticks_of(model)
+        type(machine).set_state(machine, state, model)
+        edge = self._edge(before, self._value(model), events[-1].event.name)
+        self._commit(model, edge, partial(_write, dwell), context_of(events[-1]))
 
     def _end_event(self, data: EventData) -> None:
-        if engine_hooks and data.error is None:
-            made: Any = data.transition if data.result else None
-            source = getattr(data.state, "name", None) if made is None else made.source
-            for arc in data.event.transitions.get(source or "", ()):
-                outcome: Any = "passed" if arc is made else "failed"
+        if engine_hooks and data.error is None and data.state is not None:
+            made = data.transition if data.result else None
+            # the event began in the state that the transition left
+            source = data.state.name if made is None else made.source
+            for arc in data.event.transitions.get(source, ()):
                 number = self._number_of(arc)
                 if arc.conditions and number is not None:
+                    outcome = "passed" if arc is made else "failed"
                     details = self._definition, number, data.model, context_of(data), outcome
                     observe("guard", GuardEvaluated, *details)
                 if arc is made:
@@ -215,40 +176,19 @@ class AdoptedEngine(Deciding[Any]):
         """Trigger an event, as `fire`; nobody decides."""
         return self.fire(agent, trigger, *args, **kwargs)
 
-    def tick(self, agent: Any, context: Any = None) -> Any:
-        """Let one tick pass, and fire the time-out if the agent has dwelt too long."""
-        ticks = self._ticks_of(agent)
-        if ticks is None:
-            return None
-        ticks = count_tick(agent, ticks)
-        state = self._machine.get_model_state(agent).name
-        limit = self._state_limits.get(state) or count_of(agent, "timeout_threshold")
-        if limit is None and not self._state_limits:
-            limit = DEFAULT_TIMEOUT_THRESHOLD
-        event = self._machine.events.get(self._timeout_trigger)
-        if limit is None or ticks <= limit or event is None or not event.transitions.get(state):
-            return None
-        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
-
     # Looking
+
+    def can_be_in(self, state: object) -> bool:
+        """Return whether the Machine has a state."""
+        states = (each.value for each in self._machine.states.values())
+        return state_text(state) in map(state_text, states)
 
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)
 
-    def is_in(self, agent: Any, state: Any) -> bool:
-        """Return whether an agent is in a state."""
-        return value_text(self._value(agent)) == value_text(state)
-
-    def active(self, state: Any) -> tuple[Any, ...]:
-        """Return the state."""
-        return (state,)
-
-    def state_of(self, text: str) -> Any:
-        """Return the member of the chart's states that a text stands for."""
-        for state in self._definition.states:
-            if value_text(state) == text:
-                return state
-        raise self._unknown_state(f"state {text!r}")
+    def _member(self, state: Any) -> Any:
+        members = (each for each in self._definition.states if each == state_text(state))
+        return next(members, state)
 
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
@@ -261,3 +201,11 @@ class AdoptedEngine(Deciding[Any]):
     bound: Any = _is_not_for_it
     extended: Any = _is_not_for_it
     fire_to: Any = _is_not_for_it
+
+
+def _write(dwell: int | None, agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Record a transition that the Machine has made."""
+    if dwell is not None:
+        agent.ticks_in_state = 0
+    append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
+    return dwell

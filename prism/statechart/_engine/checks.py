@@ -24,7 +24,7 @@ class Checks(Generic[StateT]):
         definition: The chart's definition.
     """
 
-    # by state, and then by trigger; its keys are the states of agents
+    # by state; its keys are the states of agents
     _rows: Any
     # where agents have their state
     _attribute = "state"
@@ -46,13 +46,12 @@ class Checks(Generic[StateT]):
         return self._definition.name
 
     def _require_trigger(self, trigger: Any) -> None:
-        """Say if no transition has the trigger."""
-        tree = self._definition.tree
-        if isinstance(trigger, str) and (
-            trigger in self._triggers or (tree is not None and tree.reacts_to(trigger))
-        ):
+        """Refuse a trigger that no transition has, or warn of it, once."""
+        is_trigger = isinstance(trigger, str) and (
+            trigger in self._triggers or self._definition.hierarchy.reacts_to(trigger)
+        )
+        if is_trigger:
             return
-
         problem = unknown_trigger_problem(trigger, self._triggers)
         if self._definition.strict:
             raise UnknownTriggerError(f"chart {self.name!r}: {problem}")
@@ -80,16 +79,25 @@ class Checks(Generic[StateT]):
                 f"{self._attribute!r} ({error}): give it one, or call chart.adopt(obj)"
             ) from None
 
-    def _require_known_state(self, agent: Any) -> Any:
-        state, kind = self._value(agent), self._definition.state_type
-        # a member of another enum is found, too, if it has the text of a state
-        is_foreign = isinstance(state, Enum) and type(state) is not kind
+    def can_be_in(self, state: object) -> bool:
+        """Return whether an agent of this chart can be in a state, which may be a text."""
         try:
-            if state in self._rows and not is_foreign:
-                return state
+            return state in self._rows
         except TypeError:
             # no state is unhashable
-            pass
+            return False
+
+    def _require_state(self, state: Any) -> None:
+        if not self.can_be_in(state):
+            raise self._unknown_state(f"state {state!r}")
+
+    def _require_known_state(self, agent: Any) -> Any:
+        state = self._value(agent)
+        # a member of another enum is found, too, if it has the text of a state
+        kind = self._definition.state_type
+        is_foreign = type(state) is not kind and isinstance(state, Enum)
+        if not is_foreign and self.can_be_in(state):
+            return state
 
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
         if is_foreign:
@@ -101,15 +109,9 @@ class Checks(Generic[StateT]):
             )
         raise self._unknown_state(subject)
 
-    def _row(self, state: Any) -> Any:
-        try:
-            return self._rows[state]
-        except (KeyError, TypeError):
-            raise self._unknown_state(f"state {state!r}") from None
-
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
-        if self._definition.hierarchy.tree.has_regions:
+        if self._definition.hierarchy.has_regions:
             listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
         return UnknownStateError(f"{subject} is not in chart {self.name!r}: use one of {listing}")
 

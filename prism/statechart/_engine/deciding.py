@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -10,13 +10,15 @@ from typing import Any
 from prism.errors import ReasonerError
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import arcs_from, event_of
-from prism.statechart._engine.pending import Choice
 from prism.statechart._engine.reporting import Discarded
 from prism.statechart._engine.writing import history_of
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
-from prism.statechart.transitions import StateT
+from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.instruments import engine_hooks
+
+Enabled = tuple[Edge, Any]
+"""A step that an event enables now, and the Machine's transition of it, where there is one."""
 
 
 class Deciding(Engine[StateT]):
@@ -27,26 +29,27 @@ class Deciding(Engine[StateT]):
 
         Nothing is changed.
         """
-        return distinct(each.target for each in self._enabled(agent, trigger, context))
+        self._require_known_state(agent)
+        return distinct(edge.to_state for edge, _ in self._enabled(agent, trigger, context))
 
     def _enabled(
-        self, agent: Any, trigger: str, context: Any, target: Any = None
-    ) -> Iterator[Choice]:
-        """Yield the transitions whose guards pass now, in order; all, or those to one target."""
-        self._require_known_state(agent)
+        self, agent: Any, trigger: str, context: Any, counts: Callable[[Edge], bool] | None = None
+    ) -> Iterator[Enabled]:
+        """Yield the steps whose guards pass now, in order; all, or those that count."""
         self._require_trigger(trigger)
         if self._steps is not None:
-            yield from self._steps.enabled(agent, trigger, context)
+            enabled = self._steps.enabled(agent, trigger, context)
+            yield from ((edge, None) for edge in filter(counts, enabled))
             return
 
-        machine = self._machine
-        for arc, source, end in arcs_from(machine, agent, trigger):
-            if target is not None and end != target:
+        for arc, source, target in arcs_from(self._machine, agent, trigger):
+            edge = self._edge(source, target, trigger)
+            if counts is not None and not counts(edge):
                 continue
             # its ``prepare`` callbacks do not run
-            event = event_of(machine, trigger, arc, agent, context)
+            event: Any = arc.conditions and event_of(self._machine, trigger, arc, agent, context)
             if all(each.check(event) for each in arc.conditions):
-                yield Choice(end, arc, self._edge(source, end, trigger))
+                yield edge, arc
 
     def decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -59,8 +62,8 @@ class Deciding(Engine[StateT]):
 
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
-        exactly `fire`. When the answer arrives, the guards of what leads to the chosen target are
-        evaluated again. If none passes now, or the agent has moved (its history tells if it came
+        exactly `fire`. When the answer arrives, guards are evaluated again. If nothing that they
+        enable leads to the chosen target, or the agent has moved (its history tells if it came
         back), the answer is discarded and logged. In a chart with regions an answer is about the
         regions that react to the event: it holds though others have moved. A cancelled call leaves
         the agent as it was.
@@ -83,12 +86,12 @@ class Deciding(Engine[StateT]):
         if id(agent) in self._firing or not self.decides(state):
             return self.fire(agent, trigger, context)
 
-        choices = [*self._enabled(agent, trigger, context)]
-        options = distinct(each.target for each in choices)
+        enabled = [*self._enabled(agent, trigger, context)]
+        options = distinct(edge.to_state for edge, _ in enabled)
         if not options:
             return self.fire(agent, trigger, context)
         if len(options) == 1:
-            return self._take(agent, choices[0], context)
+            return self._take(agent, enabled[0], context)
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)
@@ -136,23 +139,25 @@ class Deciding(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        again = partial(
-            self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
-        )
-        if self._firing and self._is_queued(agent, trigger, again):
-            return None
+        if self._firing:
+            options: dict[str, Any] = {"asked_in": asked_in, "quiet": quiet}
+            again = partial(self.fire_to, agent, trigger, target, context, **options)
+            if self._is_queued(agent, trigger, again):
+                return None
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         reason: Discarded = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
-            enabled = (
-                self._enabled(agent, trigger, context, target)
-                if self._steps is None
-                else self._steps.carrying_out(agent, trigger, target, context, asked_in)
-            )
-            for each in enabled:
+
+            def leads(edge: Edge) -> bool:
+                if state == now:
+                    return bool(edge.to_state == target)
+                # other regions have moved, so the same change leads to another target
+                return _change(now, edge.to_state) == _change(state, target)
+
+            for each in self._enabled(agent, trigger, context, leads):
                 return self._take(agent, each, context)
 
         # of an event that the chart does not have there is a warning already
@@ -160,11 +165,11 @@ class Deciding(Engine[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
 
-    def _take(self, agent: Any, choice: Choice, context: Any) -> StateT | None:
+    def _take(self, agent: Any, enabled: Enabled, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
-        _, arc, edge = choice
+        edge, arc = enabled
         if self._steps is not None:
-            made: StateT | None = self._steps.run(agent, arc, context)
+            made: StateT | None = self._steps.run(agent, edge, context)
             return made
 
         source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
@@ -195,11 +200,17 @@ class Deciding(Engine[StateT]):
 
     def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""
-        if self._nested is None or state not in self._nested:
+        if self._steps is None or not self.can_be_in(state):
             return {*leaf_texts(state)}
-        return self._nested.leaves_asked(state, trigger)
+        return self._steps.rows.leaves_asked(state, trigger)
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:
     """Return items without repetitions, in their order."""
     return list(dict.fromkeys(items))
+
+
+def _change(state: Any, target: Any) -> tuple[set[str], set[str]]:
+    """Return the leaves that are left, and those that are entered, between two states."""
+    before, after = {*leaf_texts(state)}, {*leaf_texts(target)}
+    return before - after, after - before

@@ -1,13 +1,14 @@
 """The engine of a chart: one event, one agent, from the choice of a transition to its commit.
 
 `Engine.fire` is the fast way through the chart's Machine: it reads the Machine's own transitions,
-and leaves to the Machine whatever it does not know. `Statechart` inherits the engine, since as a
-member it would cost every fire one more call.
+and leaves to the Machine whatever it does not know. A chart with composites has `Steps` instead of
+a Machine. `Statechart` inherits the engine, since as a member it would cost every fire one more
+call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from threading import get_ident
@@ -17,38 +18,35 @@ from typing import TYPE_CHECKING, Any, Self
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.checks import Checks
+from prism.statechart._engine.described import callback_name, snapshot_of
 from prism.statechart._engine.machine import (
     ActionCallback,
+    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
     MachineError,
     State,
     Verdict,
-    arcs_of_event,
+    arcs_from,
+    beginning_with,
     build_machine,
-    callback_name,
     context_of,
     refuse_coroutine,
-    snapshot_of,
-    value_text,
 )
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.timing import Rated, Schedule
 from prism.statechart._engine.writing import (
     Writer,
     count_of,
-    count_tick,
-    require_writable,
     restart_time,
     set_state,
-    write_plain,
     writer_of,
     writes_quietly,
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
+from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -59,11 +57,19 @@ from prism.telemetry.instruments import (
 from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._engine.running import Steps
+    from prism.statechart._engine.timing import Schedule
 
-_FAST: Any = object()
-"""What `Engine._aside` returns where nothing keeps a fire from its fast way."""
+
+class _Events(dict[str, Any]):
+    """What the Machine does in one state, by event, read when it is first needed."""
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self._read = read
+
+    def __missing__(self, trigger: str) -> Any:
+        row = self[trigger] = self._read(trigger)
+        return row
 
 
 class Engine(Checks[StateT]):
@@ -75,81 +81,69 @@ class Engine(Checks[StateT]):
         clock: Returns the current time in seconds since the epoch.
     """
 
-    # the Machine of a flat chart, and the rows of one with composites; None for the other kind
+    # what runs a flat chart, and what runs one with composites; None for the other kind
     _machine: Any = None
-    _nested: NestedRows | None = None
     _steps: Steps | None = None
-    _schedule: Schedule | None = None
+    # the event of time-outs, and the limit where nobody sets one
+    _timeout_trigger = TIMEOUT
+    _usual_limit: int | None = None
     # transitions that the Machine has made
     _made = 0
 
     def __init__(
-        self, definition: Definition[StateT], reporter: Reporter, clock: Callable[[], float]
+        self,
+        definition: Definition[StateT],
+        reporter: Reporter,
+        clock: Callable[[], float],
+        machine: ChartMachine | None = None,
     ) -> None:
         super().__init__(definition)
-        self._members: dict[Any, Any] = {state: state for state in definition.states}
+        self._reporter = reporter
+        self._has_logger = reporter.logger is not None
+        self._clock = clock
         # the longest dwell times by state; none is too long in a final state
         self._limits: dict[Any, float] = {
             **definition.timeouts,
             **dict.fromkeys(definition.final_states, inf),
         }
+        # transitions that are under way, by the address of the agent; so, too, the Machine's events
+        self._firing: dict[int, Run] = {}
+        self._events: dict[int, list[EventData]] = {}
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        if definition.tree is None:
-            self._machine = build_machine(definition)
-            # what the Machine was when it was built
-            self._built = snapshot_of(self._machine)
-        else:
-            # loaded only where there are composites
-            from prism.statechart._engine.rows import NestedRows
-
-            self._nested = NestedRows(definition.tree)
-        self._bind(reporter, clock)
-
-    def _bind(self, reporter: Reporter, clock: Callable[[], float]) -> None:
-        """Begin to run for agents, of which there are none yet, on the chart's own Machine."""
-        self._reporter = reporter
-        self._has_logger = reporter.has_logger
-        self._clock = clock
-        self._warned_of = set()
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        self._firing: dict[int, Run] = {}
-        # the events of the Machine that are under way, by the address of the agent
-        self._events: dict[int, list[EventData]] = {}
         self._is_slow = True
-        self._rows: Any = self._nested
-        if self._nested is not None:
+        self._built: Any = None
+        if definition.tree is None:
+            self._machine = machine or build_machine(definition)
+            # what the Machine was when it was built
+            self._built = snapshot_of(self._machine)
+            self._observe_machine()
+            self._machine.chart = self
+        else:
+            # loaded only where there are composites
             from prism.statechart._engine.running import Steps
 
-            self._steps = Steps(self, self._nested)
-            schedule = Schedule(self)
-            self._schedule = None if schedule.is_empty else schedule
-        else:
-            self._observe_machine()
-            self._machine.serve(self)
+            self._steps = Steps(self, definition.tree)
+            self._rows = self._steps.rows
         if engine_hooks:
-            observe("chart_built", ChartBuilt, self._definition)
+            observe("chart_built", ChartBuilt, definition)
 
     def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
 
         A run binds the charts of its agents this way. The new chart has a Machine of its own, with
-        the transitions and callbacks that this one's has now.
+        the transitions and callbacks that this one's has now. An action that fires on the chart it
+        was written for waits for the transition that the new chart makes.
         """
         definition = self._definition
         if name != definition.name:
             definition = Definition(**{**arguments_of(definition), "name": name})
-
+        machine = None if self._machine is None else self._machine.copied()
         chart = object.__new__(type(self))
-        # not by its `__dict__`: a chart whose `__dict__` has been asked for fires an eighth slower
-        for attribute, value in vars(self).items():
-            setattr(chart, attribute, value)
-        chart._definition = definition
-        chart._machine = None if self._machine is None else self._machine.copied()
-        chart._bind(Reporter(name, logger, strict=definition.strict), clock)
-        if self._nested is not None:
-            # what is active while an action runs is asked of the chart that the action knows
-            chart._firing = self._firing
+        reporter = Reporter(name, logger, strict=definition.strict)
+        Engine.__init__(chart, definition, reporter, clock, machine)
+        chart._firing, chart._built = self._firing, self._built
         return chart
 
     @property
@@ -184,8 +178,19 @@ class Engine(Checks[StateT]):
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
         self._triggers = dict.fromkeys(self._machine.events)
-        self._members = {value: value for value in self._machine.values}
-        self._rows = {value: {} for value in self._machine.values}
+        self._rows = {
+            value: _Events(partial(self._read_events, source))
+            for value, source in self._machine.values.items()
+        }
+
+    def _read_events(self, source: State, trigger: str) -> Any:
+        """Read the transitions of a state and an event, as `fire` needs them."""
+        machine, steps = self._machine, []
+        arcs = machine.events[trigger].transitions.get(source.name, [])
+        for arc in arcs:
+            target = source if arc.dest is None else machine.get_state(arc.dest)
+            steps.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
+        return arcs, [*arcs], steps, source, source.value
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
@@ -194,7 +199,7 @@ class Engine(Checks[StateT]):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(data.model)
-        return self._complete(data.model, lambda _: self._run_event(data, run))
+        return self._complete(data.model, partial(self._run_event, data, run))
 
     def _run_event(self, data: EventData, run: Callable[[], Any]) -> Any:
         self._events.setdefault(id(data.model), []).append(data)
@@ -204,7 +209,7 @@ class Engine(Checks[StateT]):
             self._end_event(data)
 
     def _end_event(self, data: EventData) -> None:
-        """Forget an event that was under way, and tell what became of it."""
+        """Forget an event that was under way, and report the result."""
         events = self._events[id(data.model)]
         events.remove(data)
         if not events:
@@ -215,9 +220,8 @@ class Engine(Checks[StateT]):
             if number is not None:
                 details = self._definition, number, data.model, context_of(data)
                 observe("transition", TransitionDetails, *details)
-        elif data.error is None or isinstance(data.error, MachineError):
-            name = getattr(data.event, "name", None)
-            self._refuse(data.model, name, context_of(data), arcs_of_event(data))
+        elif data.state is not None and (data.error is None or type(data.error) is MachineError):
+            self._refuse(data.model, data.event.name, context_of(data))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
@@ -243,7 +247,7 @@ class Engine(Checks[StateT]):
             observe("guard", GuardEvaluated, *details)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
-            self._reporter.guard_failed(verdict.error, data.model, edge)
+            self._reporter.failed(GUARD_FAILED, verdict.error, data.model, edge)
 
     # Firing
 
@@ -286,21 +290,24 @@ class Engine(Checks[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or self._is_slow:
-            made: StateT | None = self._aside(agent, trigger, context)
-            if made is not _FAST:
-                return made
+            if self._firing and self._is_queued(
+                agent, trigger, partial(self.fire, agent, trigger, context)
+            ):
+                return None
+            if engine_hooks or self._is_slow:
+                return self._through(agent, trigger, context)
 
         # from here on this is `_through`, written out for speed: the Machine's own way takes ten
         # times as long. Each callback list is read anew, which costs less than to notice changes.
         try:
             state = agent.state
             arcs, listed, known, source, member = self._rows[state][trigger]
-        except (AttributeError, KeyError, TypeError):
-            # not `_missed` from here: errors of guards would have this one as their context
+        except (AttributeError, KeyError, TypeError, ValueError):
+            # not `_through` from here: errors of guards would have this one as their context
             arcs, listed = (), None
         # a state may be text, or, by mistake, another enum's member with the text of a state
         if arcs != listed or member is not state or source.on_exit:
-            return self._missed(agent, trigger, context)
+            return self._through(agent, trigger, context)
 
         for arc, dest, target, edge in known:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
@@ -319,10 +326,12 @@ class Engine(Checks[StateT]):
                         refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
-                self._reporter.guard_failed(error, agent, edge)
+                self._reporter.failed(GUARD_FAILED, error, agent, edge)
         else:
+            if not (arcs or self._ignores(source)):
+                return self._through(agent, trigger, context)
             if self._has_logger or somebody_wants_details():
-                self._refuse(agent, trigger, context, arcs)
+                self._refuse(agent, trigger, context)
             return None
 
         # code of the user's that runs during the commit might fire in turn, which `_act` queues
@@ -339,17 +348,10 @@ class Engine(Checks[StateT]):
 
         return edge.to_state  # type: ignore[no-any-return]
 
-    def _aside(self, agent: Any, trigger: str, context: Any) -> Any:
-        """Fire where something keeps a fire from its fast way; return `_FAST` if nothing does."""
-        if self._firing and self._is_queued(
-            agent, trigger, partial(self.fire, agent, trigger, context)
-        ):
-            return None
-        if self._steps is not None:
-            return self._steps.fire(agent, trigger, context)
-        if engine_hooks or self._is_slow:
-            return self._through(agent, trigger, context)
-        return _FAST
+    def _ignores(self, source: State) -> bool:
+        """Return whether an event that a state does not react to does nothing."""
+        ignores = source.ignore_invalid_triggers
+        return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
     def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], Any]) -> bool:
         """Let a fire wait, if a transition of its agent is under way."""
@@ -360,52 +362,6 @@ class Engine(Checks[StateT]):
         # a mistaken event is reported where it is fired, not where its turn comes
         self._require_trigger(trigger)
         firing.queue.append((repr(trigger), fire))
-        return True
-
-    def _missed(self, agent: Any, trigger: str, context: Any) -> StateT | None:
-        """Fire an event of which nothing has been read yet, or which has changed since.
-
-        Mostly it is one that does not apply.
-        """
-        state = self._require_known_state(agent)
-        if self._look_up(state, trigger):
-            source = self._machine.values[state]
-            is_fast = source.value is state and not source.on_exit
-            return (self.fire if is_fast else self._through)(agent, trigger, context)
-
-        self._require_trigger(trigger)
-        self._refuse(agent, trigger, context, ())
-        self._require_reaction(state, trigger)
-        return None
-
-    def _require_reaction(self, state: Any, trigger: Any) -> None:
-        """Raise what the Machine raises of an event that does not apply in a state."""
-        machine = self._machine
-        if not isinstance(trigger, str) or trigger not in machine.events:
-            return
-        source = machine.values[state]
-        ignores = source.ignore_invalid_triggers
-        ignores = machine.ignore_invalid_triggers if ignores is None else ignores
-        # a list of transitions that has become empty counts, as in the package
-        if not ignores and source.name not in machine.events[trigger].transitions:
-            raise MachineError(
-                f"{machine.name}Can't trigger event {trigger} from state {source.name}!"
-            )
-
-    def _look_up(self, state: Any, trigger: Any) -> bool:
-        """Read the transitions of a state and an event; return whether there are any."""
-        machine = self._machine
-        source = machine.values[state]
-        event = machine.events.get(trigger) if isinstance(trigger, str) else None
-        arcs = None if event is None else event.transitions.get(source.name)
-        if not arcs:
-            return False
-
-        known = []
-        for arc in arcs:
-            target = source if arc.dest is None else machine.get_state(arc.dest)
-            known.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
-        self._rows[source.value][trigger] = arcs, [*arcs], known, source, source.value
         return True
 
     def _through(
@@ -421,19 +377,26 @@ class Engine(Checks[StateT]):
                 been asked.
             has_passed: Whether the guard of the first has been asked, too, and passed.
         """
-        self._require_known_state(agent)
+        state = self._require_known_state(agent)
         self._require_trigger(trigger)
+        made: StateT | None
+        if self._steps is not None:
+            made = self._steps.fire(agent, trigger, context)
+            return made
         machine = self._machine
-        event = machine.events.get(trigger)
+        event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:
             return None
-        if first is not None:
-            event = machine.beginning_with(event, first, has_passed=has_passed)
+        if first is None:
+            # it may have changed since it was read
+            self._rows[state].pop(trigger, None)
+        else:
+            event = beginning_with(event, first, has_passed=has_passed)
 
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
             return None
-        made: StateT = self._members.get(agent.state, agent.state)
+        made = self._member(agent.state)
         return made
 
     def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
@@ -444,14 +407,17 @@ class Engine(Checks[StateT]):
         # looked up before the action runs, since it refuses classes that the chart cannot drive
         write = self._writer_of(agent)
 
-        def make(_: Run) -> None:
+        def make() -> None:
             for each in arc.before:
                 self._run_action(each.func, agent, edge, context)
             # an internal transition leaves no state
             if arc.dest is not None:
                 self._commit(agent, self._edge_after_action(agent, edge), write, context)
 
-        self._complete(agent, make)
+        if arc.before or type(agent) not in self._quiet_writers:
+            self._complete(agent, make)
+        else:
+            make()
         made: StateT = agent.state
         return made
 
@@ -462,7 +428,7 @@ class Engine(Checks[StateT]):
             if result.__class__ is CoroutineType:
                 refuse_coroutine(result, f"the action of {edge.trigger!r}")
         except Exception as error:
-            self._reporter.action_failed(error, agent, edge)
+            self._reporter.failed(ACTION_FAILED, error, agent, edge)
 
     def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
         """Write what a transition leaves behind; a self-transition restarts the state's time."""
@@ -483,20 +449,20 @@ class Engine(Checks[StateT]):
             f"a guard or the action of {edge.trigger!r} moved the agent to {state_text(state)!r} "
             "itself: let it fire an event instead, which runs right after this transition"
         )
-        self._reporter.action_failed(AgentError(problem), agent, edge)
-        return self._edge(self._members.get(state, state), edge.to_state, edge.trigger)
+        self._reporter.failed(ACTION_FAILED, AgentError(problem), agent, edge)
+        return self._edge(self._member(state), edge.to_state, edge.trigger)
 
-    def _complete(self, agent: Any, make: Callable[[Run], Any]) -> Any:
+    def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
         key, own = id(agent), Run(get_ident())
         firing = self._firing.setdefault(key, own)
         if firing is not own:
             self._require_one_thread(agent, firing.thread)
             firing.is_between = False
-            return make(firing)
+            return make()
 
         try:
-            made = make(own)
+            made = make()
             if own.queue:
                 drain(self._definition.name, agent, own)
             return made
@@ -512,60 +478,47 @@ class Engine(Checks[StateT]):
         return edge
 
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
-        states = self.machine.states
+        states = self._machine.states
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _writer_of(self, agent: Any, *, is_moving: bool = True) -> Writer:
+    def _writer_of(self, agent: Any) -> Writer:
         cls = type(agent)
-        writer = self._writers.get(cls)
-        if writer is None:
-            writer = writer_of(cls)
-            if writer is write_plain:
-                if not is_moving:
-                    return writer
-                require_writable(agent)
-            self._writers[cls] = writer
+        if cls not in self._writers:
+            writer = self._writers[cls] = writer_of(agent)
             if writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
-        return writer
+        return self._writers[cls]
 
-    def _refuse(self, agent: Any, trigger: Any, context: Any, arcs: Iterable[Any]) -> None:
+    def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        if isinstance(trigger, str) and trigger in self._triggers:
-            guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
-            state = value_text(self._value(agent))
-            self._reporter.refused(agent, state, trigger, guards, context)
+        arcs = arcs_from(self._machine, agent, trigger)
+        guards = (callback_name(each.func) for arc, _, _ in arcs for each in arc.conditions)
+        state = state_text(self._value(agent))
+        self._reporter.refused(agent, state, trigger, guards, context)
 
     # Where agents are
 
+    def _member(self, state: Any) -> Any:
+        """Return a state as the chart has it, for which an agent may have its text."""
+        if not self.can_be_in(state):
+            return state
+        if self._steps is not None:
+            return self._steps.rows.place(state).state
+        return self._machine.values[state].value
+
     def is_in(self, agent: Any, state: StateT) -> bool:
-        """Return whether a state is active: the agent's own, or one around it.
-
-        Inside entry and exit actions, these are the states that are active at that instant.
-        """
-        if self._nested is None:
-            # refuses what is no state
-            self._row(state)
-            return bool(self._require_known_state(agent) == state)
-
-        number = self._nested.tree.numbers.get(state_text(state))
-        if number is None:
-            raise self._unknown_state(f"state {state!r}")
-
-        firing = self._firing.get(id(agent))
-        if firing is not None and firing.active is not None:
-            return number in firing.active
-        return number in self._nested.place(self._require_known_state(agent)).active
+        """Return whether a state is active: the agent's own, or one around it."""
+        active = self.active(self._require_known_state(agent))
+        return state_text(state) in map(state_text, active)
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
-        self._row(state)
-        if self._nested is None:
-            return (self._members[state],)
-
-        nodes = self._nested.tree.nodes
-        return tuple(nodes[number].state for number in sorted(self._nested.place(state).active))
+        self._require_state(state)
+        if self._steps is None:
+            return (self._member(state),)
+        nodes = self._steps.rows.tree.nodes
+        return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))
 
     # Beginning, and ticks
 
@@ -586,14 +539,8 @@ class Engine(Checks[StateT]):
         Raises:
             AgentError: As `fire`; also inside an action of the agent.
         """
-        if id(agent) in self._firing:
-            raise AgentError(
-                f"chart {self._definition.name!r}: begin inside an action of the same agent would "
-                "leave the transition half made: fire an event there instead"
-            )
-        self._writer_of(agent, is_moving=False)
+        self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
         set_state(agent, self._definition.initial)
-
         return self.enter(agent, context)
 
     def enter(self, agent: Any, context: Any = None) -> StateT:
@@ -621,65 +568,36 @@ class Engine(Checks[StateT]):
         Raises:
             AgentError: Inside an action of the agent.
         """
+        self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
+        state = self._require_known_state(agent)
+        ticks = self._ticks_of(agent)
+        if ticks is not None:
+            agent.ticks_in_state = ticks = ticks + 1
+        if self._steps is not None:
+            # rates and composites need no count of the agent's
+            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
+            return moved
+
+        limit = self._limits.get(state) or count_of(agent, "timeout_threshold")
+        limit = self._usual_limit if limit is None else limit
+        if ticks is None or limit is None or ticks <= limit:
+            return None
+        if not any(arcs_from(self._machine, agent, self._timeout_trigger)):
+            return None
+        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
+
+    def _ticks_of(self, agent: Any) -> int | None:
+        """Return the ticks of an agent in its state; None if the agent counts none."""
+        return count_of(agent, "ticks_in_state")
+
+    def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
             raise AgentError(
-                f"chart {self._definition.name!r}: a tick inside an action of the same agent would "
-                "count for neither state: let it pass before or after the transition"
+                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
+                f"would {problem} instead"
             )
-        ticks, limit = self._dwell(agent)
-        if self._schedule is not None:
-            # rates and composites need no count of the agent's
-            return self.let_pass(agent, ticks or 1, context)
-        if limit is None or ticks <= limit or not self._times_out(agent.state):
-            return None
-        return self.fire(agent, TIMEOUT, context)
 
     @property
-    def has_timers(self) -> bool:
-        """Whether a tick does more than fire the time-out of the agent's state."""
-        return self._schedule is not None
-
-    def let_pass(
-        self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True
-    ) -> StateT | None:
-        """Make what is due in a tick that the caller has counted, on a chart that `has_timers`.
-
-        Args:
-            agent: Anything with a writable ``state``.
-            ticks: How many the agent has spent in its state, this one included.
-            context: What guards and actions get.
-            by_chance: Whether rates are looked at; whoever has a time for each event does it.
-
-        Returns:
-            The new state if the tick moved the agent, else None.
-        """
-        assert self._schedule is not None
-        moved: StateT | None = self._schedule.tick(agent, ticks, context, by_chance=by_chance)
-        return moved
-
-    def rated(self) -> Iterator[Rated]:
-        """Yield what happens at rates, for whoever has a time of its own for each event."""
-        return iter(()) if self._schedule is None else self._schedule.rated()
-
-    def _times_out(self, state: Any) -> bool:
-        if TIMEOUT not in self._triggers:
-            return False
-        return (
-            self._nested is not None
-            or TIMEOUT in self._rows[state]
-            or self._look_up(state, TIMEOUT)
-        )
-
-    def _dwell(self, agent: Any) -> tuple[int, float | None]:
-        """Count one more tick in the state; return the ticks, 0 if none are kept, and the limit."""
-        state = self._require_known_state(agent)
-        ticks = count_of(agent, "ticks_in_state")
-        if ticks is not None:
-            self._writer_of(agent, is_moving=False)
-            ticks = count_tick(agent, ticks)
-        elif self._definition.timeouts:
-            kind = type(agent).__name__
-            problem = f"agents of {kind} have no 'ticks_in_state', so they never time out"
-            self._warn_once(kind, problem)
-        own_limit = count_of(agent, "timeout_threshold")
-        return ticks or 0, self._limits.get(state) or own_limit
+    def schedule(self) -> Schedule | None:
+        """The timers and rates of a chart with composites; None if the chart has no composites."""
+        return None if self._steps is None else self._steps.schedule

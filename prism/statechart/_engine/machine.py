@@ -10,11 +10,10 @@ leave the same agent, history and log.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 from transitions import EventData, Machine, MachineError, State
 from transitions import Transition as Arc
@@ -22,9 +21,7 @@ from transitions.core import Condition, Event
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
-from prism.statechart.names import own_name
-from prism.statechart.states import is_state, state_enum, state_text
-from prism.statechart.transitions import Guard, Transition
+from prism.statechart.transitions import Guard
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
@@ -58,7 +55,6 @@ def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
     """
     if guard is None:
         return PASSED
-
     try:
         # the truth of the result may raise, too
         result = guard(agent, context)
@@ -89,12 +85,6 @@ def context_of(event: EventData) -> Any:
     return next(iter(event.args), event.kwargs or None)
 
 
-def arcs_of_event(event: EventData) -> list[Any]:
-    """Return the transitions that an event has from the state in which it began."""
-    by_source = getattr(event.event, "whole", None) or getattr(event.event, "transitions", {})
-    return [*by_source.get(getattr(event.state, "name", None), ())]
-
-
 class GuardCondition(Condition):
     """A ``guard(agent, context)`` as a condition; one that raises counts as false."""
 
@@ -122,11 +112,6 @@ class ActionCallback:
 
 # What fire reads once, and has to be told of when it changes
 
-_CHANGES = (
-    *("__setitem__", "__delitem__", "__iadd__", "append", "extend", "insert", "remove"),
-    *("pop", "clear"),
-)
-
 
 def _telling(base: type) -> Any:
     """Return a kind of list or dict that tells its Machine when it has changed."""
@@ -140,7 +125,9 @@ def _telling(base: type) -> Any:
 
         return changed
 
-    methods = {each: telling(getattr(base, each)) for each in _CHANGES if hasattr(base, each)}
+    changes = ["append", "extend", "insert", "remove", "pop", "clear"]
+    names = ["__setitem__", "__delitem__", "__iadd__", *changes]
+    methods = {name: telling(getattr(base, name)) for name in names if hasattr(base, name)}
     return type(base.__name__, (base,), {"machine": None, **methods})
 
 
@@ -168,16 +155,11 @@ class ChartMachine(Machine):
             value = _READ_ONCE[name](value or ())
             value.machine = self
         super().__setattr__(name, value)
-        if name in _READ_ONCE:
+        if name == "chart" or name in _READ_ONCE:
             self.notice()
 
-    def serve(self, chart: Any) -> None:
-        """Belong to a chart from now on."""
-        self.chart = chart
-        self.notice()
-
     def notice(self) -> None:
-        """Take notice of what has changed."""
+        """Let the chart read anew what has changed."""
         if self.chart is None:
             return
         self.values = {each.value: each for each in self.states.values()}
@@ -200,25 +182,6 @@ class ChartMachine(Machine):
         """Remove transitions, as every Machine does."""
         super().remove_transition(*args, **kwargs)
         self.notice()
-
-    def beginning_with(self, event: Event, first: Any, *, has_passed: bool) -> Any:
-        """Return an event of which only one transition and those behind it are tried.
-
-        Args:
-            event: The event.
-            first: The transition.
-            has_passed: Whether its conditions have passed, and are not evaluated again.
-        """
-        arcs = event.transitions[first.source]
-        rest = arcs[arcs.index(first) :]
-        if has_passed:
-            rest[0] = copy(first)
-            rest[0].conditions = []
-        twin: Any = copy(event)
-        # what a refusal names
-        twin.whole = event.transitions
-        twin.transitions = {first.source: rest}
-        return twin
 
     def copied(self) -> ChartMachine:
         """Return a Machine of the same states and transitions, to which a change goes alone."""
@@ -247,153 +210,22 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
         name=definition.name,
     )
     for number, item in enumerate(definition.transitions):
-        source: Any = item.source
         # past `add_transition`, for which some texts of states and triggers mean something else
         event = machine.events.get(item.trigger)
         if event is None:
             event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
         action: list[Any] = [] if item.action is None else [ActionCallback(item.action)]
-        arc: Any = Arc(source.name, item.target.name, before=action)
+        source: Any = item.source
         guard: Any = item.guard
-        if guard is not None:
-            arc.conditions.append(GuardCondition(guard))
+        arc: Any = Arc(source.name, item.target.name, before=action)
+        arc.conditions += [] if guard is None else [GuardCondition(guard)]
         # its place among the chart's transitions
         arc.number = number
         event.add_transition(arc)
     return machine
 
 
-# A Machine as a definition, for pictures, checks and explanations
-
-
-def callback_name(func: Any) -> str:
-    """Return what messages call a callback."""
-    if isinstance(func, ActionCallback):
-        func = func.func
-    while isinstance(func, partial):
-        func = func.func
-    return func if isinstance(func, str) else own_name(func) or type(func).__name__
-
-
-def value_text(value: Any) -> str:
-    """Return the text of a state's value, which Machines may have of any kind."""
-    if isinstance(value, (list, tuple)):
-        return "+".join(map(value_text, value))
-    return state_text(value) if isinstance(value, str) else str(getattr(value, "name", value))
-
-
-def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
-    """Return triggers and transitions, without the ``to_x`` that a Machine adds by itself.
-
-    A Machine that has no others moves by those. A transition from or to a state that the Machine
-    does not have never moves anybody.
-    """
-    every = [
-        (trigger, arc)
-        for trigger, event in machine.events.items()
-        for arcs in event.transitions.values()
-        for arc in arcs
-        if arc.source in machine.states and (arc.dest is None or arc.dest in machine.states)
-    ]
-    added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    own = [
-        (trigger, arc)
-        for trigger, arc in every
-        if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
-    ]
-    return own or every
-
-
-def snapshot_of(machine: Machine) -> list[Any]:
-    """Return what a definition says of a Machine, to tell whether it has changed since."""
-    return [
-        [*machine.states],
-        *(
-            (trigger, arc, arc.source, arc.dest, *arc.conditions, *arc.before, *arc.after)
-            for trigger, arc in arcs_of(machine)
-        ),
-    ]
-
-
-def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
-    """Return a Machine's states and transitions as a definition.
-
-    A final state of a Machine can be left, which one of a definition cannot; such a state counts as
-    any other.
-
-    Args:
-        machine: The Machine.
-        rest: The other arguments of the definition, with the names of states in the Machine.
-    """
-    values = [each.value for each in machine.states.values()]
-    members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
-    if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
-        enum = state_enum(rest["name"], [*map(value_text, values)])
-        members = dict(zip(machine.states, enum, strict=True))
-
-    arcs = arcs_of(machine)
-    made = [
-        Transition(
-            trigger,
-            members[arc.source],
-            None if arc.dest is None else members[arc.dest],
-            _guard_of(machine, trigger, arc),
-            _action_of(arc),
-        )
-        for trigger, arc in arcs
-    ]
-    left = {arc.source for _, arc in arcs}
-    whole = {
-        **rest,
-        "states": [*members.values()],
-        "transitions": made,
-        "initial": members[machine.initial or next(iter(members))],
-        "timeouts": {members[name]: ticks for name, ticks in rest["timeouts"].items()},
-        "decision_states": [members[name] for name in rest.get("decision_states", ())],
-        "final_states": [
-            members[at] for at, each in machine.states.items() if each.final and at not in left
-        ],
-    }
-    return Definition(**whole)
-
-
-def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
-    """Return the conditions of a transition as one guard, which says nothing to anybody."""
-    conditions: list[Any] = arc.conditions
-    if not conditions:
-        return None
-    if len(conditions) == 1 and type(conditions[0]) is GuardCondition:
-        return conditions[0].func
-
-    def guard(agent: Any, context: Any) -> bool:
-        event = event_of(machine, trigger, arc, agent, context)
-        return all(
-            # a chart's own guard past its condition, which reports what it raises
-            cast(Any, each).func(agent, context)
-            if type(each) is GuardCondition
-            else each.check(event)
-            for each in conditions
-        )
-
-    guard.__qualname__ = " and ".join(
-        ("" if each.target else "not ") + callback_name(each.func) for each in conditions
-    )
-    return guard
-
-
-def _action_of(arc: Arc) -> Any:
-    """Return the callbacks of a transition as one action, which shows them and runs none."""
-    callbacks: list[Any] = [*arc.before, *arc.after]
-    if len(callbacks) == 1 and type(callbacks[0]) is ActionCallback:
-        return callbacks[0].func
-    if not callbacks:
-        return None
-
-    def action(agent: Any, context: Any) -> None:
-        """Do nothing: the Machine runs the callbacks."""
-
-    action.__qualname__ = ", ".join(map(callback_name, callbacks))
-    return action
+# One event of a Machine
 
 
 def arcs_from(machine: Machine, agent: Any, trigger: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -412,3 +244,21 @@ def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any)
     data = EventData(state, event, machine, agent, () if is_bare else (context,), {})
     data.transition = arc
     return data
+
+
+def beginning_with(event: Event, first: Any, *, has_passed: bool) -> Any:
+    """Return an event of which only one transition and those behind it are tried.
+
+    Args:
+        event: The event.
+        first: The transition.
+        has_passed: Whether its conditions have passed, and are not evaluated again.
+    """
+    arcs = event.transitions[first.source]
+    rest = arcs[arcs.index(first) :]
+    if has_passed:
+        rest[0] = copy(first)
+        rest[0].conditions = []
+    twin: Any = copy(event)
+    twin.transitions = {first.source: rest}
+    return twin

@@ -5,28 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from prism.errors import RunawayError
 from prism.statechart.names import agent_name
-from prism.statechart.transitions import Edge
 
 MOST_QUEUED_FIRES = 1000
 """Fires, or steps without an event, that may follow one fire before the engine stops them."""
-
-
-class Choice(NamedTuple):
-    """A transition that an event enables.
-
-    Args:
-        target: The state it leads to.
-        made_by: The Machine's transition; in a chart with composites, the step.
-        edge: Its ends and trigger.
-    """
-
-    target: Any
-    made_by: Any
-    edge: Edge
 
 
 @dataclass(slots=True)
@@ -36,13 +21,11 @@ class Run:
     Args:
         thread: The thread that makes it.
         queue: The fires that wait, each with its name for messages.
-        active: Numbers of the states that are active while an action of a composite runs.
         is_between: Whether one of the fires that waited is next, so that it need not wait.
     """
 
     thread: int
     queue: deque[tuple[str, Callable[[], object]]] = field(default_factory=deque)
-    active: frozenset[int] | None = None
     is_between: bool = False
 
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from prism.errors import DefinitionError
 from prism.statechart._engine.writing import count_of
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    ANSWER_DISCARDED,
-    EVENT_REFUSED,
-    GUARD_FAILED,
-    TRANSITION,
-)
+from prism.telemetry.events import ANSWER_DISCARDED, EVENT_REFUSED, TRANSITION
 from prism.telemetry.instruments import Level, join_hooks
 from prism.telemetry.loggers import (
     EventLogger,
+    active_logger,
     debug_logger,
+    pass_over,
     report,
     report_fault,
     synchronous,
@@ -41,37 +35,32 @@ class Reporter:
 
     Attributes:
         logger: The chart's own logger, if it has one.
-        has_logger: Whether it has.
-
-    Raises:
-        DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
-        if isinstance(logger, logging.Logger):
-            raise DefinitionError(
-                f"chart {chart!r}: logger must be a structlog logger, got the standard library's "
-                f"{logger.name!r}: wrap it with structlog.wrap_logger"
-            )
         self._chart = chart
         self.logger: EventLogger | None = synchronous(logger)
         self._strict = strict
-        self.has_logger: bool = logger is not None
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         if join_hooks:
             self.met(agent, edge.from_text)
-        self._report(
-            "info",
-            TRANSITION,
-            agent,
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-            ticks_in_state=dwell,
-            context=identify(context),
-        )
+        # not by `report`: of all events this is the one that there are millions of
+        try:
+            if (logger := active_logger(self.logger)) is not None:
+                logger.info(
+                    TRANSITION,
+                    chart=self._chart,
+                    agent_id=agent_name(agent),
+                    from_state=edge.from_text,
+                    to_state=edge.to_text,
+                    trigger=edge.trigger,
+                    ticks_in_state=dwell,
+                    context=identify(context),
+                )
+        except Exception as error:
+            pass_over(error, TRANSITION)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -79,7 +68,7 @@ class Reporter:
             join(self._chart, agent_name(agent), state)
 
     def refused(
-        self, agent: Any, state: str, trigger: str, guards: Iterable[str], context: Any
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str | None], context: Any
     ) -> None:
         """Report an event that made no transition, if anybody listens to details.
 
@@ -93,7 +82,7 @@ class Reporter:
         self.met(agent, state)
         if debug_logger(self.logger) is None:
             return
-        names = [name for name in guards if name]
+        names = [*filter(None, guards)]
         self._report(
             "debug",
             EVENT_REFUSED,
@@ -110,26 +99,12 @@ class Reporter:
         self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
     ) -> None:
         """Warn of an answer that no longer applied when it came."""
-        self._report(
-            "warning",
-            ANSWER_DISCARDED,
-            agent,
-            trigger=trigger,
-            asked_in=state_text(asked_in),
-            now_in=state_text(agent.state),
-            chosen=state_text(chosen),
-            reason=reason,
-        )
+        states = {"asked_in": asked_in, "now_in": agent.state, "chosen": chosen}
+        texts = {name: state_text(state) for name, state in states.items()}
+        self._report("warning", ANSWER_DISCARDED, agent, trigger=trigger, **texts, reason=reason)
 
-    def guard_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
-        """Report a guard that raised; it counts as failed."""
-        self._failed(GUARD_FAILED, error, agent, edge)
-
-    def action_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
-        """Report an action that raised; the transition is still made."""
-        self._failed(ACTION_FAILED, error, agent, edge)
-
-    def _failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+    def failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard or an action that raised; raise the error in a strict chart."""
         if self._strict:
             raise error
         ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}

@@ -14,10 +14,10 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prism.statechart._hierarchy import CHART, Arc, Memory
 from prism.statechart._nesting import EventDescriptor, done
-from prism.statechart._numbers import CHART, Arc, Memory
-from prism.statechart.states import SEPARATOR, Configuration, state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import ALWAYS, Action, Edge, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -32,9 +32,6 @@ MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
 
 _ROUNDING = 1e-9
-
-Call = tuple[Action, frozenset[int]]
-"""An action, and the states that are active while it runs."""
 
 Ask = Callable[[Arc], bool]
 """Evaluates the guard of a transition on the agent and the context at hand."""
@@ -75,12 +72,11 @@ class Plan:
         started: The texts of states that are entered and whose time is kept.
         raised: What is done now: triggers, in order.
         settles: Whether something may follow of itself: eventless transitions, or raised events.
-        remembers: Whether it changes what is remembered of the agent.
     """
 
     arcs: tuple[Arc, ...]
-    before: tuple[Call, ...]
-    after: tuple[Call, ...]
+    before: tuple[Action, ...]
+    after: tuple[Action, ...]
     leaves: tuple[int, ...]
     exits: bool
     left: dict[str, list[str]]
@@ -88,27 +84,29 @@ class Plan:
     started: tuple[str, ...]
     raised: tuple[str, ...]
     settles: bool
-    remembers: bool
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it changes what is remembered of the agent."""
+        return bool(self.left or self.stopped or self.started)
 
 
 class NestedRows:
     """What may react, by state and event, and the steps that follow.
 
     Args:
-        hierarchy: The chart's states and transitions.
+        tree: The chart's states and transitions.
 
     Attributes:
-        hierarchy: As given.
-        tree: The states in numbers.
+        tree: As given.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
     """
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        self.hierarchy = hierarchy
-        self.tree = hierarchy.tree
+    def __init__(self, tree: Hierarchy) -> None:
+        self.tree = tree
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         keep = lru_cache(MOST_KEPT)
@@ -123,10 +121,6 @@ class NestedRows:
         except KeyError:
             return False
 
-    def __getitem__(self, state: Any) -> Place:
-        """Return the place of a state, as `place` does."""
-        return self.place(state)
-
     def _placed(self, state: Any) -> Place:
         numbers, texts = self.tree.numbers, [state_text(state)]
         if texts[0] not in numbers and not isinstance(state, Enum):
@@ -138,20 +132,16 @@ class NestedRows:
 
         # one object for each state, so that a fire can compare by identity
         if type(state) is str:
-            return self.place(self._state_at(leaves))
+            return self.place(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
         around = tuple(self.tree.texts[number] for number in sorted(active))
-        return Place(self._state_at(leaves), leaves, active, around)
-
-    def _state_at(self, leaves: Iterable[int]) -> Any:
-        members = [self.tree.nodes[number].state for number in leaves]
-        return members[0] if len(members) == 1 else Configuration(members)
+        return Place(self.tree.state_at(leaves), leaves, active, around)
 
     # Reactions
 
     def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
         """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        arcs_of = self.hierarchy.arcs_of
+        arcs_of = self.tree.arcs_of
         by_leaf = (
             tuple(
                 arc
@@ -168,11 +158,10 @@ class NestedRows:
         groups = self.groups(place.leaves, event)
         return Reaction(self, place, trigger, groups) if groups else None
 
-    def alone(self, state: Any, trigger: str, arcs: Sequence[Arc]) -> Reaction | None:
-        """Return the reaction of some transitions alone; None if one of their sources is left."""
-        place = self.place(state)
-        is_there = place.active.issuperset(arc.source for arc in arcs)
-        return Reaction(self, place, trigger, [(arc,) for arc in arcs]) if is_there else None
+    def alone(self, state: Any, arc: Arc) -> Reaction | None:
+        """Return the reaction of one transition alone; None if its source is not active."""
+        place, trigger = self.place(state), trigger_text(arc.written.trigger)
+        return Reaction(self, place, trigger, [(arc,)]) if arc.source in place.active else None
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that react to an event; of all leaves if none does."""
@@ -184,27 +173,6 @@ class NestedRows:
         """Yield the steps that are possible from a state, guards and memory ignored."""
         reaction = self.reaction(state, trigger)
         return iter(()) if reaction is None else reaction.enabled(lambda _: True)
-
-    def leads(self, source: str, trigger: str, target: str) -> bool:
-        """Return whether transitions of a trigger may lead from one configuration to another.
-
-        Guards are ignored. Each region may react or not, and a history may stand for whatever has
-        been entered.
-
-        Raises:
-            KeyError: If no agent of the chart can be in one of the two.
-        """
-        place, leaves = self.place(source), self.place(target).leaves
-        entered = {number: self.tree.inside(leaves, number) for number in self.hierarchy.kept}
-        memory = {number: inside for number, inside in entered.items() if inside}
-        events = (trigger, EVENTLESS) if trigger == ALWAYS else (trigger,)
-        groups = chain.from_iterable(self.groups(place.leaves, each) for each in events)
-        choices = product(*((None, *group) for group in dict.fromkeys(groups)))
-        return any(
-            self.plan(place, dict.fromkeys(filter(None, arcs)), each).leaves == leaves
-            for arcs in islice(choices, 1, MOST_OUTCOMES)
-            for each in ({}, memory)
-        )
 
     # Steps
 
@@ -222,7 +190,7 @@ class NestedRows:
     def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
         if not self.tree.is_configuration(plan.leaves):
             self._beyond.add(plan.leaves)
-        state = self.place(self._state_at(plan.leaves)).state
+        state = self.place(self.tree.state_at(plan.leaves)).state
         edge = Edge(state if place is NOWHERE else place.state, state, trigger)
         edge.plan = plan
         return edge
@@ -235,47 +203,33 @@ class NestedRows:
             arcs: The transitions.
             memory: What the agent's histories stand for.
         """
-        tree, texts, timed = self.tree, self.tree.texts, self.hierarchy.timed
+        tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
         exits = tree.compatible(arcs, place.active, memory)
         gone = frozenset[int]().union(*exits.values())
-        left = {
-            each: tree.inside(place.leaves, each) for each in sorted(gone & self.hierarchy.kept)
-        }
-        come = tree.entered(exits, {**memory, **left})
+        left = {each: tree.inside(place.leaves, each) for each in sorted(gone & self.tree.kept)}
+        come = sorted(tree.entered(exits, {**memory, **left}))
         rest = place.active - gone
-        actions = [(arc.action, rest) for arc in exits if arc.action is not None]
-        now = rest | come
+        now = rest.union(come)
         raised = tuple(self._done(come, rest))
+        leaving = [*chain(*(tree.nodes[each].exit for each in sorted(gone, reverse=True)))]
+        actions = [arc.action for arc in exits if arc.action is not None]
         return Plan(
             arcs=() if place is NOWHERE else tuple(exits),
-            before=(*self._exits(gone, place.active), *actions),
-            after=tuple(self._entries(come, rest)),
+            before=(*leaving, *actions),
+            after=tuple(chain(*(tree.nodes[each].entry for each in come))),
             leaves=tree.leaves_among(now),
             exits=bool(gone),
             left={texts[each]: [texts[leaf] for leaf in at] for each, at in left.items()},
             stopped=tuple(texts[each] for each in sorted(gone & timed)),
-            started=tuple(texts[each] for each in sorted(timed & come)),
+            started=tuple(texts[each] for each in come if each in timed),
             raised=raised,
-            settles=bool(raised or now & self.hierarchy.eventless),
-            remembers=bool(left or (gone | come) & timed),
+            settles=bool(raised or now & self.tree.eventless),
         )
-
-    def _exits(self, gone: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
-        for number in sorted(gone, reverse=True):
-            for action in self.tree.nodes[number].exit:
-                yield action, active
-            active -= {number}
-
-    def _entries(self, come: Iterable[int], active: frozenset[int]) -> Iterator[Call]:
-        for number in sorted(come):
-            active |= {number}
-            for action in self.tree.nodes[number].entry:
-                yield action, active
 
     def _done(self, come: Iterable[int], active: frozenset[int]) -> Iterator[str]:
         """Yield what is done once some states are entered, one after the other."""
         nodes = self.tree.nodes
-        for number in sorted(come):
+        for number in come:
             active |= {number}
             if nodes[number].kind == "final":
                 around = nodes[number].parent
@@ -283,11 +237,11 @@ class NestedRows:
                 is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
                 ends = [around, outer] if is_done else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from filter(self.hierarchy.reacts_to, events)
+                yield from filter(self.tree.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
-    if isinstance(trigger, EventDescriptor) and isinstance(event, str):
+    if isinstance(trigger, EventDescriptor):
         return trigger.matches(event)
     return event is EVENTLESS if trigger is None else trigger == event
 
@@ -321,7 +275,7 @@ class Reaction:
         self.groups = groups
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
-        self._asks_history = bool(rows.hierarchy.kept and rows.hierarchy.histories(arcs))
+        self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
@@ -332,15 +286,15 @@ class Reaction:
             for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
                 chosen[arc] = None
                 break
-        return self.together(tuple(chosen), histories) if chosen else None
+        return self._together(tuple(chosen), histories) if chosen else None
 
     def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""
         passing = [arcs for group in self.groups if (arcs := [*filter(ask, group)])]
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
-            yield self.together(tuple(dict.fromkeys(chosen)), histories)
+            yield self._together(tuple(dict.fromkeys(chosen)), histories)
 
-    def together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory] = dict) -> Edge:
+    def _together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory]) -> Edge:
         """Return the step of transitions that are enabled together."""
         memory = tuple(histories().items()) if self._asks_history else ()
         return self._rows.step(self.place.state, self._trigger, arcs, memory)

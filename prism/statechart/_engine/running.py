@@ -14,14 +14,15 @@ from typing import Any
 
 from prism.errors import RunawayError
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Choice, Run
-from prism.statechart._engine.rows import EVENTLESS, Call, NestedRows, Reaction
-from prism.statechart._engine.writing import restart_time
-from prism.statechart._numbers import Arc
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES
+from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
+from prism.statechart._engine.timing import Schedule
+from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, trigger_text
+from prism.statechart.transitions import Action, Edge, trigger_text
+from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
 
 
@@ -30,26 +31,30 @@ class Steps:
 
     Args:
         chart: The chart.
-        rows: Its transitions.
+        hierarchy: Its states and transitions.
+
+    Attributes:
+        rows: What may react, and the steps that follow.
+        schedule: What a tick makes.
     """
 
-    def __init__(self, chart: Any, rows: NestedRows) -> None:
+    def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
-        self._rows = rows
-        self._definition = chart._definition
+        self._definition = chart.definition
+        self.rows: NestedRows = NestedRows(hierarchy)
+        self.schedule: Schedule = Schedule(chart, self)
 
     # Firing
 
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        reaction = self._reaction(agent, trigger)
+        reaction = self.rows.reaction(agent.state, trigger)
         step = None if reaction is None else self._first(reaction, agent, context)
         if step is not None:
             return self.run(agent, step, context)
 
         groups = () if reaction is None else reaction.groups
-        arcs = dict.fromkeys(chain.from_iterable(groups))
-        guards = (shown_name(arc.guard, "guard") or "" for arc in arcs)
+        guards = (shown_name(arc.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
         state = state_text(agent.state)
         self._chart._reporter.refused(agent, state, trigger, guards, context)
         if self._definition.strict and reaction is None:
@@ -58,33 +63,27 @@ class Steps:
             )
         return None
 
-    def _reaction(self, agent: Any, trigger: str) -> Reaction | None:
-        """Return what may react to an event of an agent; None if nothing does."""
-        state = self._chart._require_known_state(agent)
-        self._chart._require_trigger(trigger)
-        return self._rows.reaction(state, trigger)
-
     def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
         """Make one step, or what needs no event, and everything that follows.
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, lambda run: self._settle(run, agent, step, context))
+        made = self._chart._complete(agent, partial(self._settle, agent, step, context))
         return agent.state if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self._rows.hierarchy.remembers:
+        if self.rows.tree.remembers:
             forget(memory_of(agent))
         is_initial = agent.state == self._definition.initial
-        self.run(agent, self._rows.beginning(None if is_initial else agent.state), context)
+        self.run(agent, self.rows.beginning(None if is_initial else agent.state), context)
 
     def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
         """
-        reaction = self._rows.alone(agent.state, trigger_text(arc.written.trigger), [arc])
+        reaction = self.rows.alone(agent.state, arc)
         step = None if reaction is None else self._first(reaction, agent, context)
         return None if step is None else self.run(agent, step, context)
 
@@ -98,31 +97,12 @@ class Steps:
             partial(self._histories, agent),
         )
 
-    def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Choice]:
+    def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
-        reaction = self._reaction(agent, trigger)
+        reaction = self.rows.reaction(agent.state, trigger)
         if reaction is not None:
             ask, remembered = self._asking(agent, context), partial(self._histories, agent)
-            for step in reaction.enabled(ask, remembered):
-                yield Choice(step.to_state, step, step)
-
-    def carrying_out(
-        self, agent: Any, trigger: str, target: Any, context: Any, asked_in: Any
-    ) -> Iterator[Choice]:
-        """Yield the steps that carry out an answer and are enabled now.
-
-        Other regions may have moved since the agent was asked. Then the same transitions lead to
-        another target.
-        """
-        self._chart._require_trigger(trigger)
-        ask, remembered = self._asking(agent, context), partial(self._histories, agent)
-        then = self._rows.reaction(agent.state if asked_in is None else asked_in, trigger)
-        for step in () if then is None else then.enabled(lambda _: True, remembered):
-            arcs = step.plan.arcs
-            now = self._rows.alone(agent.state, trigger, arcs)
-            if step.to_state == target and now is not None and all(map(ask, arcs)):
-                made = now.together(arcs, remembered)
-                yield Choice(made.to_state, made, made)
+            yield from reaction.enabled(ask, remembered)
 
     def _asking(self, agent: Any, context: Any) -> Callable[[Arc], bool]:
         """Return what evaluates guards, each once though several regions share a transition."""
@@ -135,8 +115,8 @@ class Steps:
             if arc not in answers:
                 verdict = evaluate(arc.guard, agent, context)
                 if engine_hooks:
-                    chart, numbers = self._definition, (arc.place,)
-                    observe("guard", GuardEvaluated, chart, numbers, agent, context, *verdict)
+                    details = self._definition, (arc.place,), agent, context, *verdict
+                    observe("guard", GuardEvaluated, *details)
                 if verdict.error is not None:
                     self.report(verdict.error, agent, state, arc)
                 answers[arc] = verdict is PASSED
@@ -146,27 +126,25 @@ class Steps:
 
     def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
-        step = self._rows.step(state, trigger_text(arc.written.trigger), (arc,))
-        self._chart._reporter.guard_failed(error, agent, step)
+        step = self.rows.step(state, trigger_text(arc.written.trigger), (arc,))
+        self._chart._reporter.failed(GUARD_FAILED, error, agent, step)
 
     def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
-        return histories(memory_of(agent), self._rows.tree)
+        return histories(memory_of(agent), self.rows.tree)
 
     # Making
 
-    def _settle(self, run: Run, agent: Any, step: Edge | None, context: Any) -> bool:
+    def _settle(self, agent: Any, step: Edge | None, context: Any) -> bool:
         """Make one step and those that follow from it; return False if none is enabled.
 
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        raised = deque[str]()
-        errors: list[Exception] = []
-        made = 0
+        raised, errors, made = deque[str](), list[Exception](), 0
         if step is None:
             step, context = self._next(raised, agent, context, errors)
         while step is not None:
-            self._make(run, agent, step, context, errors, is_first=not made)
+            self._make(agent, step, context, errors, is_first=not made)
             raised += step.plan.raised
             made += 1
             if made > MOST_QUEUED_FIRES:
@@ -191,7 +169,7 @@ class Steps:
         """
         event: Any = EVENTLESS
         while True:
-            reaction = self._rows.reaction(agent.state, event)
+            reaction = self.rows.reaction(agent.state, event)
             try:
                 step = None if reaction is None else self._first(reaction, agent, context)
             except Exception as error:
@@ -203,35 +181,26 @@ class Steps:
             event, context = raised.popleft(), None
 
     def _make(
-        self,
-        run: Run,
-        agent: Any,
-        edge: Edge,
-        context: Any,
-        errors: list[Exception],
-        *,
-        is_first: bool,
+        self, agent: Any, edge: Edge, context: Any, errors: list[Exception], *, is_first: bool
     ) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
-        Each action runs while its states are active. One that fails does not stop the others.
+        An action that fails does not stop the others.
         """
         chart, plan = self._chart, edge.plan
         # looked up before actions run, since it refuses what the chart cannot drive
         write = chart._writer_of(agent)
-        self._act(run, agent, edge, plan.before, context, None if is_first else errors)
+        self._act(agent, edge, plan.before, context, None if is_first else errors)
 
         actual = chart._edge_after_action(agent, edge)
-        if actual.leaves is not None:
+        if actual.leaves is not None or plan.exits:
             chart._commit(agent, actual, write, context)
-        elif plan.exits:
-            restart_time(agent)
         if plan.remembers:
             remember(memory_of(agent), plan)
-        self._act(run, agent, edge, plan.after, context, errors)
-        if plan.started and chart._schedule is not None and agent.state == edge.to_state:
+        self._act(agent, edge, plan.after, context, errors)
+        if plan.started and agent.state == edge.to_state:
             try:
-                chart._schedule.begin(agent, plan.started, context)
+                self.schedule.begin(agent, plan.started, context)
             except Exception as error:  # of a strict chart
                 errors.append(error)
         if engine_hooks:
@@ -240,19 +209,17 @@ class Steps:
 
     def _act(
         self,
-        run: Run,
         agent: Any,
         edge: Edge,
-        calls: Iterable[Call],
+        actions: Iterable[Action],
         context: Any,
         errors: list[Exception] | None,
     ) -> None:
-        """Run the actions of a step, each while its states are active."""
-        for action, run.active in calls:
+        """Run the actions of a step; errors of a strict chart are kept, if there is a list."""
+        for action in actions:
             try:
                 self._chart._run_action(action, agent, edge, context)
-            except Exception as error:  # of a strict chart
+            except Exception as error:
                 if errors is None:
                     raise
                 errors.append(error)
-        run.active = None

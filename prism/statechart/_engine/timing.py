@@ -14,7 +14,8 @@ from operator import index
 from typing import Any, NamedTuple
 
 from prism.errors import FieldValueError
-from prism.statechart._numbers import Arc
+from prism.statechart._engine.writing import count_of
+from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone
@@ -39,15 +40,13 @@ class Schedule:
 
     Args:
         chart: The chart.
-
-    Attributes:
-        is_empty: Whether there is nothing to look at but the limit of the agent's state.
+        steps: What makes its transitions.
     """
 
-    def __init__(self, chart: Any) -> None:
-        self._chart = chart
-        hierarchy = chart._definition.hierarchy
-        texts = hierarchy.tree.texts
+    def __init__(self, chart: Any, steps: Any) -> None:
+        self._chart, self._steps = chart, steps
+        hierarchy = steps.rows.tree
+        texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
         self._after: dict[str, dict[str, Arc]] = {}
@@ -60,12 +59,8 @@ class Schedule:
                 self._rates.setdefault(texts[arc.source], []).append(arc)
         self._timed = frozenset(texts[number] for number in hierarchy.timed)
         self._settles = bool(hierarchy.eventless)
-        # in a configuration no state alone has the limit
-        has_timeout = hierarchy.tree.has_regions and TIMEOUT in hierarchy.triggers
-        has_timers = self._limits or self._after or self._rates
-        self.is_empty: bool = not (has_timers or self._settles or has_timeout)
 
-    def tick(self, agent: Any, ticks: int, context: Any, *, by_chance: bool = True) -> Any:
+    def tick(self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         An error of one keeps none of the others from being made: the first is raised in the end.
@@ -101,16 +96,16 @@ class Schedule:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
         if self._settles:
-            yield partial(self._chart._steps.run, agent, None, context)
+            yield partial(self._steps.run, agent, None, context)
 
     def _time_outs(
         self, agent: Any, ticks: int, context: Any, active: Iterable[str]
     ) -> Iterator[Callable[[], Any]]:
-        if TIMEOUT not in self._chart._triggers:
+        if TIMEOUT not in self._steps.rows.tree.triggers:
             return
         fire = partial(self._chart.fire, agent, TIMEOUT, context)
         limited = [state for state in active if state in self._limits]
-        threshold = getattr(agent, "timeout_threshold", None)
+        threshold = count_of(agent, "timeout_threshold")
         # the agent's own limit is for states that the chart sets none for
         if not limited and threshold is not None and ticks > threshold:
             yield fire
@@ -120,7 +115,7 @@ class Schedule:
 
     def _active(self, agent: Any) -> tuple[str, ...]:
         """Return the texts of the active states, outermost first."""
-        texts: tuple[str, ...] = self._chart._nested.place(agent.state).texts
+        texts: tuple[str, ...] = self._steps.rows.place(agent.state).texts
         return texts
 
     def _time_in(self, agent: Any, state: str, ticks: int) -> int:
@@ -145,7 +140,8 @@ class Schedule:
         for key, arc in self._after[state].items():
             after: Any = arc.written.after
             if callable(after) and key not in delays:
-                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, context))
+                arguments = (agent,) if takes_agent_alone(after) else (agent, context)
+                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, *arguments))
         return delays
 
     def _make_in_time(
@@ -160,7 +156,7 @@ class Schedule:
         if not limit or time < limit:
             return None
 
-        made = self._chart._steps.alone(arc, agent, context)
+        made = self._steps.alone(arc, agent, context)
         if self._time_in(agent, state, ticks) == time:
             delays[key] = 0
         return made
@@ -168,14 +164,14 @@ class Schedule:
     # At a rate
 
     def rated(self) -> Iterator[Rated]:
-        """Yield the transitions that happen at rates: see `Statechart.rated`."""
-        nodes = self._chart._definition.hierarchy.tree.nodes
+        """Yield the transitions that happen at rates, for whoever has a time for each event."""
+        nodes = self._steps.rows.tree.nodes
         for arc in (arc for arcs in self._rates.values() for arc in arcs):
             rate: Any = arc.written.rate
             yield Rated(
                 nodes[arc.source].state,
                 partial(self._rate_of, arc) if callable(rate) else float(rate),
-                partial(self._chart._steps.alone, arc),
+                partial(self._steps.alone, arc),
             )
 
     def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
@@ -191,24 +187,25 @@ class Schedule:
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self._chart._steps.alone(arcs[happening], agent, context)
+        return self._steps.alone(arcs[happening], agent, context)
 
     def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
-        return self._result_of(_rate, rate, agent, arc, context) if callable(rate) else float(rate)
+        if not callable(rate):
+            return float(rate)
+        return self._result_of(_rate, rate, agent, arc, agent, context)
 
     def _result_of(
-        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, context: Any
+        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, *arguments: Any
     ) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
         # it may move the agent before it fails
         state = agent.state
         try:
-            is_alone = check is _whole_ticks and takes_agent_alone(function)
-            return check(function(agent) if is_alone else function(agent, context))
+            return check(function(*arguments))
         except Exception as error:
-            self._chart._steps.report(error, agent, state, arc)
+            self._steps.report(error, agent, state, arc)
             return 0
 
 

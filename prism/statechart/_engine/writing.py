@@ -2,7 +2,7 @@
 
 Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
 where they are prism's: `history_of` and `count_of` tell. An agent's own things are never damaged.
-Four functions write agents, each those of one kind of classes (`writer_of`):
+A function writes the agents of one kind of classes (`writer_of`):
 
 * the class's ``_prism_writer`` agents of a world, and those built on
   `prism.agents.StatechartMixin`. That is `write_kept`: the fields of such a class live in
@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
@@ -116,30 +116,30 @@ _warned_of: WeakSet[type] = WeakSet()
 # Writing
 
 
-def writer_of(cls: type) -> Writer:
-    """Return the writer for agents of a class.
+def writer_of(agent: Any) -> Writer:
+    """Return the writer for agents of a class, of which one is at hand.
 
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
             and context.
+        AttributeError: If the class takes no new state.
     """
+    cls = type(agent)
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
         return writer
-    if not callable(getattr(cls, "transition_to", None)):
-        return write_plain
-
-    _require_arguments(cls)
-    return write_own
+    if callable(getattr(cls, "transition_to", None)):
+        _require_arguments(cls)
+        return write_own
+    _require_writable(agent)
+    return write_plain
 
 
 def writes_quietly(cls: Any, writer: Writer) -> bool:
     """Return True if writing an agent of this class runs no code of the application's."""
     if writer is write_own or cls.__setattr__ is not object.__setattr__:
         return False
-    if writer is not write_plain:
-        return True
-    names = ("state", "ticks_in_state", "state_history")
+    names = ("state", "ticks_in_state", "state_history") if writer is write_plain else ()
     fields = [inspect.getattr_static(cls, name, None) for name in names]
     return all(
         inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields
@@ -151,17 +151,29 @@ def _require_arguments(cls: type) -> None:
     # of another kind of callable the signature may be unknown
     if not inspect.isfunction(own):
         return
-
-    problem = "it is async" if inspect.iscoroutinefunction(own) else ""
     try:
         inspect.signature(own).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
-        problem = str(error)
-    if problem:
         raise AgentError(
-            f"{cls.__name__}.transition_to cannot write a transition ({problem}): "
+            f"{cls.__name__}.transition_to cannot write a transition ({error}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
-        )
+        ) from None
+
+
+def _require_writable(agent: Any) -> None:
+    """Let an object that takes no new state or ticks say so before an action has run."""
+    cls: Any = type(agent)
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
+    may_be_frozen = (
+        any(isinstance(field, property) and field.fset is None for field in fields)
+        or issubclass(cls, tuple)
+        # a frozen class refuses both, and so do models
+        or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
+    )
+    if may_be_frozen:
+        agent.state = agent.state
+        if count_of(agent, "ticks_in_state") is not None:
+            agent.ticks_in_state += 0
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
@@ -187,9 +199,8 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     A state that is plain text stays plain text.
 
     Raises:
-        AgentError: If the object takes no new values. Nothing has changed then.
         MovedError: If it is in another state.
-        Exception: Whatever else a field's own code raises; nothing has changed then, either.
+        Exception: Whatever a field raises that takes no new value. Nothing has changed then.
     """
     before = agent.state
     if before is not edge.from_state and before != edge.from_state:
@@ -220,22 +231,18 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
             history.append(record)
         elif history is not None:
             append_record(history, record, depth_of(agent))
-    except Exception as error:
-        _refuse(agent, error, ticks_in_state=dwell, state=before)
+    except Exception:
+        for field, value in (("ticks_in_state", dwell), ("state", before)):
+            if value is not None and getattr(agent, field) != value:
+                setattr(agent, field, value)
+        raise
     return dwell
 
 
 def set_state(agent: Any, state: Any) -> None:
-    """Put an agent into a state without a transition, its dwell time begun anew.
-
-    Raises:
-        AgentError: If the object takes no new values.
-    """
-    try:
-        agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
-        restart_time(agent)
-    except AttributeError as error:
-        _refuse(agent, error)
+    """Put an agent into a state without a transition, its dwell time begun anew."""
+    agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
+    restart_time(agent)
 
 
 def restart_time(agent: Any) -> None:
@@ -244,88 +251,11 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
-def count_tick(agent: Any, ticks: int) -> int:
-    """Count one more tick in an object's ``ticks_in_state``, and return the ticks now.
-
-    Raises:
-        AgentError: If it takes no new values.
-    """
-    try:
-        agent.ticks_in_state = ticks + 1
-    except Exception as error:
-        _refuse(agent, error, ticks_in_state=ticks)
-    return ticks + 1
-
-
-def require_writable(agent: Any) -> None:
-    """Refuse an object that takes no new state or ticks, before an action has run.
-
-    Raises:
-        AgentError: If it is frozen.
-    """
-    cls: Any = type(agent)
-    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
-    may_be_frozen = (
-        any(isinstance(field, property) and field.fset is None for field in fields)
-        or issubclass(cls, tuple)
-        # a frozen class refuses both, and so do models
-        or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
-    )
-    if not may_be_frozen:
-        return
-
-    ticks = count_of(agent, "ticks_in_state")
-    try:
-        agent.state = agent.state
-        if ticks is not None:
-            agent.ticks_in_state = 0
-            agent.ticks_in_state = ticks
-    except Exception as error:
-        _refuse(agent, error, ticks_in_state=ticks)
-
-
-def _refuse(agent: Any, error: Exception, **before: Any) -> NoReturn:
-    """Restore an object that refused what the engine wrote, and raise the error.
-
-    Args:
-        agent: The object.
-        error: What it raised.
-        before: Earlier values of the fields that may have been written.
-    """
-    for field, value in before.items():
-        if value is not None and getattr(agent, field) != value:
-            setattr(agent, field, value)
-    if not isinstance(error, AttributeError):
-        raise error
-    raise AgentError(
-        f"{type(agent).__name__} takes no new values ({error}): keep the frozen value in a field "
-        "of an agent, or give the class a transition_to(self, new_state, trigger, context)"
-    ) from error
-
-
-# Adopting
-
-
 def add_missing_fields(agent: Any, initial: Any) -> None:
-    """Give an object the fields it lacks.
-
-    Raises:
-        AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
-            a strict model).
-    """
+    """Give an object the fields it lacks; what its class leaves no room for raises."""
     fields = FIELD_DEFAULTS | {"state_history": deque(maxlen=depth_of(agent))}
-    missing = {name: value for name, value in fields.items() if not hasattr(agent, name)}
-    if getattr(agent, "state", None) is None:
-        missing["state"] = initial
-
-    refused = []
-    for name, value in missing.items():
-        try:
+    for name, value in fields.items():
+        if not hasattr(agent, name):
             setattr(agent, name, value)
-        except (AttributeError, TypeError, ValueError):
-            refused.append(name)
-    if refused:
-        raise AgentError(
-            f"{type(agent).__name__} has no fields {', '.join(sorted(refused))}: declare them in "
-            "the class, or do without adopt if 'state' is not among them"
-        )
+    if getattr(agent, "state", None) is None:
+        agent.state = initial

@@ -1,33 +1,15 @@
-"""HTTP requests and replies on one connection, on the server's side."""
+"""One HTTP request, and the answer to it, on the server's side."""
 
 from __future__ import annotations
 
-import asyncio
 import json
+import socket
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from email.message import Message
+from http.server import BaseHTTPRequestHandler
 from typing import Any
-
-import h11
-
-_READ_BYTES = 65536
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request that the server has read.
-
-    Args:
-        method: ``GET``, ``POST``, ...
-        path: Path without host.
-        body: The JSON of its body, None without a body.
-        headers: Its headers, their names in lower case.
-    """
-
-    method: str
-    path: str
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,83 +25,31 @@ class Forms:
     tool_call: Callable[[str, Mapping[str, Any]], Any]
 
 
-def _ollamas_tool_call(name: str, arguments: Mapping[str, Any]) -> Any:
-    call = {"function": {"name": name, "arguments": dict(arguments)}}
-    message = {"role": "assistant", "content": "", "tool_calls": [call]}
-    return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "message": message}
-
-
-OLLAMAS_FORMS = Forms(lambda message, _status: {"error": message}, _ollamas_tool_call)
-
-
 class Exchange:
-    """Reads requests from one connection and writes the answers to them.
+    """A request, and the ways to answer it.
 
     Args:
-        reader: Where the requests come from.
-        writer: Where the answers go.
-        forms: How an error and the like are put.
+        handler: The connection, on which the head of the request was read.
+        forms: The form of an error and the like.
+
+    Attributes:
+        method: ``GET`` or ``POST``.
+        path: Path without host.
+        headers: The headers of the request, by any case of their names.
+        body: The bytes after them.
     """
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        forms: Forms = OLLAMAS_FORMS,
-    ) -> None:
+    def __init__(self, handler: BaseHTTPRequestHandler, forms: Forms) -> None:
+        self.method: str = handler.command
+        self.path: str = handler.path
+        self.headers: Message = handler.headers
+        self.body: bytes = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
         self.forms = forms
-        self._reader = reader
-        self._writer = writer
-        self._http = h11.Connection(h11.SERVER)
+        self.has_begun: bool = False
+        self._handler = handler
+        self._is_chunked = False
 
-    async def next_request(self) -> Request | None:
-        """Read the next request, or return None if there will be none.
-
-        Invalid HTTP and invalid JSON are answered with 400 here; invalid HTTP ends the connection.
-        """
-        try:
-            while (received := await self._receive()) is not None:
-                head, body = received
-                try:
-                    return Request(
-                        head.method.decode(),
-                        head.target.decode(),
-                        json.loads(body) if body else None,
-                        {name.decode(): value.decode("latin-1") for name, value in head.headers},
-                    )
-                except ValueError as error:
-                    await self.refuse(400, f"invalid JSON: {error}")
-
-                if not self.ready_for_next():
-                    return None
-        except h11.RemoteProtocolError as error:
-            # h11 allows a reply only if none has begun
-            if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                await self.refuse(error.error_status_hint, str(error), [("Connection", "close")])
-        except ConnectionError:
-            pass
-
-        return None
-
-    async def _receive(self) -> tuple[h11.Request, bytes] | None:
-        head: h11.Request | None = None
-        body = bytearray()
-        while True:
-            event = self._http.next_event()
-            if event is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(_READ_BYTES))
-            elif isinstance(event, h11.Request):
-                head = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.EndOfMessage) and head is not None:
-                return head, bytes(body)
-            else:
-                return None
-
-    async def respond(
-        self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()
-    ) -> None:
+    def respond(self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send a whole reply.
 
         Args:
@@ -128,50 +58,60 @@ class Exchange:
             headers: Further headers.
         """
         data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        await self.begin(status, [("Content-Length", str(len(data))), *headers])
-        await self.send(data)
-        await self.end()
+        self.begin(status, [("Content-Length", str(len(data))), *headers])
+        self.send(data)
 
-    async def refuse(
-        self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()
-    ) -> None:
+    def refuse(self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send an error in the form of the server."""
-        await self.respond(status, self.forms.error(problem, status), headers)
+        self.respond(status, self.forms.error(problem, status), headers)
 
-    async def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
+    def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the head of a reply; the body is chunked unless the headers have its length."""
-        fields = [("Content-Type", "application/json"), *headers]
-        if not any(name.lower() == "content-length" for name, _ in fields):
-            fields.append(("Transfer-Encoding", "chunked"))
-        await self._write(h11.Response(status_code=status, headers=fields))
+        fields = {"Content-Type": "application/json", **dict(headers)}
+        self._is_chunked = "Content-Length" not in fields
+        if self._is_chunked:
+            fields["Transfer-Encoding"] = "chunked"
 
-    async def send(self, data: bytes) -> None:
+        self.has_begun = True
+        self._handler.send_response_only(status)
+        for name, value in fields.items():
+            self._handler.send_header(name, value)
+        self._handler.end_headers()
+
+    def send(self, data: bytes) -> None:
         """Send a piece of the body."""
-        await self._write(h11.Data(data=data))
+        self._write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
 
-    async def end(self) -> None:
-        """Finish the reply."""
-        await self._write(h11.EndOfMessage())
-
-    def nothing_sent(self) -> bool:
-        """Return True if no part of the reply has been sent."""
-        return self._http.our_state is h11.SEND_RESPONSE
-
-    def ready_for_next(self) -> bool:
-        """Prepare the connection for another request; return False if it cannot take one."""
-        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
-            return False
-
-        self._http.start_next_cycle()
-
-        return True
+    def end(self) -> None:
+        """Finish a reply whose length its head did not have."""
+        self._write(b"0\r\n\r\n")
 
     def drop(self) -> None:
         """Close the connection at once."""
-        self._writer.transport.abort()
+        self._handler.close_connection = True
+        self._handler.connection.shutdown(socket.SHUT_RDWR)
 
-    async def _write(self, event: h11.Event) -> None:
-        data = self._http.send(event)
-        if data:
-            self._writer.write(data)
-            await self._writer.drain()
+    def wait(self, seconds: float | None) -> None:
+        """Wait some seconds, or for ever, while the client does.
+
+        Raises:
+            ConnectionError: When the client or the server closes the connection.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        connection = self._handler.connection
+        connection.settimeout(seconds)
+        try:
+            is_open = connection.recv(1, socket.MSG_PEEK)
+        except (TimeoutError, BlockingIOError):
+            return
+        finally:
+            connection.settimeout(None)
+        if not is_open:
+            raise ConnectionError("the client has gone")
+
+        # the next request is there already
+        time.sleep(3600 if end is None else max(0, end - time.monotonic()))
+
+    def _write(self, data: bytes) -> None:
+        self._handler.wfile.write(data)
+        self._handler.wfile.flush()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
 from prism.testing._server import wire
-from prism.testing._server.exchange import Exchange, Request
+from prism.testing._server.exchange import Exchange, Forms
 from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
 from prism.testing._server.tokens import last_tokens
 from prism.testing._server.wire import Asked
 
 _LONGEST_WINDOW = 131_072
+
+
+def _tool_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    call = {"function": {"name": name, "arguments": dict(arguments)}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "message": message}
 
 
 class FakeOllama(ModelServer):
@@ -32,19 +38,18 @@ class FakeOllama(ModelServer):
         version: Version that the server reports.
         logprobs: Whether requests for log-probabilities are answered; servers before 0.12.11 ignore
             them.
-        how: ``choose`` returns the answer to a question, called in the server's thread; the first
-            option by default. ``write`` returns the model's text for questions without options. It
-            is called with the prompt and the schema of the answer (None for a text); anything but a
-            text is sent as JSON. By default it does what ``choose`` does. ``latency`` is the
-            seconds that each answer takes, or a function that returns them; an async one is awaited
-            before the answer. ``window`` is the number of tokens that prompt and reply may have
-            together, unless the request sets ``num_ctx``; of a longer prompt only the last half
-            window is read, and nothing says so. ``restarts`` maps numbers of questions to seconds:
-            after that many questions the server is away, as in ``{400: 4.0}``. ``slots`` is the
-            number of simultaneous answers; None means no limit. ``port`` is the port to
-            listen on; any free one by default. ``sure`` is the share of the chosen letter in the
-            probability of all letters (1 by default, kinder than any model), and ``mass`` what all
-            letters together have; real models have 0.02 to 0.97.
+        how: ``choose`` returns the answer to a question; the first option by default. ``write``
+            returns the model's text for questions without options. It is called with the prompt
+            and the schema of the answer (None for a text); anything but a text is sent as JSON. By
+            default it does what ``choose`` does. ``latency`` is the seconds that each answer takes,
+            or a function that returns them. ``window`` is the number of tokens that prompt and
+            reply may have together, unless the request sets ``num_ctx``; of a longer prompt only
+            the last half window is read, and nothing says so. ``restarts`` maps numbers of
+            questions to seconds: after that many questions the server is away, as in
+            ``{400: 4.0}``. ``slots`` is the number of simultaneous answers; None means no limit.
+            ``port`` is the port to listen on; any free one by default. ``sure`` is the share of
+            the chosen letter in the probability of all letters (1 by default, kinder than any
+            model), and ``mass`` what all letters together have; real models have 0.02 to 0.97.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -59,6 +64,7 @@ class FakeOllama(ModelServer):
         cuts: How many prompts were cut.
     """
 
+    _forms: ClassVar[Forms] = Forms(lambda message, _status: {"error": message}, _tool_call)
     _asking: ClassVar[Collection[str]] = (wire.CHAT,)
 
     def __init__(
@@ -79,50 +85,47 @@ class FakeOllama(ModelServer):
         self.logprobs: bool = logprobs
         self.cuts: int = 0
 
-    async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
-        match request.method, request.path:
+    def _route(self, exchange: Exchange, body: Any, fault: Fault | None) -> None:
+        match exchange.method, exchange.path:
             case "GET", "/api/version":
-                await exchange.respond(200, {"version": self.version})
+                exchange.respond(200, {"version": self.version})
             case "GET", "/api/tags":
-                await exchange.respond(200, wire.model_list(self.models))
+                exchange.respond(200, wire.model_list(self.models))
             case "GET", "/api/ps":
-                await exchange.respond(200, wire.running_models(self._windows()))
+                exchange.respond(200, wire.running_models(self._windows()))
             case "POST", "/api/show":
-                await self._show(request.body, exchange)
+                self._show(body, exchange)
             case "POST", wire.CHAT | wire.LOAD:
-                await self._ask(request, exchange, fault)
+                self._ask(exchange, body, fault)
             case _:
-                await exchange.respond(404, b"404 page not found")
+                exchange.respond(404, b"404 page not found")
 
-    async def _show(self, body: Any, exchange: Exchange) -> None:
+    def _show(self, body: Any, exchange: Exchange) -> None:
         model = body.get("model") if isinstance(body, dict) else None
         if self._has(model):
             window = None if self.window is None else max(self.window, _LONGEST_WINDOW)
-            details = wire.model_details(window)
-            await exchange.respond(200, details)
+            exchange.respond(200, wire.model_details(window))
         else:
-            await exchange.refuse(404, f"model {model!r} not found")
+            exchange.refuse(404, f"model {model!r} not found")
 
-    def _read(self, request: Request) -> Asked:
-        return wire.read_question(request.path, request.body)
+    def _read(self, path: str, body: Any) -> Asked:
+        return wire.read_question(path, body)
 
     def _counts(self, asked: Asked) -> bool:
         return asked.path != wire.LOAD
 
-    async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+    def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.path == wire.LOAD:
-            await exchange.respond(200, wire.load_reply(asked))
-        else:
-            await self._chat(asked, exchange, fault)
+            exchange.respond(200, wire.load_reply(asked))
+            return
 
-    async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
             tokens = wire.likely_tokens(asked, said.text, told, self.sure, self.mass)
 
         # whole, also where it may be a stream, whose only line it is then
-        await exchange.respond(200, wire.chat_reply(asked, said, tokens))
+        exchange.respond(200, wire.chat_reply(asked, said, tokens))
 
     def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
         # of a prompt that is too long, an Ollama server was seen to keep about half of its window

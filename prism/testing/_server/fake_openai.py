@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Unpack
 
 from prism.errors import FieldValueError
-from prism.testing._server.exchange import Exchange, Forms, Request
+from prism.testing._server.exchange import Exchange, Forms
 from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
 from prism.testing._server.wire import Asked, Said, likely_tokens, options_in
@@ -105,29 +105,29 @@ class FakeOpenAI(ModelServer):
         self.key: str | None = key
         self.authorizations: list[str | None] = []
 
-    async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
-        given = request.headers.get("authorization")
+    def _route(self, exchange: Exchange, body: Any, fault: Fault | None) -> None:
+        given = exchange.headers.get("authorization")
         self.authorizations.append(given)
         if self.key is not None and given != f"Bearer {self.key}":
             # as some servers do, with what was given in the text
-            await exchange.refuse(401, f"Incorrect API key provided: {given}")
+            exchange.refuse(401, f"Incorrect API key provided: {given}")
             return
 
-        match request.method, request.path:
+        match exchange.method, exchange.path:
             case "GET", "/v1/models":
-                await exchange.respond(200, _model_list(self.models, self.window))
+                exchange.respond(200, _model_list(self.models, self.window))
             case "POST", path if path == _CHAT:
-                await self._ask(request, exchange, fault)
+                self._ask(exchange, body, fault)
             case _:
-                await exchange.respond(404, {"detail": "Not Found"})
+                exchange.respond(404, {"detail": "Not Found"})
 
-    def _read(self, request: Request) -> Asked:
-        return _question_in(request.path, request.body)
+    def _read(self, path: str, body: Any) -> Asked:
+        return _question_in(path, body)
 
-    async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+    def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         refusal = self._refusal_of(asked.body)
         if refusal is not None:
-            await exchange.refuse(*refusal)
+            exchange.refuse(*refusal)
             return
 
         said, tokens = self._said(asked, fault), None
@@ -135,7 +135,7 @@ class FakeOpenAI(ModelServer):
             told = None if fault is None else fault.probabilities
             tokens = likely_tokens(asked, said.text, told, self.sure, self.mass)
 
-        await exchange.respond(200, _reply_of(asked, said, tokens))
+        exchange.respond(200, _reply_of(asked, said, tokens))
 
     def _refusal_of(self, body: Mapping[str, Any]) -> tuple[int, str] | None:
         refused = next((name for name in self.refuses if name in body), None)

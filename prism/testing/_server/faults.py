@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from prism.testing._server.exchange import Exchange
 
-Reply = Callable[[Exchange], Awaitable[None]]
+Reply = Callable[[Exchange], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +46,15 @@ class Fault:
             body: Raw body instead of the message.
             headers: Further headers.
         """
-        fields = list((headers or {}).items())
+        fields = dict(headers or {})
         if retry_after is not None:
-            fields.append(("Retry-After", retry_after))
+            fields["Retry-After"] = retry_after
 
-        async def reply(exchange: Exchange) -> None:
+        def reply(exchange: Exchange) -> None:
             if body is None:
-                await exchange.refuse(code, message or f"status {code}", fields)
+                exchange.refuse(code, message or f"status {code}", fields.items())
             else:
-                await exchange.respond(code, body, fields)
+                exchange.respond(code, body, fields.items())
 
         return cls(f"status {code}", reply)
 
@@ -68,29 +67,20 @@ class Fault:
             headers: Further headers, such as ``{"Content-Encoding": "gzip"}`` for a body that is
                 not gzip.
         """
-
-        async def reply(exchange: Exchange) -> None:
-            await exchange.respond(200, data, (headers or {}).items())
-
-        return cls("body", reply)
+        return cls("body", lambda exchange: exchange.respond(200, data, (headers or {}).items()))
 
     @classmethod
     def hang(cls) -> Fault:
         """Never answer."""
-
-        async def reply(exchange: Exchange) -> None:  # noqa: ARG001
-            await asyncio.Event().wait()
-
-        return cls("hang", reply)
+        return cls("hang", lambda exchange: exchange.wait(None))
 
     @classmethod
     def stall(cls) -> Fault:
         """Send the first part of an answer, then nothing more."""
 
-        async def reply(exchange: Exchange) -> None:
-            await exchange.begin(200, [("Content-Length", "1000")])
-            await exchange.send(b'{"model": ')
-            await asyncio.Event().wait()
+        def reply(exchange: Exchange) -> None:
+            _begin(exchange)
+            exchange.wait(None)
 
         return cls("stall", reply)
 
@@ -102,30 +92,25 @@ class Fault:
             pause: Seconds between two bytes.
         """
 
-        async def reply(exchange: Exchange) -> None:
-            await exchange.begin(200)
+        def reply(exchange: Exchange) -> None:
+            exchange.begin(200)
             while True:
-                await exchange.send(b" ")
-                await asyncio.sleep(pause)
+                exchange.send(b" ")
+                exchange.wait(pause)
 
         return cls("trickle", reply)
 
     @classmethod
     def drop(cls) -> Fault:
         """Close the connection without an answer."""
-
-        async def reply(exchange: Exchange) -> None:
-            exchange.drop()
-
-        return cls("drop", reply)
+        return cls("drop", Exchange.drop)
 
     @classmethod
     def drop_midway(cls) -> Fault:
         """Close the connection in the middle of an answer."""
 
-        async def reply(exchange: Exchange) -> None:
-            await exchange.begin(200, [("Content-Length", "1000")])
-            await exchange.send(b'{"model": ')
+        def reply(exchange: Exchange) -> None:
+            _begin(exchange)
             exchange.drop()
 
         return cls("drop midway", reply)
@@ -139,8 +124,8 @@ class Fault:
             arguments: Its arguments.
         """
 
-        async def reply(exchange: Exchange) -> None:
-            await exchange.respond(200, exchange.forms.tool_call(name, arguments))
+        def reply(exchange: Exchange) -> None:
+            exchange.respond(200, exchange.forms.tool_call(name, arguments))
 
         return cls("tool call", reply)
 
@@ -153,3 +138,8 @@ class Fault:
     def weighs(cls, probabilities: Mapping[str, Any]) -> Fault:
         """Give a question by letter these probabilities of its options, or of other tokens."""
         return cls("weighs", probabilities=probabilities)
+
+
+def _begin(exchange: Exchange) -> None:
+    exchange.begin(200, [("Content-Length", "1000")])
+    exchange.send(b'{"model": ')

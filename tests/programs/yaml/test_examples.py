@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import yaml
 
 pytest.importorskip("pydantic_monty")
 
@@ -52,13 +50,8 @@ async def walk(agent: WorkflowAgent, number: int) -> list[str]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_nothing_is_wrong_with_the_examples(name: str) -> None:
-    """They load, nothing is left out, and the schema accepts them."""
-    path = FOLDER / f"{name}.yaml"
-    assert list(Workflow.check(path)) == []
-    schema = json.loads((DOCS / "workflow.schema.json").read_text(encoding="utf-8"))
-    text = path.read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(text))
-    assert text.startswith("# yaml-language-server: $schema=../workflow.schema.json\n")
+    """They load, and nothing is left out."""
+    assert list(Workflow.check(FOLDER / f"{name}.yaml")) == []
 
 
 async def test_the_specifications_agent() -> None:
@@ -155,7 +148,7 @@ async def test_the_support_desk() -> None:
     assert await walk(agent, 2) == ["answering", "reading"]
     assert [action.action["text"] for action in done] == ["We look into it."]
 
-    agent.variables.context["answers"] = 1
+    agent.context["answers"] = 1
     script["Can you answer"] = "Hand on."
     assert await walk(agent, 2) == ["handing_on", "reading"]
     assert agent.context["hand_on"] == "Ada's is broken."
@@ -182,17 +175,3 @@ async def test_the_essay(answers: list[str], states: list[str], verdict: str | N
     assert await walk(agent, len(states)) == states
     assert agent.context.get("verdict") == verdict
     assert agent.context["draft"] == "A night train."
-
-
-def served(prompt: str, schema: Any) -> str:
-    """Answer any prompt of the examples."""
-    if "choose ONE" in prompt:
-        return '{"decision": "ship"}'
-    if "Can you answer" in prompt:
-        return '{"decision": "answer"}'
-    if "editor. A draft" in prompt:
-        return '{"decision": "accept"}'
-    if "Answer Ada" in prompt:
-        return '{"action": {"kind": "reply", "text": "We look into it."}}'
-
-    return builder_says(prompt, "")

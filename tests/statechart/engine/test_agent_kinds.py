@@ -123,14 +123,6 @@ def test_adopt_adds_what_is_missing() -> None:
     assert moves_of(agent) == [("resting", "go", "idle")]
 
 
-def test_adopt_refuses_an_object_without_room() -> None:
-    """An object whose class takes no fields is refused with a list of the fields."""
-    with pytest.raises(
-        AgentError, match=r"Slots has no fields engagement_threshold, .*: declare them"
-    ):
-        chart_of().adopt(Slots())
-
-
 def test_a_forgotten_state_type_is_told() -> None:
     """A mixin without its states, or an agent of another chart, is told what to set."""
 

@@ -42,7 +42,7 @@ def chart(seen: list[Any] | None = None) -> Statechart[S]:
 
 
 def test_a_read_only_field_is_refused_before_the_action_runs() -> None:
-    """The error says what to do, and nothing has changed; also if a tick finds it."""
+    """The error is Python's, and nothing has changed; also if a tick finds it."""
 
     class FixedState(Plain):
         state = property(lambda fixed: S.IDLE)  # type: ignore[assignment]
@@ -59,10 +59,10 @@ def test_a_read_only_field_is_refused_before_the_action_runs() -> None:
     seen: list[Any] = []
     for cls in (FixedState, FixedTicks):
         agent = cls()
-        with pytest.raises(AgentError, match=r"Fixed\w+ takes no new values \(.+\): keep the"):
+        with pytest.raises(AttributeError, match="has no setter"):
             chart(seen).fire(agent, "go")
         assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
-    with pytest.raises(AgentError, match="FixedTicks takes no new values"):
+    with pytest.raises(AttributeError, match="has no setter"):
         chart().tick(FixedTicks())
     assert not seen
 
@@ -83,10 +83,6 @@ def test_a_transition_that_a_field_refuses_is_taken_back(field: str, value: Any)
     assert (strict.state, strict.ticks_in_state, [*strict.state_history]) == (S.IDLE, 4, [old])
 
 
-async def _later(self: Any, new_state: S, trigger: str, context: Any = None) -> None:
-    self.state = new_state
-
-
 @pytest.mark.parametrize(
     ("own", "problem"),
     [
@@ -96,7 +92,6 @@ async def _later(self: Any, new_state: S, trigger: str, context: Any = None) -> 
             "missing a required argument: 'when'",
         ),
         (lambda self, new_state, *, trigger, context: None, "too many positional arguments"),
-        (_later, "it is async"),
     ],
 )
 def test_a_transition_to_that_cannot_be_called_is_refused(own: Any, problem: str) -> None:

@@ -1,12 +1,10 @@
 """What a chart reports to its log."""
 
-import logging
 from collections import deque
 from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -96,11 +94,3 @@ def test_history_tells_the_truth_about_a_function_that_meddles(
     for fault in capture.entries[::2]:
         assert (fault["event"], fault["log_level"]) == ("statechart.action_failed", "error")
         assert "let it fire an event instead" in fault["error"]
-
-
-def test_a_logger_of_the_standard_library_is_refused() -> None:
-    """A standard library logger, which takes no keys, is refused when the chart is made."""
-    with pytest.raises(
-        DefinitionError, match="must be a structlog logger, got the standard library's 'mine'"
-    ):
-        Statechart(S, [], S.IDLE, logger=logging.getLogger("mine"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from prism.errors import DefinitionError
-from prism.statechart import Statechart
 from tests.statechart.formats.test_scxml_reading import document
 
 
@@ -81,21 +78,3 @@ def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> Non
     seconds, megabytes = json.loads(found.stdout)
     assert seconds < 2
     assert megabytes < 200
-
-
-@pytest.mark.parametrize(
-    ("descriptor", "told"),
-    [
-        ("", "transition '': trigger must be a non-empty"),
-        *(
-            (wrong, f"'{wrong}' is not an event descriptor")
-            for wrong in ("err*", "*.error", "a.*.b", "a..b", ".a", "**", ".")
-        ),
-        ("error.* *x", "'*x' is not an event descriptor"),
-    ],
-)
-def test_what_describes_no_event_is_refused(descriptor: str, told: str) -> None:
-    """A descriptor that could never match is a mistake, told with its line."""
-    inside = f'<state id="a">\n<transition event="{descriptor}" target="a"/></state>'
-    with pytest.raises(DefinitionError, match=f"line 3, .*: {re.escape(told)}"):
-        Statechart.from_scxml(document(inside))

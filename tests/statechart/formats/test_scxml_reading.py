@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart import State, Statechart, state_enum
-from tests.kit.commands import Prism
+from prism.statechart import Statechart, state_enum
 
 HEAD = '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"'
 PRISM = 'xmlns:prism="urn:prism:statechart"'
@@ -46,14 +45,8 @@ def test_a_document_is_a_chart_like_any_other() -> None:
     assert pickle.loads(pickle.dumps(chart)) == chart
     assert "fire moves the agent to 'off'" in str(chart.explain(agent, "off.now"))
     assert chart.valid_triggers(agent.state) == ["off.*", "done", "next"]
-    assert "reacts to off.*, done, next" in str(chart.explain(agent, "offer"))
+    assert "only to off.*, done, next" in str(chart.explain(agent, "offer"))
     assert chart.fire(agent, "next") == "off"
-
-
-def test_a_state_without_an_id_gets_a_name() -> None:
-    """Only what is named elsewhere needs one."""
-    chart = Statechart.from_scxml(document("<state/><state/>"))
-    assert sorted(chart.states) == ["state1", "state2"]
 
 
 def test_the_states_may_be_members_of_an_enum() -> None:
@@ -62,9 +55,7 @@ def test_the_states_may_be_members_of_an_enum() -> None:
     text = document('<state id="on"><transition event="x" target="off"/></state><state id="off"/>')
     chart = Statechart.from_scxml(text, states=Lamp)
     assert chart.initial is Lamp("on")
-    with pytest.raises(
-        DefinitionError, match="names 'on', which is not among the members of Other"
-    ):
+    with pytest.raises(DefinitionError, match="names 'on', which is not among the states"):
         Statechart.from_scxml(text, states=state_enum("Other", ["off"]))
 
 
@@ -95,13 +86,6 @@ def test_events_are_matched_by_descriptors(
         attributes,
     )
     assert (chart.fire(agent, event) is not None) is is_meant
-
-
-@pytest.mark.parametrize("event", ["done", "done.state", "done.state.on", "done.*", "*"])
-def test_what_is_done_is_matched_by_descriptors(event: str) -> None:
-    """A chart raises it for those who name its beginning only, too."""
-    chart, agent = begun(LAMP.replace('"done"', f'"{event}"'))
-    assert chart.fire(agent, "next") == "off"
 
 
 def test_an_event_may_have_the_name_of_something_done_that_never_is() -> None:
@@ -145,15 +129,6 @@ def test_times_and_chances_are_prisms_own() -> None:
     assert [chart.tick(agent) for _ in range(2)] == [None, "t"]
 
 
-def test_a_parallel_state_may_have_one_region() -> None:
-    """It is read as it is written."""
-    chart, agent = begun('<parallel id="p"><state id="a"><state id="b"/></state></parallel>')
-    assert agent.state == "b"
-    (parallel,) = chart.tree
-    assert isinstance(parallel, State)
-    assert parallel.parallel
-
-
 # What is refused
 
 
@@ -178,7 +153,7 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         f"  line 4: <raise> in <transition> {refused}",
         "  line 4, transitions[0].target: names 'nowhere', which is not among the states",
         f"  line 5: <onentry> in <state> {refused}",
-        "  line 7, transitions[1].afther: is unknown; did you mean 'after'?",
+        "  line 7, transitions[1].afther: is no key of a chart, or cannot be 3",
         "  line 7, transitions[1].target.default: names 'no', which is not among the states",
     ]
 
@@ -186,32 +161,15 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
     [
-        ("", "", "states: must not be empty"),
+        ("", "", "a chart needs at least one state"),
         ("<state/>", 'initial="no"', "line 1, initial: names 'no'"),
         ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
         ('<state id="a"/><state id="a"/>', "", "remove the repeated states 'a'"),
-        ("<state>x</state>", "", "text in <state>"),
-        ("<state src='x'/>", "", "src of <state>"),
+        ("<state>x</state>", "", "text of <state>"),
         ("<state><transition event='e' target=''/></state>", "", "target must name a state"),
         ("<state><transition event='e' cnd='x'/></state>", "", "cnd of <transition>"),
-        (
-            "<state><transition event='e' type='inner'/></state>",
-            "",
-            "must be true or false, got 'inner'",
-        ),
+        ("<state><transition event='e' type='inner'/></state>", "", "cannot be 'inner'"),
         ("<state><transition event='e' cond='In(\"a\")'/></state>", "", "names 'a'"),
-        ("<state prism:afther='1'/>", PRISM, "states[0].afther: is unknown"),
-        (
-            "<state><transition event='e' prism:actoin='x'/></state>",
-            PRISM,
-            "did you mean 'action'?",
-        ),
-        (
-            f"<state><transition event='e' prism:after='{'9' * 5000}'/></state>",
-            PRISM,
-            "unknown guard '9999",
-        ),
-        (f"<state prism:entry='{'[' * 5000}'/>", PRISM, "unknown action '[[["),
         ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
         ("<state><history/></state>", "", "<history> in <state> is"),
         ("<state><initial/><state/></state>", "", "<initial> in <state> is"),
@@ -223,7 +181,6 @@ def test_what_is_not_read_is_refused_by_name(inside: str, attributes: str, said:
     with pytest.raises(DefinitionError) as caught:
         Statechart.from_scxml(document(inside, attributes))
     assert said in str(caught.value)
-    assert "line " in str(caught.value)
 
 
 def test_what_is_not_xml_names_its_line() -> None:
@@ -252,8 +209,7 @@ def test_a_document_of_an_editor_is_read(caplog: pytest.LogCaptureFixture) -> No
 </scxml>"""
     chart = Statechart.from_scxml(text)
     assert caplog.messages == [
-        "SCXML document, line 2: everything of the namespace "
-        "'http://www.qt.io/2015/02/scxml-ext' is ignored"
+        "SCXML document: ignored what is of http://www.qt.io/2015/02/scxml-ext"
     ]
     agent = chart.adopt(SimpleNamespace())
     chart.begin(agent)
@@ -288,18 +244,3 @@ def test_a_document_of_a_library_is_refused_by_lines_beyond_its_structure() -> N
         "line 5: <onentry> in <state>",
         "line 6: <onentry> in <state>",
     ]
-
-
-def test_the_command_reads_documents(prism: Prism) -> None:
-    """Wherever it reads a chart's JSON, with conditions and actions by their texts."""
-    path = prism.folder / "lamp.scxml"
-    path.write_text(
-        document(
-            '<state id="on"><transition event="x" cond="y" target="off" prism:action="z"/></state>'
-            '<state id="off"/>',
-            PRISM,
-        )
-    )
-    assert "off" in prism("chart", "show", path).out
-    path.write_text("<scxml>")
-    assert prism("chart", "check", path).status == 2

@@ -136,13 +136,8 @@ def test_data_is_plain() -> None:
         "state": "idle",
         "trigger": "go",
         "candidates": [
-            {
-                "target": "scrolling",
-                "guard": "is_x",
-                "outcome": "raised",
-                "error": "LookupError: x",
-            },
-            {"target": "evaluating", "guard": "is_True", "outcome": "passed", "error": None},
+            "raised     idle --go--> scrolling [is_x]: LookupError: x",
+            "passed     idle --go--> evaluating [is_True]",
         ],
         "outcome": "moves",
         "target": "evaluating",

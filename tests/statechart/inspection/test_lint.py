@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from prism.agents import StatechartMixin
-from prism.errors import AgentError
-from prism.statechart import AgentState, Finding, Statechart, Transition
-from prism.statechart.inspection import require_fit
-
-if TYPE_CHECKING:
-    pass
+from prism.statechart import Finding, Statechart, Transition
 
 
 class Light(StrEnum):
@@ -30,13 +21,13 @@ def never(agent: Any, context: Any) -> bool:
     return False
 
 
-def flaws(*moves: Transition[Any], decisions: Any = (), timeouts: Any = None) -> list[Finding]:
-    chart = Statechart(Light, moves, Light.RED, decision_states=decisions, timeouts=timeouts)
+def flaws(*moves: Transition[Any], decisions: Any = ()) -> list[Finding]:
+    chart = Statechart(Light, moves, Light.RED, decision_states=decisions)
     return chart.check()
 
 
 def test_a_sound_chart_has_no_flaws() -> None:
-    """Nothing is found in a chart that can reach, leave and time out of every state."""
+    """Nothing is found in a chart that can reach and leave every state."""
     assert not flaws(
         Transition("on", Light.RED, Light.GREEN),
         Transition("on", Light.GREEN, Light.AMBER),
@@ -45,8 +36,8 @@ def test_a_sound_chart_has_no_flaws() -> None:
     )
 
 
-def test_all_four_kinds_are_found_at_once() -> None:
-    """One check finds unreachable states, dead ends, shadowed transitions and missing time-outs."""
+def test_all_kinds_are_found_at_once() -> None:
+    """One check finds unreachable states, dead ends and shadowed transitions."""
     shadowed = Transition("on", Light.RED, Light.AMBER, never)
     found = flaws(
         Transition("on", Light.RED, Light.GREEN),
@@ -59,8 +50,6 @@ def test_all_four_kinds_are_found_at_once() -> None:
         ("unreachable", Light.BROKEN),
         ("no_way_out", Light.GREEN),
         ("shadowed", Light.RED),
-        ("no_timeout", Light.AMBER),
-        ("no_timeout", Light.GREEN),
     }
     assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
     assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
@@ -79,43 +68,3 @@ def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected:
         decisions=(Light.GREEN,) if decisions == "other" else decisions,
     )
     assert sum(finding.kind == "shadowed" for finding in found) == expected
-
-
-S = AgentState
-NEEDS = ("mood", "patience", "speak")
-
-
-class Slotted:
-    __slots__ = ("mood", "patience", "state")
-
-    def speak(self) -> None: ...
-
-
-class Mixed(StatechartMixin):
-    def __init__(self) -> None:
-        (self.mood, self.patience), self.speak = (1, 2), None
-
-
-def chart_with(*needs: str) -> Statechart[S]:
-    return Statechart(S, [], S.IDLE, name="c", needs=needs)
-
-
-@given(st.sets(st.sampled_from(["state", *NEEDS])))
-def test_exactly_what_is_missing_is_listed(given_names: set[str]) -> None:
-    """All that an agent lacks is listed, in the order of the needs."""
-    fields = dict.fromkeys(given_names, 1)
-    missing = [name for name in ("state", *NEEDS) if name not in given_names]
-    chart = chart_with(*NEEDS)
-    assert chart.fits(SimpleNamespace(**fields)) == missing
-    assert chart.fits(type("Made", (), dict(fields))()) == missing
-
-
-def test_an_agent_that_lacks_something_is_refused() -> None:
-    """The error names the agent, its class and all that it lacks."""
-    chart = chart_with("mood").definition
-    fine = SimpleNamespace(state=S.IDLE, mood=1, extra=2)
-    require_fit([fine, fine], chart, ["extra"])
-    with pytest.raises(AgentError, match=r"'c': Slotted lacks state, mood, extra"):
-        require_fit([fine, Slotted()], chart, ["extra"])
-    with pytest.raises(AgentError, match=r"'Mixed@.*' does not fit chart 'c': Mixed lacks extra"):
-        require_fit([Mixed()], chart, ["extra"])

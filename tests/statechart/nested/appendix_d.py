@@ -155,7 +155,7 @@ class Interpreter:
                         s0 for s0 in self.configuration if s0.parent is s
                     )
         for s in ordered:
-            self.trace.append(f"-{s.id}:{self.shown()}")
+            self.trace.append(f"-{s.id}")
             self.configuration.discard(s)
 
     def computeExitSet(self, transitions: Iterable[TransitionElement]) -> set[Element]:
@@ -175,7 +175,7 @@ class Interpreter:
         self.computeEntrySet(enabledTransitions, statesToEnter)
         for s in self.inDocumentOrder(statesToEnter):
             self.configuration.add(s)
-            self.trace.append(f"+{s.id}:{self.shown()}")
+            self.trace.append(f"+{s.id}")
             if s.tag == "final":
                 parent = s.parent
                 assert parent is not None
@@ -278,10 +278,6 @@ class Interpreter:
     def leaves(self) -> tuple[str, ...]:
         """The atomic states that are active."""
         return tuple(s.id for s in self.inDocumentOrder(filter(isAtomicState, self.configuration)))
-
-    def shown(self) -> str:
-        """The whole configuration as text."""
-        return ",".join(s.id for s in self.inDocumentOrder(self.configuration))
 
 
 def getProperAncestors(state1: Element, state2: Element | None) -> list[Element]:

@@ -52,7 +52,6 @@ def make_twins(seed: int, kinds: Kinds) -> Twins:
     trace: list[str] = []
     chart = _chart(root, states, trace)
     agent = SimpleNamespace(state=None, state_memory=None)
-    _hold(trace, chart, agent, states)
     return Twins(chart, agent, Interpreter(root), trace)
 
 
@@ -201,18 +200,11 @@ def _exit_of(element: Element, trace: list[str]) -> Any:
 
 
 class _Note:
-    """An action that notes that it ran, and what was active."""
+    """An action that notes that it ran."""
 
     def __init__(self, text: str, trace: list[str]) -> None:
         self.text = self.__name__ = text
         self.trace = trace
 
     def __call__(self, agent: Any, context: Any) -> None:
-        self.trace.append(self.text + (agent.shown() if self.text[0] in "+-" else ""))
-
-
-def _hold(trace: list[str], chart: Statechart[Any], agent: Any, states: list[Element]) -> None:
-    members = {state.id: chart.state_type(state.id) for state in states}
-    agent.shown = lambda: (
-        ":" + ",".join(text for text, member in members.items() if chart.is_in(agent, member))
-    )
+        self.trace.append(self.text)

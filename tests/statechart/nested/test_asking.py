@@ -28,7 +28,7 @@ def owner(chart: Any) -> Sleeper:
     return agent
 
 
-@pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("llama3.2", "decision")])
+@pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("llama3.2", "auto")])
 async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
     """Options and replies are leaves of what moves; the decision has the whole configuration."""
     chart = day(*CHOICE, decision_states=[Day.FEED])
@@ -40,7 +40,6 @@ async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
         reasoner = Reasoner(
             Model(model, hosts=[server.host]),
             mode=mode,
-            pick="argmax",
             descriptions={Day.WRITING: "write to a friend"},
         )
         question = Question(agent, agent.state, "bored", options, chart=chart.definition)

@@ -236,48 +236,18 @@ def test_settling_has_the_context_of_the_event_and_done_has_none() -> None:
 # When it commits
 
 
-def test_what_is_active_is_that_of_the_instant() -> None:
-    """Inside exit and entry actions a state is active until its exit, and from its entry on."""
-    seen: list[tuple[str, bool, bool]] = []
-
-    def look(name: str) -> Any:
-        return lambda agent, context: seen.append(
-            (name, chart.is_in(agent, Phone.ENGAGING), chart.is_in(agent, Phone.READING))
-        )
-
-    inner = State(Phone.READING, entry=look("+reading"), exit=look("-reading"))
-    used = State(Phone.ENGAGING, [inner], entry=look("+used"), exit=look("-used"))
-    chart: Statechart[Phone] = Statechart(
-        [Phone.POCKET, used],
-        [
-            Transition("opens", Phone.POCKET, Phone.ENGAGING),
-            Transition("rings", Phone.ENGAGING, Phone.POCKET, None, look("between")),
-        ],
-        initial=Phone.POCKET,
-    )
-    begun(chart, None, "opens", "rings")
-    assert seen == [
-        ("+used", True, False),
-        ("+reading", True, True),
-        ("-reading", True, True),
-        ("-used", True, False),
-        ("between", False, False),
-    ]
-
-
 def test_an_action_may_know_the_chart_that_a_run_has_bound() -> None:
-    """It asks and fires there as on the bound one: its event waits until the step is made."""
+    """What it fires there waits until the step is made."""
     seen: list[Any] = []
 
     def goes_on(agent: Any, _context: Any) -> None:
-        seen.append(declared.is_in(agent, Phone.ENGAGING))
         seen.append(declared.fire(agent, "writes"))
 
     used = State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, Phone.SENT], entry=goes_on)
     declared = phone(states=[Phone.POCKET, used, Phone.BROKEN])
     owner = Owner()
     assert declared.bound("run", None, lambda: 0.0).fire(owner, "opens") is Phone.REPLYING
-    assert seen == [True, None]
+    assert seen == [None]
     assert [each.trigger for each in owner.state_history] == ["opens", "writes"]
 
 

@@ -21,7 +21,7 @@ def test_each_candidate_names_the_state_it_belongs_to() -> None:
     assert [str(each) for each in found.candidates] == ["passed     engaging --rings--> pocket"]
     chart.fire(agent, "rings")
     assert chart.explain(agent, "resumes").target is Phone.REPLYING
-    assert chart.explain(agent, "resumes").to_dict()["candidates"][0]["target"] == "engaging.H"
+    assert "pocket --resumes--> engaging.H" in str(chart.explain(agent, "resumes"))
 
 
 def test_a_region_is_explained_with_the_guards_on_others() -> None:

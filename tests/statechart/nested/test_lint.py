@@ -70,8 +70,6 @@ def test_a_region_is_left_together_with_the_others() -> None:
 
     assert flaws() == {("no_way_out", Day.WRITING), ("no_way_out", Day.TIRED)}
     assert flaws(Transition("sleeps", Day.WRITING, Day.ASLEEP)) == set()
-    # of its own region only what is active
-    assert flaws(Transition("sleeps", Day.IDLE, Day.ASLEEP)) == {("no_way_out", Day.WRITING)}
 
 
 def test_a_transition_as_written_is_reported_once() -> None:

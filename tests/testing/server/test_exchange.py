@@ -16,23 +16,6 @@ def post(path: str, body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "garbage",
-    [
-        b"hello?\r\n\r\n",
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n",
-    ],
-    ids=["no HTTP", "no host", "no length"],
-)
-async def test_invalid_http_is_refused(server: FakeOllama, talk: Any, garbage: bytes) -> None:
-    """A malformed request is a 400, and the server goes on."""
-    ((status, body),) = await talk(garbage)
-    assert status == 400
-    assert body["error"]
-    assert await talk(VERSION) == [(200, {"version": server.version})]
-
-
-@pytest.mark.parametrize(
     "body", [b"{", b"\xff\xfe", b'{"a": nope}'], ids=["cut off", "no text", "no value"]
 )
 async def test_invalid_json_is_refused(server: FakeOllama, talk: Any, body: bytes) -> None:

@@ -174,11 +174,11 @@ async def test_slots_limit_answers_at_once() -> None:
 
 
 async def test_a_latency_may_be_waited_for() -> None:
-    """An asynchronous latency is over when it returns, after the seconds that it gives."""
+    """A function of the latency may wait itself; each question has a thread of its own."""
     is_ready = threading.Event()
 
-    async def latency() -> float:
-        await until(is_ready.is_set)
+    def latency() -> float:
+        is_ready.wait()
         return 0.0
 
     with FakeOllama(latency=latency) as server:

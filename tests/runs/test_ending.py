@@ -17,12 +17,10 @@ from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.reasoner import Reasoner, Router
 from prism.reasoner._router import WINDOW
-from prism.runs._makers import make_reasoner
 from prism.social import Feed
-from prism.statechart import AgentState
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
-from tests.kit.reasoners import answer, ask, crowd
+from tests.kit.reasoners import answer, ask
 
 
 class Failing:
@@ -75,32 +73,38 @@ def test_a_run_ends_with_the_share_of_the_last_decisions(
     assert over == ([len(fell_back)] if stopped else [])
 
 
-@pytest.mark.parametrize(("share", "limit"), [(None, 0.5), (1, 1), ("never", None)])
-def test_a_run_ends_early_unless_it_was_told_not_to(share: Any, limit: float | None) -> None:
-    """A run whose model fails ends early by default, and goes on if it is told to."""
-    options = Model("tiny", stop_at_fallbacks=share)
-    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
-    assert isinstance(reasoner, Router)
-    assert reasoner.stop_at == limit
+def ended_run(folder: Path, **options: Any) -> tuple[int, str]:
+    """Carry out a run whose server answers nothing; return its decisions, and why it ended."""
+    with FakeOllama() as server:
+        server.fail_always(Fault.status(400, "no"))
+        model = Model("llama3.2", server.host, mode="chat", **options)
+        try:
+            totals = Run(Feed, 30, rounds=3, model=model).keep(folder).results.totals()
+        except TooManyFallbacksError as error:
+            log = (folder / "events.jsonl").read_text()
+            return log.count('"reasoner.decision"'), str(error)
+    return int(totals["decisions_asked"]), ""
 
 
-@pytest.mark.slow
-async def test_a_run_ends_by_default_when_half_of_its_decisions_fell_back() -> None:
-    """Without a word on it, half of the last 200 decisions are the limit."""
-    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0)
-    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
-    with pytest.raises(TooManyFallbacksError, match=r"20 of the last 20 .* and 0\.5 of them"):
-        await reasoner.decide_many(crowd(WINDOW))
-
-
-@pytest.mark.slow
-async def test_a_spent_budget_ends_no_run_by_default() -> None:
-    """Who limits what a run may spend has said what is to happen then: the run goes on."""
-    options = Model("tiny", hosts=("http://127.0.0.1:1",), patience=0, max_calls=1)
-    reasoner = make_reasoner(options, 0, AgentState.SCROLLING)
-    decisions = await reasoner.decide_many(crowd(2 * WINDOW))
-    reasons = [str(each.reason).partition(":")[0] for each in decisions]
-    assert reasons.count("BudgetSpentError") >= 2 * WINDOW - 1
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "stopped, as 20 of the last 20 decisions fell back, and 0.5 of them"),
+        ({"stop_at_fallbacks": 1.0}, "stopped, as 20 of the last 20 decisions fell back, and 1 of"),
+        ({"stop_at_fallbacks": "never"}, ""),
+        ({"max_calls": 1}, ""),
+        ({"max_calls": 1, "stop_at_fallbacks": 0.5}, "fell back, and 0.5 of them is the limit"),
+    ],
+)
+@pytest.mark.sampled(3)
+def test_a_run_whose_model_fails_ends_early_unless_it_was_told_not_to(
+    options: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    """Half of the decisions are the limit by default, without those after a spent budget."""
+    decisions, why = ended_run(tmp_path / "run", **options)
+    assert reason in why
+    assert bool(why) == bool(reason)
+    assert decisions > 100 or reason
 
 
 @pytest.fixture

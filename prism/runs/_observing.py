@@ -1,0 +1,79 @@
+"""Who is told what a run reports, besides its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from prism._faults import Place, place_of
+from prism.telemetry.loggers import describe
+
+_logger = logging.getLogger("prism.runs")
+
+
+class Observer:
+    """Receives what a run reports.
+
+    This one logs it to ``prism.runs``; subclasses override the methods.
+    """
+
+    def note(self, message: str) -> None:
+        """Receive a note, such as the round after which a run continues."""
+        _logger.info(message)
+
+    def warn(self, message: str) -> None:
+        """Receive a problem that was handled, such as a file that has changed."""
+        _logger.warning(message)
+
+    def started(self, run: Any) -> None:
+        """Receive the run before its first round, or before the first after a resume."""
+
+    def is_to_stop(self) -> bool:
+        """Return True to stop the run, as with Ctrl-C.
+
+        Called at the end of every round except the last.
+        """
+        return False
+
+
+_NOTED = (
+    *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.programs"),
+)
+"""Loggers of warnings that are not in a run's log."""
+
+
+@contextmanager
+def telling_warnings(observer: Observer) -> Iterator[None]:
+    """Pass warnings that are not in the run's log to its observer."""
+    loggers = list(map(logging.getLogger, _NOTED))
+    handler = _Teller(observer)
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+class _Teller(logging.Handler):
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(logging.WARNING)
+        self._observer = observer
+        self._faults: set[tuple[Place | None, type]] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event: Mapping[str, Any] | None = getattr(record, "prism", None)
+        if event is None:
+            self._observer.warn(record.getMessage())
+        elif record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1]:
+            # of a run without a folder, whose summary counts everything but faults
+            error = record.exc_info[1]
+            place, what = place_of(error), describe(error)
+            if (place, type(error)) not in self._faults:
+                self._faults.add((place, type(error)))
+                fault = what if place is None else f"{place}: {what}"
+                once = "told once, a kept run has all in its log"
+                self._observer.warn(f"{fault} ({event['event']}; {once})")

@@ -1,0 +1,163 @@
+"""Parts of the page as data for its script, and what a run's chart looks like at an instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from prism.drawing import draw_svg, showable
+from prism.report import Section
+from prism.report._charts import Charts, Traffic, charts_of
+from prism.report._conversations import object_in
+from prism.report._drawing import figure_spec
+from prism.report._table import joined, link, rows_of, short
+from prism.watch._watched import Watched
+
+MOST_AGENTS = 200
+
+_ENDED = """
+select round, states from events
+where event = 'round.ended' and states is not null and round <= $number
+order by round desc, line desc limit 1
+"""
+_NOW = """
+select state, count(*) as agents from (
+    select arg_max(case event when 'agent.left' then '' when 'agent.joined' then state
+                   else to_state end, line) as state
+    from events where event in ('agent.joined', 'statechart.transition', 'agent.left')
+                  and agent_id is not null and ($number is null or coalesce(round, 0) <= $number)
+    group by coalesce(chart, (select max(first_chart) from runs)), agent_id)
+where state <> '' group by state
+"""
+_IN = """
+select agent_id, arg_max("end", line) as state, 1 as times from steps
+where $number is null
+   or round <= $number and not (round = $number and (closes or coalesce(tick > $tick, false)))
+group by chart, agent_id having state <> ''
+"""
+_TOOK = """
+select agent_id, from_state, to_state, count(*) as times from events
+where event = 'statechart.transition' and round is not distinct from $number
+  and agent_id is not null and from_state is not null and to_state is not null
+group by all order by times desc, min(line)
+"""
+
+
+def view(sections: Iterable[Section], **more: Any) -> dict[str, Any]:
+    """Return sections as plain data, which holds nothing that a page would run.
+
+    Args:
+        sections: The sections; those with nothing to show are left out.
+        more: What else the page's script needs.
+    """
+    shown = [each for each in sections if each]
+    return {
+        "sections": [
+            {
+                "anchor": each.anchor,
+                "heading": showable(each.title),
+                "explanation": showable(each.about),
+                "html": showable(str(each.body())),
+            }
+            for each in shown
+        ],
+        "figures": {
+            f"figure-{name}": figure_spec(figure)
+            for each in shown
+            for name, figure in each.figures.items()
+            if not isinstance(figure, str)
+        },
+        **more,
+    }
+
+
+def sentence(row: Mapping[str, Any]) -> Markup:
+    """Return an event in words, in which the mention of a post leads to it."""
+    text = short(row["what"] or row["event"])
+    before, mention, after = text.partition(short(row["post_id"] or "\0"))
+    return Markup("{}{}{}").format(before, link("post", row["post_id"]) if mention else "", after)
+
+
+def run_charts(watched: Watched) -> Charts | None:
+    """Return the charts that a run follows; None as long as its log has no event."""
+    with watched.reading() as log:
+        return charts_of(log, watched.charts) if log.runs else None
+
+
+def agents_at(watched: Watched, number: int | None) -> dict[str, int]:
+    """Return how many agents are in each state at the end of a round, or now if it goes on."""
+    with watched.reading() as log:
+        ended = rows_of(log.sql(_ENDED, number=number)) if number is not None else []
+        # a sample of the agents says nothing of the others
+        is_sampled = log.runs[0].logged_agents is not None
+        if ended and (is_sampled or ended[0]["round"] == number):
+            counts = object_in(ended[0], "states")
+            return {showable(name): n for name, n in counts.items() if type(n) is int}
+        rows = rows_of(log.sql(_NOW, number=number))
+    return {showable(row["state"]): row["agents"] for row in rows}
+
+
+def draw_charts(charts: Charts, number: int | None, agents: Mapping[str, int]) -> Markup:
+    """Draw charts with the traffic of a round, on the scale of the busiest.
+
+    Args:
+        charts: The charts.
+        number: The round; None for a log without rounds.
+        agents: The agents in each state at its end.
+    """
+    drawn = []
+    for name, levels in charts.levels.items():
+        rounds, busiest = charts.traffic_of(name), Traffic()
+        for each in rounds.values():
+            busiest |= levels.traffic(each)
+        states = {*levels.diagram.states}
+        scale = {ends: count for ends, count in busiest.items() if states.issuperset(ends)}
+        here = rounds.get(number, Traffic())
+        drawn.append(draw_svg(levels.diagram, here, beside=[scale], agents=agents))
+    return joined(
+        Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(each))
+        for each in drawn
+    )
+
+
+def agents_behind(
+    watched: Watched, number: int | None, query: Mapping[str, str], tick: int | None
+) -> dict[str, Any]:
+    """Return the agents in a state, or those that took an arrow, and how often each did.
+
+    Args:
+        watched: The run.
+        number: The round.
+        query: The address of the page: a ``state``, or the ``source`` and ``target`` of an arrow.
+        tick: The tick of the round, for a state.
+    """
+    is_arrow = "source" in query
+    wanted = (query["source"], query["target"]) if is_arrow else query["state"]
+    charts = run_charts(watched)
+    levels = [*charts.levels.values()] if charts else []
+    values = {"number": number} if is_arrow else {"number": number, "tick": tick}
+    counts = Traffic()
+    for row in watched.rows(_TOOK if is_arrow else _IN, **values):
+        if is_arrow:
+            ends = showable(row["from_state"]), showable(row["to_state"])
+            is_there = ends == wanted or any(wanted in each.used(*ends) for each in levels)
+        else:
+            state = showable(row["state"])
+            is_there = state == wanted or any(wanted in each.active(state) for each in levels)
+        if is_there:
+            counts[row["agent_id"], ""] += row["times"]
+
+    agents = [(agent, times) for (agent, _), times in counts.most_common()]
+    lines = joined(
+        Markup("<li>{}{}</li>").format(
+            link("agent", agent), f" {times:,} times" if times > 1 else ""
+        )
+        for agent, times in agents[:MOST_AGENTS]
+    )
+    text = f"{len(agents):,} agent{'' if len(agents) == 1 else 's'}"
+    if len(agents) > MOST_AGENTS:
+        text = f"The first {MOST_AGENTS} of {text}"
+    named = Markup('<p class="soft">{}</p><ul class="names">{}</ul>').format(text, lines)
+    return view([Section("Agents", more=named)], agents=agents[:MOST_AGENTS], number=len(agents))
