@@ -19,7 +19,6 @@ SLOW = (
     "analysis",
     "charts",
     "cognition",
-    "details",
     "feed",
     "mesa",
     "gallery",
@@ -94,7 +93,7 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
 
     followed = '{"agent_id": "bo", "interests": ["music"]}\n'
     (tmp_path / "agents.jsonl").write_text(
-        blocks("json", ROOT / "docs" / "worlds" / "details.md")[0].code + followed, encoding="utf-8"
+        blocks("json", ROOT / "docs" / "feed.md")[0].code + followed, encoding="utf-8"
     )
     assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == [
         "ada",

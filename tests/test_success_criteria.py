@@ -11,10 +11,10 @@ import pytest
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Results
+from prism.social import Feed
 from prism.statechart import AgentState, agents_in_state, social_media_chart, state_distribution
 from prism.telemetry.events import DECISION, TRANSITION
-from prism.worlds import WorldRound
+from prism.worlds import WorldResults, WorldRound
 
 AGENTS, ROUNDS = 100, 10
 
@@ -24,7 +24,7 @@ class Ran:
     """A run of a hundred agents, and what could be asked of them while it went on."""
 
     agents: list[SocialAgent]
-    results: Results
+    results: WorldResults
     events: list[dict[str, Any]]
     states: list[dict[str, AgentState]]
     distributions: list[dict[AgentState, int]]

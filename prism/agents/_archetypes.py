@@ -45,12 +45,12 @@ ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in _ALL}
 """The archetypes that a population file can name."""
 
 
-def archetype_named(name: str, archetypes: Mapping[str, Archetype] = ARCHETYPES) -> Archetype:
+def archetype_named(name: str) -> Archetype:
     """Return the archetype with a name.
 
     Raises:
         FieldValueError: If there is no such archetype.
     """
-    if name not in archetypes:
-        raise FieldValueError(f"archetype must be one of {', '.join(archetypes)}, got {name!r}")
-    return archetypes[name]
+    if name not in ARCHETYPES:
+        raise FieldValueError(f"archetype must be one of {', '.join(ARCHETYPES)}, got {name!r}")
+    return ARCHETYPES[name]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents._archetypes import ARCHETYPES, Archetype, archetype_named
+from prism.agents._archetypes import archetype_named
 from prism.agents._population import Population, SeedPost, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.agents.tables import (
@@ -45,11 +44,7 @@ _POST = ("post_id", "author_id", "text", "topics")
 
 
 def load_population(
-    path: Path | str,
-    *,
-    seed: int = 0,
-    keep: Iterable[str] | None = (),
-    archetypes: Mapping[str, Archetype] = ARCHETYPES,
+    path: Path | str, *, seed: int = 0, keep: Iterable[str] | None = ()
 ) -> Population:
     """Load a population from a file.
 
@@ -74,7 +69,6 @@ def load_population(
             use. A column of a CSV file gives numbers if all its cells are numbers, truth values if
             all are true or false, and texts otherwise; an empty cell is None among numbers and
             truth values.
-        archetypes: The kinds of agents by name, with their shares and thresholds.
 
     Returns:
         The agents in the file's order, with their earlier posts if the file has any.
@@ -96,18 +90,18 @@ def load_population(
     else:
         note_left_out(records, (*_COLUMNS, *kept))
 
-    ids = ids_of(records)
+    ids, attributes = ids_of(records), attributes_of(records, kept)
     known = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
-    for record, agent_id, own in zip(records, ids, attributes_of(records, kept), strict=True):
+    for record, agent_id, own in zip(records, ids, attributes, strict=True):
         tweets = _list_in(record, "previous_tweets", str)
         following = [*record.texts("following"), *_followed(record, ids)]
         for name in following:
             if name not in known:
                 raise record.wrong("following", f"no agent of this file is called {name!r}")
 
-        agent = _agent(record, agent_id, tweets, seed, archetypes)
+        agent = _agent(record, agent_id, tweets, seed)
         agent.following = tuple(name for name in dict.fromkeys(following) if name != agent_id)
         agent.attributes = own
         agents.append(agent)
@@ -117,30 +111,22 @@ def load_population(
     return Population(agents, posts)
 
 
-def _agent(
-    record: Record,
-    agent_id: str,
-    tweets: Sequence[str],
-    seed: int,
-    archetypes: Mapping[str, Archetype],
-) -> SocialAgent:
+def _agent(record: Record, agent_id: str, tweets: Sequence[str], seed: int) -> SocialAgent:
     """Return an agent with its persona and its own settings."""
     kind = record.text("archetype", "")
     with record.at("archetype"):
-        archetype = archetype_named(kind, archetypes) if kind else None
-
+        archetype = archetype_named(kind) if kind else archetype_for(agent_id, seed)
     agent = SocialAgent(
         agent_id,
         name=next(filter(None, _texts(record, _NAMES)), ""),
         interests=_interests(record, tweets),
         personality=_persona(record),
-        archetype=archetype or archetype_for(agent_id, seed, archetypes),
+        archetype=archetype,
     )
     for setting in _SETTINGS:
         if record.fields.get(setting) is not None:
             with record.at(setting):
                 setattr(agent, setting, record.fields[setting])
-
     return agent
 
 
@@ -183,11 +169,8 @@ def _texts(record: Record, columns: Iterable[str]) -> list[str]:
 
 def _persona(record: Record) -> str:
     """Return what a file says about an agent: the texts of the first columns that have any."""
-    for columns in _PERSONAS:
-        if texts := _texts(record, columns):
-            return "\n".join(text.rstrip("\n") for text in texts)
-
-    return ""
+    texts = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
+    return "\n".join(text.rstrip("\n") for text in texts)
 
 
 def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
@@ -233,12 +216,6 @@ def _list_in(record: Record, column: str, kind: type) -> list[Any]:
 
 def _read_list(text: str) -> Any:
     """Return the list in a text, which only the reader of CSV bounds; None if it is no list."""
-    try:
-        # takes a hundredth of the memory that Python's own parser takes
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-
     with warnings.catch_warnings():
         # unknown escape sequences are kept without a warning
         warnings.simplefilter("ignore")

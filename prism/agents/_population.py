@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,12 +55,7 @@ class Population:
     posts: Sequence[SeedPost] = field(default=())
 
 
-def synthetic_population(
-    size: int,
-    *,
-    seed: int = 0,
-    archetypes: Mapping[str, Archetype] = ARCHETYPES,
-) -> Population:
+def synthetic_population(size: int, *, seed: int = 0) -> Population:
     """Generate a population with communities, archetypes, interests and a follow graph.
 
     Every hundred agents form a community with its own topics, so feeds are as busy in a large
@@ -71,7 +66,6 @@ def synthetic_population(
     Args:
         size: Number of agents, from 1 on.
         seed: The same seed gives the same population.
-        archetypes: The kinds of agents by name, with their shares.
 
     Raises:
         FieldValueError: If the size is below 1.
@@ -85,7 +79,7 @@ def synthetic_population(
     agents: list[SocialAgent] = []
     for start in range(0, size, _COMMUNITY):
         members = ids[start : start + _COMMUNITY]
-        kinds = {agent_id: archetype_for(agent_id, seed, archetypes) for agent_id in members}
+        kinds = {agent_id: archetype_for(agent_id, seed) for agent_id in members}
         hubs = [each for each, kind in kinds.items() if kind.name != "lurker"] or members
         suffix = f" {start // _COMMUNITY + 1}" if start else ""
         topics = [topic + suffix for topic in TOPICS]
@@ -130,12 +124,10 @@ def opening_posts(agents: Iterable[Any], *, seed: int = 0) -> list[SeedPost]:
     return posts
 
 
-def archetype_for(
-    agent_id: str, seed: int, archetypes: Mapping[str, Archetype] = ARCHETYPES
-) -> Archetype:
+def archetype_for(agent_id: str, seed: int) -> Archetype:
     """Draw the archetype of an agent in the archetypes' proportions.
 
     The draw depends only on the seed and the agent's id.
     """
-    stream, kinds = RandomStream(seed, agent_id, "archetype"), list(archetypes.values())
+    stream, kinds = RandomStream(seed, agent_id, "archetype"), list(ARCHETYPES.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]

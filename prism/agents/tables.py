@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
 from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
-from prism.files import Record, parse_json, read_json_array, read_json_lines
-from prism.files._records import MOST_NUMBER, read_csv
+from prism.files import Record, parse_json, read_json_lines
+from prism.files._records import read_csv
 from prism.files._source import Source
 
 _logger = logging.getLogger("prism.agents")
+
+_OF_CARDS = ("spec", "first_mes")
+_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
 def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
@@ -31,17 +35,17 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
     """
     readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
-        ".json": _read_json,
+        ".json": _read_document,
         ".csv": read_csv,
-        ".yaml": _read_mapping,
-        ".yml": _read_mapping,
+        ".yaml": _read_document,
+        ".yml": _read_document,
     }
     read = readers.get(path.suffix.lower())
     if read is None:
         problem = f"must end in one of {', '.join(readers)}, got {path.suffix!r}"
         raise InputError(problem, path=path)
 
-    records = [_card(record) for record in read(path)]
+    records = [*read(path)]
     if not records:
         raise InputError("holds no agents", path=path)
 
@@ -54,51 +58,38 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
     return records
 
 
-def _read_json(path: Path) -> Iterable[Record]:
-    with path.open(encoding="utf-8-sig") as file:
-        first = next(filter(None, map(str.strip, file)), "")
-
-    return _read_mapping(path) if first.startswith("{") else read_json_array(path)
-
-
-def _read_mapping(path: Path) -> list[Record]:
-    """Return the agents of a mapping of names, or the one of a character card."""
+def _read_document(path: Path) -> list[Record]:
+    """Return the agents of a list, or of a mapping of names, or the one of a character card."""
     source = Source.read(path)
     agents = source.value
-    if not isinstance(agents, dict):
-        raise source.error("must be a mapping of names to agents, or a JSON array of objects")
-    if any(isinstance(agents.get(key), str) for key in ("spec", "first_mes")):
-        return [Record(path, 1, agents)]
+    if isinstance(agents, dict) and any(isinstance(agents.get(key), str) for key in _OF_CARDS):
+        agents = [agents]
+    if not isinstance(agents, (dict, list)):
+        raise source.error("must be a mapping of names to agents, or an array of objects")
 
     records = []
-    for name, agent in agents.items():
+    for key, agent in agents.items() if isinstance(agents, dict) else enumerate(agents):
         fields = {"persona": agent} if isinstance(agent, str) else agent
         if not isinstance(fields, dict):
-            raise source.error("must be an object or a description of the agent", (name,))
-        records.append(Record(path, source.line_of((name,)) or None, {"agent_id": name, **fields}))
-
+            raise source.error("must be an object or a description of the agent", (key,))
+        named = fields if isinstance(agents, list) else {"agent_id": key, **fields}
+        records.append(_card(Record(path, source.line_of((key,)) or None, named)))
     return records
 
 
 def _card(record: Record) -> Record:
     """Return a character card as a record of its fields, with names in place of its macros."""
-    fields = record.fields
-    if "spec" in fields and isinstance(fields.get("data"), dict):
-        fields = fields["data"]
-    elif "first_mes" not in fields:
+    fields = record.fields.get("data") if "spec" in record.fields else record.fields
+    if not isinstance(fields, dict) or "first_mes" not in fields:
         return record
 
-    names = {"char": Record(record.path, record.line, fields).text("name"), "user": "the user"}
-    filled = {
-        key: _MACRO.sub(lambda macro: names[macro[1].lower()], value)
-        if isinstance(value, str)
-        else value
-        for key, value in fields.items()
-    }
-    return Record(record.path, record.line, filled)
+    names = {"char": replace(record, fields=fields).text("name"), "user": "the user"}
 
+    def filled(value: Any) -> Any:
+        is_text = isinstance(value, str)
+        return _MACRO.sub(lambda macro: names[macro[1].lower()], value) if is_text else value
 
-_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
+    return replace(record, fields={key: filled(value) for key, value in fields.items()})
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
@@ -128,24 +119,16 @@ def attributes_of(records: Sequence[Record], keep: Sequence[str]) -> list[dict[s
 
 
 def _column(cells: Sequence[str]) -> Sequence[Any]:
-    values = [_value(cell.strip()) for cell in cells]
+    """Return numbers or truth values if all cells are such in JSON, so a code as 007 is a text."""
+    try:
+        # JSON writes truth in small letters, other programs in any
+        values = [parse_json(cell.lower()) if cell.strip() else None for cell in cells]
+    except InputError:
+        return cells
     kinds = {type(value) for value in values if value is not None}
     if kinds == {float, int}:
         return [None if value is None else float(value) for value in values]
-
     return values if kinds in ({bool}, {int}, {float}) else cells
-
-
-def _value(cell: str) -> Any:
-    """Return a number or truth value in JSON's notation, so a code such as 007 is a text."""
-    if not cell:
-        return None
-    try:
-        value = parse_json(cell.lower() if cell.lower() in ("true", "false") else cell)
-    except InputError:
-        return cell
-
-    return value if isinstance(value, (int, float)) and abs(value) <= MOST_NUMBER else cell
 
 
 def unique_names(records: Sequence[Record], column: str) -> list[str]:
@@ -164,25 +147,6 @@ def unique_names(records: Sequence[Record], column: str) -> list[str]:
     return list(lines)
 
 
-def told_apart(names: Sequence[str]) -> list[str]:
-    """Make names unique: a repeated one gets its row, counted from 0, as in ``ann#7``.
-
-    The first keeps its name.
-    """
-    taken, seen = set(names), set[str]()
-    unique = []
-    for row, name in enumerate(names):
-        told = name
-        if name in seen:
-            while told in taken:
-                told = f"{told}#{row}"
-        seen.add(name)
-        taken.add(told)
-        unique.append(told)
-
-    return unique
-
-
 def ids_of(records: Sequence[Record]) -> list[str]:
     """Return the id of each agent: its ``agent_id``, or its user name, made unique by the row.
 
@@ -194,16 +158,19 @@ def ids_of(records: Sequence[Record]) -> list[str]:
     if any("agent_id" in record.fields for record in records):
         return unique_names(records, "agent_id")
 
-    names = [record.text(_name_column(record)) for record in records]
-    ids = told_apart(names)
-    if renamed := [told for told, name in zip(ids, names, strict=True) if told != name]:
+    ids: dict[str, None] = {}
+    renamed = []
+    for row, record in enumerate(records):
+        has_name = "name" in record.fields and "username" not in record.fields
+        name = record.text("name" if has_name else "username")
+        if name in ids:
+            while name in ids:
+                name = f"{name}#{row}"
+            renamed.append(name)
+        ids[name] = None
+    if renamed:
         _note(records, "repeated user names are told apart by their row", renamed)
-
-    return ids
-
-
-def _name_column(record: Record) -> str:
-    return "name" if "name" in record.fields and "username" not in record.fields else "username"
+    return list(ids)
 
 
 def note_left_out(records: Sequence[Record], used: Collection[str]) -> None:

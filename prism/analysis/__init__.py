@@ -19,7 +19,7 @@ the rows of a query; both are relations of DuckDB, which print themselves and be
 ``messages``          what agents said to each other
 ``cascades``          size, depth, breadth, structural virality and lifetime of every cascade
 ``participation``     who is silent, writes or creates, and the top 1 %'s share of all writing
-``measures``          the measures of a world, round by round; ``treatments`` beside them
+``measures``          the measures of a world, round by round
 ``arms``              the arms of experiments, compared
 ``world``             the number of events of each kind that a world logged itself
 ``run_measures``      each run as one row of numbers; ``measured_in(first, last)`` by round

@@ -33,6 +33,7 @@ _INNER = (
     "everyone",
     "assigned",
     "wrong",
+    "treatments",
     "inside",
     "paced",
     "notes",

@@ -32,8 +32,7 @@ create table columns (
     option_mass double, rotation bigint, sampling_seed bigint, latency double,
     model varchar, host varchar, attempts bigint, input_tokens bigint, output_tokens bigint,
     queue_seconds double, request_seconds double, done_reason varchar, repaired boolean,
-    decision_id varchar, prompt_hash varchar, "key" varchar, text_id varchar, cut boolean,
-    declined boolean,
+    decision_id varchar, prompt_hash varchar, "key" varchar, text_id varchar,
     -- workflows and thinking agents
     turn bigint, step varchar, type varchar, outcome varchar, target varchar, moved_to varchar,
     seconds double, unknown_variables varchar[], result json, succeeded boolean, cycle bigint,

@@ -391,20 +391,6 @@ create view treatments as
 select run, line, round, treatment, parameters from events where event = 'treatment.applied'
 order by run, line;
 
--- The measures of agents: of each, or where there are many, the quantiles of all and some agents.
-create view agent_measures as
-select run, round, kind, measure, if(what = 'agent', "key", null) as agent_id,
-       if(what = 'quantile', try_cast("key" as double), null) as quantile,
-       if(isfinite(try_cast(value as double)), try_cast(value as double), null) as value
-from (
-    select run, line, round, kind, measure, what, unnest(entries(measured), recursive := true),
-           generate_subscripts(entries(measured), 1) as place
-    from (select *, 'agent' as what, "values" as measured from events
-          where event = 'agents.measured'
-          union all select *, 'quantile', quantiles from events
-          where event = 'agents.measured' and quantiles is not null))
-order by run, line, what, place;
-
 -- The events that a world logged itself, by round.
 create view world as
 select run, event[7:] as event, round, count(*) as events, count(distinct agent_id) as agents
@@ -797,7 +783,7 @@ select e.* exclude (schema), case
     when event = 'text.written' and source = 'fallback' then concat('has no text for ', "key",
         ', and takes ', brief(text, 200), ': ', brief(reason, 200))
     when event = 'text.written' then concat('has a text for ', "key", ' (',
-        if(source = 'model', coalesce(model, source), source), if(cut, ', cut', ''), '): ',
+        if(source = 'model', coalesce(model, source), source), '): ',
         brief(if(text like '{%', coalesce(try_cast(text as json) ->> 'text', text), text), 200))
     when event = 'workflow.step' then concat('turn ', turn, ', step ', step, ' ', outcome,
         ', to ' || moved_to, ': ' || reason)

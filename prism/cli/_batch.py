@@ -12,7 +12,6 @@ import typer
 from prism.cli._options import (
     AsJson,
     DryRun,
-    Hosts,
     MaxCalls,
     OutFolder,
     Seed,
@@ -55,7 +54,6 @@ def batch(
     workers: Workers = None,
     keep: Keep = "logs",
     model: Model = None,
-    hosts: Hosts = None,
     max_calls: MaxCalls = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -76,10 +74,8 @@ def batch(
     from prism import science
 
     with naming_options():
-        read = _read(plan, seeds)
+        read = _read(plan, seeds).with_budget(max_calls=max_calls)
         read = read if model is None else read.with_model(model)
-        read = read.with_hosts(hosts) if hosts else read
-        read = read if max_calls is None else read.with_budget(max_calls=max_calls)
     if dry_run:
         from prism.cli._spent import print_estimate
 
@@ -169,13 +165,13 @@ def fit(
     print_fit(done, as_json=as_json)
 
 
-def resume_plan(folder: Path, hosts: Sequence[str], workers: int | None, *, as_json: bool) -> None:
+def resume_plan(folder: Path, workers: int | None, *, as_json: bool) -> None:
     """Continue a batch, an analysis or a fit, and print its results."""
     from prism import science
     from prism.files import parse_json
 
     with batch_screen(folder) as screen:
-        done = science.resume_batch(folder, hosts=hosts, workers=workers, observer=screen)
+        done = science.resume_batch(folder, workers=workers, observer=screen)
         begun = parse_json((folder / "plan.json").read_text(encoding="utf-8"))
     if "fit" in begun:
         print_fit(science.read_fit(folder), as_json=as_json)
@@ -254,8 +250,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     else:
         complete = sum(each.status == "complete" for each in done.runs)
         print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
-        measures = done.measures() or done.outcomes()
-        _draw(rows, ["configuration", "seed", "status", *measures])
+        _draw(rows, ["configuration", "seed", "status", *done.outcomes()])
         if done.spent:
             calls, tokens = done.spent["calls"], done.spent["tokens"]
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prism.cli._options import Runs, naming_options
-from prism.cli._screen import counted, output_file, print_heading, print_table, say
+from prism.cli._screen import counted, output_file, print_table, say
 
 
 def calibrate(
@@ -30,16 +30,13 @@ def calibrate(
     * `prism run feed --agents 1000 --policy policy.json --out runs/policy`
     """
     from prism import science
-    from prism.cli._log import open_logs
+    from prism.cli._tables import open_logs
 
     logs = open_logs(runs)
     with naming_options():
         found = science.calibrate(logs, least=least)
 
-    for title, rows in (("Probabilities", found.rows), ("Not identified", found.unclear)):
-        if rows:
-            print_heading(title)
-            print_table((row.values() for row in rows), *rows[0])
+    print_table((row.values() for row in found.rows), *found.rows[0])
     for reason, count in found.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
     if out is not None:

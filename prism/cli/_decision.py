@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._options import AsJson
-from prism.cli._screen import note, print_facts, print_json, print_table, say, shortened
+from prism.cli._screen import note, print_facts, print_json, say
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.runlog._prompts import Asked
+    from prism.analysis import Log
 
-_MOST_LISTED = 40
 _DECISION = "reasoner.decision"
 _TRANSITION = "statechart.transition"
 
+_ADDED = ("run", "line", "keys")
 _CUT = "nothing: the log ends before"
 _LEFT_OUT = ("event", "level", "timestamp", "chart")
 
@@ -63,67 +63,81 @@ def decision(
         _show(Path(run), ids[0], as_json=as_json)
 
 
+_ASKED = """
+select coalesce(decision_id, text_id) as id, round, tick,
+       coalesce(state || ' on ' || "trigger", 'text ' || "key") as what,
+       coalesce(chosen, text) as "came out", try_cast(probabilities ->> chosen as double) as p,
+       source, agent_id, line, reason, context, options, probabilities, model
+from events
+where event in ('reasoner.decision', 'text.written')
+  and agent_id = coalesce($agent, agent_id) and round is not distinct from coalesce($round, round)
+order by line
+"""
+_ONE = "from events where coalesce(decision_id, text_id) = $id order by line"
+_OUTCOME = """
+from events where agent_id = $agent and line > $line and ($text or event in
+('statechart.transition', 'statechart.answer_discarded')) order by line limit 1
+"""
+
+
 def _list(run: Path, agent: str | None, round_: int | None, *, as_json: bool) -> None:
     """Print the decisions and texts of a run, as a table or as JSON."""
-    from prism.runlog._prompts import asked_in
+    from prism.cli._tables import open_logs, write_table
 
-    found = asked_in(run, note, agent)
-    if round_ is not None:
-        found = [asked for asked in found if asked.event.get("round") == round_]
-    if as_json:
-        print_json([{"id": asked.id, "line": asked.line, **asked.event} for asked in found])
-        return
-
-    if not found:
-        note(f"{run}: no such decision or text")
-        return
-    rows = map(_row, found[:_MOST_LISTED])
-    print_table(rows, "id", "round", "tick", "what", "came out", "p", "source")
-    if (left := len(found) - _MOST_LISTED) > 0:
-        note(f"and {left:,} more: select with --agent and --round, or use --json")
+    asked = open_logs([run]).sql(_ASKED, agent=agent, round=round_)
+    shown = ("id", "round", "tick", "what", "came out", "p", "source")
+    write_table(asked, None, [run], as_json=as_json, shown=shown)
 
 
-def _row(asked: Asked) -> tuple[Any, ...]:
-    event = asked.event
-    if event["event"] == _DECISION:
-        what, out = f"{event.get('state')} on {event.get('trigger')}", str(event.get("chosen"))
-        chance = _dict_of(event.get("probabilities")).get(out)
-    else:
-        text, chance = event.get("text"), None
-        what = f"text {event.get('key')}"
-        out = "-" if text is None else shortened(str(text), 57)
-    when = (str(event.get(name, "")) for name in ("round", "tick"))
-    return asked.id, *when, what, out, chance, event.get("source")
+def _events(log: Log, query: str, **values: Any) -> list[dict[str, Any]]:
+    """Return events as they are in the log, without the keys that they do not have."""
+    table = log.sql(query, **values)
+    is_json = [str(kind) == "JSON" for kind in table.types]
+    return [
+        {
+            name: json.loads(value) if parse else value
+            for name, value, parse in zip(table.columns, row, is_json, strict=True)
+            if value is not None and name not in _ADDED
+        }
+        for row in table.fetchall()
+    ]
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._prompts import find_answers, find_asked
+    from prism.cli._tables import open_logs
+    from prism.runlog._answers import find_answers
     from prism.runlog._reader import locate_log
 
-    asked = find_asked(run, record_id, note)
-    folder = locate_log(run).parent
+    log, folder = open_logs([run]), locate_log(run).parent
+    found = log.sql(f"select line, agent_id {_ONE}", id=record_id).fetchall()
+    if not found:
+        problem = f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them"
+        raise InputError(problem, path=run)
+    event, *_ = _events(log, _ONE, id=record_id)
+    line, agent = found[0]
+    about = {"line": line, "agent": agent, "text": event["event"] != _DECISION}
+    outcome = next(iter(_events(log, _OUTCOME, **about)), None)
+    if outcome is not None and _is_stay(event) and _decided(event) != _made(outcome):
+        outcome = None
     record = find_answers(folder, [record_id], note).get(record_id)
     if as_json:
-        print_json(
-            {"id": record_id, "event": asked.event, "outcome": asked.outcome, "record": record}
-        )
+        both = {"event": event, "outcome": outcome}
+        print_json({"id": record_id, **both, "record": record})
         return
 
-    facts = {name: _in_words(value) for name, value in asked.event.items() if name not in _LEFT_OUT}
-    print_facts(str(asked.id), {**facts, "came of it": _result_of(asked.event, asked.outcome)})
+    facts = {name: _in_words(value) for name, value in event.items() if name not in _LEFT_OUT}
+    print_facts(record_id, {**facts, "came of it": _result_of(event, outcome)})
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
     parts = {"Prompt": record.get("prompt"), "Reply": record.get("reply")}
-    attempts = record.get("attempts", [])
-    parts |= {f"Attempt {number}": each for number, each in enumerate(attempts, start=1)}
     for heading, content in parts.items():
         if content is not None:
             say("")
             say(heading)
-            for line in _lines_of(content):
-                say(f"  {line}")
+            for text in _lines_of(content):
+                say(f"  {text}")
 
 
 def _lines_of(content: Any) -> list[str]:
@@ -140,23 +154,31 @@ def _in_words(value: Any) -> str:
     return in_words(value)
 
 
+def _decided(event: Record) -> list[Any]:
+    return [event.get(name) for name in ("state", "trigger", "chosen")]
+
+
+def _made(outcome: Record) -> list[Any]:
+    """Return what an outcome says of the decision that it came of."""
+    is_move = outcome["event"] == _TRANSITION
+    names = ("from_state", "trigger", "to_state") if is_move else ("asked_in", "trigger", "chosen")
+    return [outcome.get(name) for name in names]
+
+
+def _is_stay(event: Record) -> bool:
+    return event["event"] == _DECISION and event.get("chosen") == event.get("state")
+
+
 def _result_of(event: Record, outcome: Record | None) -> str:
     if outcome is None:
-        is_stay = event["event"] == _DECISION and event.get("chosen") == event.get("state")
-        return f"nothing: it stayed in {event['state']}" if is_stay else _CUT
+        return f"nothing: it stayed in {event['state']}" if _is_stay(event) else _CUT
     when = f" (round {outcome['round']}, tick {outcome.get('tick')})" if "round" in outcome else ""
     if outcome["event"] == _TRANSITION:
-        source, target = outcome.get("from_state"), outcome.get("to_state")
-        asked = (event.get("state"), event.get("trigger"), event.get("chosen"))
-        is_own = event["event"] != _DECISION or asked == (source, outcome.get("trigger"), target)
+        is_own = event["event"] != _DECISION or _decided(event) == _made(outcome)
         other = "" if is_own else ", which is another question's"
-        return f"transition from {source} to {target} on {outcome.get('trigger')}{other}{when}"
+        source, trigger, target = _made(outcome)
+        return f"transition from {source} to {target} on {trigger}{other}{when}"
     if event["event"] == _DECISION:
         return f"discarded: the agent was already in {outcome.get('now_in')}{when}"
     parts = {key: outcome[key] for key in ("step", "outcome", "moved_to") if outcome.get(key)}
     return f"{outcome['event']}{f' ({_in_words(parts)})' if parts else ''}{when}"
-
-
-def _dict_of(value: Any) -> Record:
-    # a log may hold anything
-    return value if isinstance(value, dict) else {}

@@ -12,13 +12,13 @@ import typer
 from typer.core import TyperGroup
 
 from prism.cli._decision import decision
-from prism.cli._options import AsJson, OutFile, Runs, missing_runs_first
+from prism.cli._options import AsJson, OutFile, Runs
 from prism.cli._screen import note, say
-from prism.cli._tables import write_table
+from prism.cli._tables import open_logs, write_table
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.analysis import Log
+    pass
 
 _SHOWN = {
     "dwell": "chart state visits complete cut open mean median p90",
@@ -49,7 +49,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
     "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, cascades, "
-    "agents, participation, measures, treatments, arms, world, messages, run_measures and diff; "
+    "agents, participation, measures, arms, world, messages, run_measures and diff; "
     "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
     "decisions_by(['source']) and costs_by(['what']) group by other columns.",
 )
@@ -155,25 +155,6 @@ def check(
 
 
 app.command()(decision)
-
-
-def open_logs(runs: Sequence[Path]) -> Log:
-    """Open logs, and print the notes on them to standard error.
-
-    Raises:
-        InputError: If none of them has an event of prism.
-    """
-    with missing_runs_first(runs):
-        from prism.analysis import read_log
-
-    opened = read_log(*runs)
-    notes = list(opened.notes)
-    reason = None if opened.runs else notes.pop()
-    for each in notes:
-        note(str(each))
-    if reason is not None:
-        raise InputError(reason.message, path=reason.path, line=reason.line)
-    return opened
 
 
 def _called(what: str) -> list[Any]:

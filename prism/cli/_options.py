@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     "file": "FILE",
-    "hosts": "--host",
     "parameters": "--set",
     "reasoner": "--model",
     "treatments": "--treat",
@@ -102,15 +101,6 @@ ModelFile = Annotated[
     ),
 ]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most requests to the model.")]
-Hosts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--host",
-        metavar="URL",
-        help="Address of a server with its name and password, which no run keeps. Repeat it for "
-        "several.",
-    ),
-]
 DryRun = Annotated[
     bool,
     typer.Option(

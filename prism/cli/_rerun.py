@@ -10,7 +10,6 @@ import typer
 from prism.cli._options import (
     Agents,
     AsJson,
-    Hosts,
     ModelFile,
     ModelText,
     ParameterFile,
@@ -46,7 +45,6 @@ def rerun(
     model_file: ModelFile = None,
     writer: WriterText = None,
     policy: PolicyFile = None,
-    hosts: Hosts = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run with something changed from a given round on.
@@ -82,7 +80,6 @@ def rerun(
             from_round=from_round,
             treatments=treatments or (),
             parameters=world_parameters(world, parameter_file, parameters),
-            hosts=hosts or (),
             on_round=screen.round_ended,
             observer=screen,
             **{name: value for name, value in changes.items() if value is not None},

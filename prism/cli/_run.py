@@ -11,7 +11,6 @@ from prism.cli._options import (
     Agents,
     AsJson,
     DryRun,
-    Hosts,
     MaxCalls,
     ModelFile,
     ModelText,
@@ -165,7 +164,6 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder of the run, or of the batch.")
     ],
-    hosts: Hosts = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs of a batch at a time; else one a processor.")
     ] = None,
@@ -188,15 +186,13 @@ def resume(
     if (folder / "plan.json").exists():
         from prism.cli._batch import resume_plan
 
-        resume_plan(folder, hosts or (), workers, as_json=as_json)
+        resume_plan(folder, workers, as_json=as_json)
         return
 
     from prism import worlds
 
     with run_screen(folder) as screen:
-        outcome = worlds.resume(
-            folder, hosts=hosts or (), on_round=screen.round_ended, observer=screen
-        )
+        outcome = worlds.resume(folder, on_round=screen.round_ended, observer=screen)
 
     if outcome is None:
         note(f"{folder} is complete: there is nothing to resume")

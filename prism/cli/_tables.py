@@ -10,11 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from prism.cli._options import missing_runs_first
 from prism.cli._screen import Screen, cell, note, say, table_of, write_bytes
 from prism.errors import InputError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+    from prism.analysis import Log
 
 _MOST_ROWS = 40
 _LEAST_TEXT = 16
@@ -23,6 +26,25 @@ _COPIES = {
     ".json": "format json, array true",
     ".parquet": "format parquet",
 }
+
+
+def open_logs(runs: Sequence[Path]) -> Log:
+    """Open logs, and print the notes on them to standard error.
+
+    Raises:
+        InputError: If none of them has an event of prism.
+    """
+    with missing_runs_first(runs):
+        from prism.analysis import read_log
+
+    opened = read_log(*runs)
+    notes = list(opened.notes)
+    reason = None if opened.runs else notes.pop()
+    for each in notes:
+        note(str(each))
+    if reason is not None:
+        raise InputError(reason.message, path=reason.path, line=reason.line)
+    return opened
 
 
 def write_table(

@@ -136,16 +136,6 @@ class Levels:
         """Return True if an arrow of the diagram joins two states of one level."""
         return ends in self.arrows.get(self.level_of(ends[0]), {})
 
-    def labels(self, source: str, target: str) -> dict[str, None]:
-        """Return the labels of the arrows from an agent's state to another state."""
-        before, after = self.active(source), self.active(target)
-        return {
-            label: None
-            for arrow in self.diagram.arrows
-            if arrow.target in after and (arrow.source is None or arrow.source in before)
-            for label in arrow.labels
-        }
-
     def traffic(self, counts: Counts) -> Counter[tuple[str, str]]:
         """Return how often each arrow was used, by its ends.
 

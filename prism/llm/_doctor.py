@@ -22,11 +22,9 @@ from prism.errors import (
 from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
 from prism.llm._servers import ModelServer, OllamaServer
-from prism.reasoner._faults import is_refused, is_retryable
 from prism.reasoner._prompts import Kind, PromptSettings, request_for
 from prism.reasoner._questions import Question
-from prism.reasoner._replies import Reply
-from prism.reasoner._requests import Request, answered
+from prism.reasoner._replies import Reply, Request, answered
 from prism.reasoner._spending import Cost
 
 _OPTIONS = {
@@ -85,17 +83,16 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
         check = await _checked("load", _load, server)
         yield check
     if check.ok:
-        yield await _checked("window", _window, server)
         kinds: tuple[Kind, ...] = ("letter", "name")
         for kind in kinds:
             yield await _checked(kind, partial(_in_all_rotations, kind), server)
 
 
 async def _checked(what: str, look: Look, server: ModelServer) -> Check:
-    """Look, and again if the first failure may pass, as a run does."""
+    """Look, and return what was found within how much time."""
     began = perf_counter()
     try:
-        finding = await _twice(look, server)
+        finding = await look(server)
     except LLMError as error:
         is_unclear = _is_unclear(what, error)
         return Check(what, ok=is_unclear, found=f"unknown: {error}" if is_unclear else str(error))
@@ -104,23 +101,13 @@ async def _checked(what: str, look: Look, server: ModelServer) -> Check:
     return Check(what, ok=True, found=text, is_doubtful=finding.is_doubtful)
 
 
-async def _twice(look: Look, server: ModelServer) -> Finding:
-    try:
-        return await look(server)
-    except LLMError as error:
-        if not is_retryable(error) or is_refused(error) or isinstance(error, TimedOutError):
-            raise
-        finding = await look(server)
-        return finding._replace(text=f"{finding.text}, when asked again after: {error}")
-
-
 def _is_unclear(what: str, error: LLMError) -> bool:
     """Return whether a failure does not show that questions would fail, too."""
     if what in ("letter", "name"):
         return False
     # gateways have few paths besides that of conversations, and need not list their models
     is_clear = (ModelMissingError, TimedOutError, UnreachableError)
-    return what == "window" or (not isinstance(error, is_clear) and error.status != 401)
+    return not isinstance(error, is_clear) and error.status != 401
 
 
 async def _server(server: ModelServer) -> Finding:
@@ -142,15 +129,6 @@ async def _load(server: ModelServer) -> Finding:
     return Finding("loaded")
 
 
-async def _window(server: ModelServer) -> Finding:
-    reported, wanted = await server.reported_window(), server.settings["window"]
-    windows = [each for each in (reported, wanted) if each is not None]
-    if not windows:
-        return Finding("unknown: the server does not say")
-    whose = "as asked for" if min(windows) == wanted else "on the server"
-    return Finding(f"{min(windows)} tokens of prompt and reply together, {whose}")
-
-
 async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     """Ask a question in every order of its options, and report what the order decides."""
     try:
@@ -165,21 +143,18 @@ async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     mean = {each: sum(one[each] for one in answers) / len(answers) for each in _OPTIONS}
     apart = _farthest(answers)
     same_place = 1 - _farthest([_by_place(one, number) for number, one in enumerate(answers)])
-    left_out = "".join(
-        f"; it refuses {each}, so that is left out" for each in sorted(server.dropped)
-    )
     text = (
         f"answers {_in_words(mean)} on average over {len(answers)} orders of the options; the "
         f"order changes up to {apart:.0%} of an answer"
     )
     if apart < _MUCH:
-        return Finding(f"{text}{left_out}")
+        return Finding(text)
 
     places = f" (the places have the same shares to {same_place:.0%})" if same_place > _MUCH else ""
     return Finding(
         f"{text}{places}: a single answer says more about the place in the list than about the "
         "question; keep the options shuffled and compare populations, or take a larger "
-        f"model{left_out}",
+        "model",
         is_doubtful=True,
     )
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
-from prism.llm._addresses import DEFAULT_HOST, full_address
+from prism.llm._addresses import DEFAULT_HOST
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import (
     OF_RUNS,
@@ -64,8 +64,6 @@ class Model(Settings):
             the kind of server and its hosts, separated by commas: ollama:llama3.2@127.0.0.1, or
             openai:llama3.2@http://gpu1:8000.
         hosts: Server, or several (repeat the option); by default Ollama's http://127.0.0.1:11434.
-            Names and passwords in addresses are sent, but never shown or saved: to resume a run,
-            give them again, or set OLLAMA_HOST.
         server: Kind of server: ollama (the default), or openai for any server with OpenAI's API
             (vLLM, llama.cpp, LM Studio), which needs a host.
         client: The client of another library to ask instead: ``ollama.AsyncClient``,
@@ -73,7 +71,8 @@ class Model(Settings):
             async ``chat``, ``get_response`` or ``run``. A kept run records its type, and needs the
             client again to be resumed.
         key: Environment variable that holds the server's key. For servers with OpenAI's API,
-            OPENAI_API_KEY by default; if that is not set, no key is sent.
+            OPENAI_API_KEY by default; if that is not set, no key is sent. A name and password
+            are given as in a header: Basic, a space, and both in Base64.
         price_in: Price of a million tokens that the model reads, in any currency.
         price_out: Price of a million tokens that the model writes, thoughts included.
         concurrency: Number of concurrent questions for each server; 4 by default.
@@ -189,7 +188,6 @@ class Model(Settings):
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
 
-        Hosts are listed without names and passwords; stars stand for those that had any.
         For a client, its type and the name of its model are kept.
         """
         given = {"reasoner": self.server, **to_plain(self)}
@@ -280,7 +278,7 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         # the code that talks to clients is loaded only if there is one
-        from prism.reasoner._clients import check_client, check_model
+        from prism.reasoner._asking import check_client, check_model
 
         check_client(self.client)
         if not self.model:
@@ -293,7 +291,7 @@ class Model(Settings):
             raise InputError(problem, field="model") from None
 
     def __repr__(self) -> str:
-        """Show the given settings, without secrets."""
+        """Show the given settings."""
         said = {name: value for name, value in given_settings(self).items() if name != "model"}
         if self.client is not None:
             said = {**said, "client": type_of(self.client)}
@@ -361,8 +359,6 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
 
     given = given_settings(model)
     requests: Any = {name: given[name] for name in REQUESTS if name in given}
-    hosts = tuple(map(full_address, model.hosts or (DEFAULT_HOST,)))
 
-    return ModelPool(
-        hosts, model.model, model.server, **{"patience": patience, "seed": seed, **requests}
-    )
+    settings = {"patience": patience, "seed": seed, **requests}
+    return ModelPool(model.hosts or (DEFAULT_HOST,), model.model, model.server, **settings)

@@ -50,13 +50,11 @@ def _hosts_in(text: str) -> tuple[str, ...]:
     for host in hosts:
         if not host:
             raise InputError(f"has no host after @ or a comma: write {FORM}", field="model")
-        # a password with a comma is split here, so no part may be shown
+        # a password with a comma would be split here, so no part may be shown
         try:
-            if len(hosts) > 1 and "@" in host and "://" not in host:
-                raise FieldValueError("a name and password need a scheme before them")
             check_address(host)
         except FieldValueError:
-            problem = "names a host that is not an address (write a comma in it as %2C)"
+            problem = "names a host that is not an address"
             raise InputError(f"{problem}: write {FORM}", field="model") from None
 
     return hosts

@@ -27,8 +27,7 @@ class ModelPool(Pool):
     Use it in one event loop at a time.
 
     Args:
-        hosts: Addresses of the servers. Repeated ones, in any spelling, count once. User name and
-            password in an address (``https://name:password@host``) are sent, but never shown.
+        hosts: Addresses of the servers. Repeated ones, in any spelling, count once.
         model: Name of the model, as the server lists it.
         server: The kind of server: ``ollama``, or ``openai`` for vLLM, llama.cpp, LM Studio and
             others that speak OpenAI's API.
@@ -73,7 +72,7 @@ class ModelPool(Pool):
 
     @property
     def hosts(self) -> list[str]:
-        """Addresses of the servers, without user names and passwords."""
+        """Addresses of the servers."""
         return [each.address for each in self.servers]
 
     async def warm_up(
@@ -133,8 +132,7 @@ class OllamaChatClient(ModelPool):
     """Asks one model on one Ollama server.
 
     Args:
-        host: Address of the server. User name and password in it
-            (``https://name:password@host``) are sent, but never shown.
+        host: Address of the server.
         model: Name of the model, as ``ollama list`` shows it.
         settings: ``concurrency``, simultaneous questions (4): a server answers
             ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so

@@ -25,7 +25,6 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._addresses import (
-    credentials,
     is_local,
     same_address,
     secrets_in,
@@ -34,7 +33,7 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.reasoner._calls import Call, ClientServer
-from prism.reasoner._requests import ChatReply, Request, prompted
+from prism.reasoner._replies import ChatReply, Request, prompted
 from prism.reasoner._spending import Cost, count_of
 from prism.reasoner._words import count_tokens
 
@@ -131,7 +130,7 @@ class ModelServer(ClientServer):
 
     def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         limit, patience = settings["concurrency"], settings["patience"] or 0.0
-        super().__init__(shown_address(address), model, limit, patience)
+        super().__init__(address, model, limit, patience)
         self.settings: Mapping[str, Any] = settings
         self.seconds: float = settings["timeout"]
         if settings["think"] is not None:
@@ -142,13 +141,13 @@ class ModelServer(ClientServer):
         self.client: Any = None
         self._holder: AsyncGenerator[Any, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        key, user = self._key(), credentials(address)
-        secrets = [each.encode() for each in secrets_in(address, key)]
+        key = self._key()
+        secrets = [each.encode() for each in secrets_in(key)]
         # a proxy is for the world outside
         self._proxy = None if is_local(address) else _proxy_of(address)
         headers = {"Accept-Encoding": "identity"}
-        if key and user is None:
-            headers["Authorization"] = f"Bearer {key}"
+        if key:
+            headers["Authorization"] = key if key.startswith("Basic ") else f"Bearer {key}"
         read = partial(_read_whole, _MOST_BYTES, secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
@@ -160,8 +159,6 @@ class ModelServer(ClientServer):
             "trust_env": self._proxy is not None,
             "verify": _certificates(),
         }
-        if user is not None:
-            self._http["auth"] = user
 
     def _key(self) -> str:
         named = self.settings["key"]
@@ -171,7 +168,8 @@ class ModelServer(ClientServer):
                 f"names the environment variable {named}, which is not set: export {named}=..."
             )
             raise InputError(problem, field="key")
-        if not (key.isascii() and key.isprintable() and " " not in key):
+        plain = key.removeprefix("Basic ")
+        if not (plain.isascii() and plain.isprintable() and " " not in plain):
             raise FieldValueError(
                 f"{named or self.key_variable} must be a key of printable ASCII characters without "
                 "spaces"
@@ -413,7 +411,7 @@ class OpenAIServer(ModelServer):
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
 
     async def reported_window(self) -> int | None:
-        """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""
+        """Return the window that vLLM, SGLang or llama.cpp report."""
         listed = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
         models = [each for each in listed if each.get("id") == self.model]
         window = count_of(models[0].get("max_model_len")) if models else None
@@ -421,11 +419,9 @@ class OpenAIServer(ModelServer):
             return window
 
         root = self._base.removesuffix("/v1")
-        for path in ("props", "api/v0/models"):
-            with suppress(LLMError):
-                reply = await self.look(partial(Call, self._fetched, (f"{root}/{path}",), {}))
-                if (window := _loaded_window(reply, self.model)) is not None:
-                    return window
+        with suppress(LLMError):
+            reply = await self.look(partial(Call, self._fetched, (f"{root}/props",), {}))
+            return count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
         return None
 
     async def _fetched(self, address: str) -> Any:
@@ -437,15 +433,6 @@ class OpenAIServer(ModelServer):
 def _data_of(listed: Any) -> list[dict[str, Any]]:
     data = listed.get("data") if isinstance(listed, dict) else None
     return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-
-
-def _loaded_window(reply: Any, model: str) -> int | None:
-    """Return the window in llama.cpp's properties, or in LM Studio's list of models."""
-    properties = reply.get("default_generation_settings") if isinstance(reply, dict) else None
-    if isinstance(properties, dict):
-        return count_of(properties.get("n_ctx"))
-    models = [each for each in _data_of(reply) if each.get("id") == model]
-    return count_of(models[0].get("loaded_context_length")) if models else None
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

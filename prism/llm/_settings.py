@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._addresses import Address, check_address
+from prism.llm._addresses import check_address
 
 Mode = Literal["auto", "chat"]
 Rotations = Literal["none", "drawn", "all"]
@@ -54,13 +54,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _addresses(value: Any) -> tuple[Address, ...]:
-    hosts = tuple(map(Address.of, _texts(value)))
+def _addresses(value: Any) -> tuple[str, ...]:
+    hosts = _texts(value)
     if not hosts:
         raise ValueError("must be an address, or a list of addresses")
     for host in hosts:
         try:
-            check_address(host.full)
+            check_address(host)
         except FieldValueError as error:
             raise ValueError(str(error).removeprefix("host ")) from None
     return hosts
@@ -253,7 +253,7 @@ def to_plain(options: Settings) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [each.kept if isinstance(each, Address) else each for each in value]
+        return list(value)
     return value
 
 

@@ -1,9 +1,9 @@
-"""Asking a client within limits: what a `Reasoner` and a `Writer` have in common."""
+"""Asking a client within limits, as a `Reasoner` and a `Writer` do; clients of other libraries."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import inspect
 from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
@@ -15,22 +15,17 @@ from prism.errors import (
     FieldValueError,
     LLMError,
     ReasonerError,
+    TimedOutError,
 )
-from prism.reasoner._calls import has, of_kind
-from prism.reasoner._clients import ForeignServer, check_client, check_model
-from prism.reasoner._requests import USUAL_TRIES, ChatReply, Request, ResultT, answered
+from prism.reasoner._calls import Call, ClientServer, accepted, has, of_kind, parameters
+from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, answered
 from prism.reasoner._slots import Pool
-from prism.reasoner._spending import Budget, Clock, Cost, loop_time, require_positive
+from prism.reasoner._spending import Budget, Cost, loop_time, require_positive
+from prism.reasoner._words import count_tokens
 from prism.telemetry.loggers import EventLogger
 
 DEFAULT_CONCURRENCY = 16
 DEFAULT_ATTEMPTS = 3
-
-BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
-"""The logger for warnings of a budget that are given once and change no log."""
-
-
-# Equal requests
 
 
 @dataclass(slots=True)
@@ -101,21 +96,6 @@ async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> O
 # Limits
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
-    """A request that has no reply yet.
-
-    Args:
-        text: The prompt.
-        model: Name of the model, if it is known.
-        since: When it was sent, on the clock of the event loop.
-    """
-
-    text: str
-    model: str | None
-    since: float
-
-
 class Limits(TypedDict, total=False):
     """The limits for asking a client; see `Reasoner`."""
 
@@ -138,9 +118,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        records: Whether the cost of an answer has its separate requests.
         trial: The cost of trying its servers before a run, which no decision or text has.
-        open: The open requests; other threads may copy it.
     """
 
     def __init__(
@@ -174,14 +152,11 @@ class AsksModel:
         self.concurrency: int = self.pool.concurrency
         self.budget: Budget = budget or Budget()
         self.named: str | None = model
-        self.records = False
         self.trial: Cost = Cost()
-        self.open: dict[int, OpenRequest] = {}
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout, self._seed = timeout, seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._has_warned = False
         self._logger = logger
 
     async def close(self) -> None:
@@ -202,9 +177,6 @@ class AsksModel:
         """
         began = perf_counter()
         cost.model, cost.budget = self._model, self.budget
-        if self.records:
-            cost.trail = []
-        self.open[id(cost)] = OpenRequest(request.text, self._model, loop_time())
 
         async def ask(wording: Request[ResultT]) -> ResultT:
             asked_before = cost.attempts
@@ -220,35 +192,36 @@ class AsksModel:
             cost.host = cost.host or error.host
             raise
         finally:
-            del self.open[id(cost)]
             cost.settle(perf_counter() - began)
-            self._look_for_tokens(cost)
+            if cost.attempts and cost.input_tokens is None:
+                # its server reports no tokens, so those that it has read are estimated
+                self.budget.add(tokens=count_tokens(request.text) * cost.attempts)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
-        """Return the reply to a request, within the time that one has."""
+        """Return the reply to a request within its time, which counts from its slot on."""
         if (spent := self.budget.spent()) is not None:
             raise BudgetSpentError(spent)
 
-        clock = Clock(self._timeout, self.budget, lambda: self.pool.trouble)
-        cost.on_slot = clock.start
-        async with clock:
-            return await self.pool.ask(request, cost)
+        timer = asyncio.timeout(self.budget.seconds_left())
 
-    def _look_for_tokens(self, cost: Cost) -> None:
-        """Warn once that a limit on tokens has no effect if the server does not report them."""
-        limit = self.budget.max_tokens
-        is_told = (cost.input_tokens, cost.output_tokens) != (None, None)
-        if limit is None or self._has_warned or is_told or not cost.attempts:
-            return
+        def start() -> None:
+            # a retry gets another slot within the same time
+            cost.on_slot = None
+            left = self.budget.seconds_left()
+            limit = self._timeout if left is None else min(left, self._timeout)
+            timer.reschedule(loop_time() + limit)
 
-        self._has_warned = True
-        BUDGET_LOGGER.warning(
-            "%s%s reports no token counts, so the limit of %d tokens has no effect on it: "
-            "set a limit on calls",
-            cost.model or type(self.client).__name__,
-            f" at {cost.host}" if cost.host else "",
-            limit,
-        )
+        cost.on_slot = start
+        try:
+            async with timer:
+                return await self.pool.ask(request, cost)
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            if (spent := self.budget.spent()) is not None:
+                raise BudgetSpentError(spent) from error
+            why = f": {self.pool.trouble}" if self.pool.trouble else ""
+            raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
 
 
 def _opened(
@@ -282,3 +255,133 @@ def _refuse_limits(pool: Pool, **limits: int | None) -> None:
         if value is not None:
             problem = f"{name} must be omitted, got {value!r}: set it on the Model"
             raise FieldValueError(f"{problem}, {type(pool).__name__} has its own")
+
+
+# Clients of other libraries
+
+PROMPTED = ("chat", "get_response", "run")
+"""The methods that take a prompt; the first that a client has is called."""
+
+
+class ForeignServer(ClientServer):
+    """A client of another library: Ollama's, OpenAI's, or one with a method that takes a prompt.
+
+    Args:
+        client: The client.
+        model: Model name, for a client that needs one with every call.
+        seed: Seed of the sampling, if the client takes one.
+        limit: Simultaneous questions.
+        patience: Seconds to wait for it when it fails.
+    """
+
+    def __init__(
+        self, client: Any, model: str | None, seed: int | None, limit: int, patience: float
+    ) -> None:
+        super().__init__(type(client).__name__, model or "the model", limit, patience)
+        self._client, self._model, self._seed = client, model, seed
+        self.model_and_host = model, None
+
+    def call(self, request: Request[Any]) -> Call:
+        """Return the call in the form that the client takes."""
+        seed = None if self._seed is None else self._seed + request.variation
+        if (completions := completions_of(self._client)) is not None:
+            return self._of_openai(completions.create, request, seed)
+
+        name = next(each for each in PROMPTED if has(self._client, each))
+        ask = getattr(self._client, name)
+        names, takes_any = parameters(ask)
+        if name == "chat" and ("messages" in names or takes_any or not names):
+            return self._of_ollama(ask, request, seed)
+
+        # as agent-framework's clients and agents take them
+        options = {"response_format": request.schema, "seed": seed}
+        known = {key: value for key, value in options.items() if value is not None}
+        takes_options = name != "chat" and {"messages", "options"} <= set(names)
+        (message,) = request.messages
+        return Call(ask, (message["content"],), {"options": known} if takes_options else {})
+
+    def _of_openai(
+        self, create: Callable[..., Any], request: Request[Any], seed: int | None
+    ) -> Call:
+        schema = {"name": "answer", "schema": request.schema}
+        offered = {
+            "model": self._model,
+            "messages": list(request.messages),
+            "seed": seed,
+            "response_format": request.schema and {"type": "json_schema", "json_schema": schema},
+            **self.chances_of(request),
+        }
+        return Call(create, (), {key: part for key, part in offered.items() if part is not None})
+
+    def _of_ollama(self, ask: Callable[..., Any], request: Request[Any], seed: int | None) -> Call:
+        offered = {
+            "messages": request.messages,
+            "format": request.schema,
+            "model": self._model,
+            "options": {"seed": seed} if self._model and seed is not None else None,
+            **self.chances_of(request),
+        }
+        return Call(ask, (), accepted(ask, offered))
+
+
+def gives_chances(client: Any) -> bool:
+    """Return whether a client can be asked for log-probabilities."""
+    if isinstance(client, Pool):
+        return True
+    completions = completions_of(client)
+    method = getattr(client, "chat", None) if completions is None else completions.create
+    if not callable(method):
+        return False
+    names, _ = parameters(method)
+    return "logprobs" in names
+
+
+def completions_of(client: Any) -> Any:
+    """Return the completions of a client like ``openai.AsyncOpenAI``; None for others."""
+    completions = getattr(getattr(client, "chat", None), "completions", None)
+    return completions if has(completions, "create") else None
+
+
+def check_client(client: object) -> None:
+    """Refuse a client that cannot be asked.
+
+    Raises:
+        ReasonerError: If it has none of the methods, or blocks the event loop.
+    """
+    kind = type(client).__name__
+    if instead := _async_twin(client):
+        raise ReasonerError(f"{kind} stops the event loop while it waits for an answer: {instead}")
+    if completions_of(client) is None and not any(has(client, name) for name in PROMPTED):
+        raise ReasonerError(
+            f"a Reasoner's client needs an async method chat, get_response or run; {kind} has none"
+        )
+
+
+def _async_twin(client: object) -> str | None:
+    """Return what to use instead of a blocking client of Ollama or OpenAI."""
+    bases = type(client).__mro__
+    makers = {base.__module__.partition(".")[0] for base in bases} & {"ollama", "openai"}
+    if not makers or any(base.__name__.startswith("Async") for base in bases):
+        return None
+    if inspect.iscoroutinefunction(getattr(client, "chat", None)):
+        return None
+    return f"use {'ollama.AsyncClient' if 'ollama' in makers else 'openai.AsyncOpenAI'}"
+
+
+def check_model(client: object, model: str | None) -> None:
+    """Refuse a client that needs a model name with every call if there is none.
+
+    Raises:
+        ReasonerError: If there is no name, and the client's method needs one.
+    """
+    completions = completions_of(client)
+    method = getattr(client, "chat", None) if completions is None else completions.create
+    if model or not callable(method):
+        return
+
+    parameter = inspect.signature(method).parameters.get("model")
+    if parameter is not None and parameter.default in (inspect.Parameter.empty, ""):
+        raise ReasonerError(
+            f"{type(client).__name__}.chat needs the name of a model: give one, "
+            "such as Reasoner(client, model='...')"
+        )

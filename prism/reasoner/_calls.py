@@ -8,8 +8,8 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from math import exp
+from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 from prism.errors import (
@@ -20,17 +20,13 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.reasoner._faults import MALFORMED, of_status, translated
-from prism.reasoner._replies import Token, spoken
-from prism.reasoner._requests import ChatReply, Request
+from prism.reasoner._replies import ChatReply, Request, Token, spoken
 from prism.reasoner._slots import LOGGER, Server
 from prism.reasoner._spending import Cost
-from prism.telemetry.loggers import describe
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
 
-_FEW_ALTERNATIVES = 5
-_CHANCES = ("logprobs", "top_logprobs")
 
 _READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
 _WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
@@ -61,7 +57,6 @@ _WRAPPING = " \t\n\"'`:{}▁Ġ"
 The last two are how some servers show a space.
 """
 
-_MOST_RECORDED = 1024 * 1024
 _MOST_REASON = 40
 
 
@@ -83,7 +78,6 @@ class ClientServer(Server):
         seconds: Time limit of one request; 0 for none.
         dropped: The parts of requests that it has refused.
         fixed: The parts that the user has set, which are never left out.
-        alternatives: Log-probabilities of alternatives that it is asked for.
         model_and_host: What is logged as a model and its server; None where it is unknown.
     """
 
@@ -93,7 +87,6 @@ class ClientServer(Server):
         super().__init__(address, model, limit, patience)
         self.dropped: set[str] = set()
         self.fixed: set[str] = set()
-        self.alternatives: int = MOST_ALTERNATIVES
         self.model_and_host: tuple[str | None, str | None] = model, address
         self._warned: set[str] = set()
 
@@ -122,11 +115,6 @@ class ClientServer(Server):
                 refused = _part_refused(error, {*call.named} - self.fixed)
                 if refused is None:
                     raise
-                # by what was sent: another question may have lowered the number in the meantime
-                most = call.named.get("top_logprobs")
-                if refused in _CHANCES and most == MOST_ALTERNATIVES and _allows_some(error):
-                    self.alternatives = _FEW_ALTERNATIVES
-                    continue
                 self.dropped.add(refused)
                 self.warn_once(refused, f"refuses {refused}, so it is asked without: {error}")
                 if refused == "logprobs":
@@ -189,30 +177,25 @@ class ClientServer(Server):
             LLMError: If it fails.
         """
         limit = self.seconds if seconds is None else seconds
-        is_recorded = cost.trail is not None
-        body = _body_of(call) if is_recorded else None
-        attempt, fault = cost.began(*self.model_and_host, body), None
+        cost.began(*self.model_and_host)
+        began = perf_counter()
         try:
             async with asyncio.timeout(limit or None):
                 reply = await awaited(call.method(*call.given, **call.named))
             self._require_reply(reply)
-            cost.replied(attempt, _plain(reply) if is_recorded else None, *_counts(reply))
+            cost.replied(*_counts(reply))
             cost.model = of_kind(str, first(reply, "model")) or cost.model
             cost.host = of_kind(str, first(reply, "host")) or cost.host
             reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
             cost.done_reason = reason and reason[:_MOST_REASON]
             return reply
-        except asyncio.CancelledError:
-            fault = "cancelled before an answer came"
-            raise
         except Exception as error:
-            fault = describe(error)
             failure = self.failure(error, limit)
             if failure is error:
                 raise
             raise failure from error
         finally:
-            cost.ended(attempt, fault)
+            cost.request_seconds = perf_counter() - began
 
     def failure(self, error: Exception, seconds: float = 0.0) -> LLMError:
         """Return the error of prism's tree for an exception of a call with a time limit."""
@@ -222,7 +205,7 @@ class ClientServer(Server):
 
     def chances_of(self, request: Request[Any]) -> dict[str, Any]:
         """Return the part of a request for log-probabilities, if a conversation wants them."""
-        return {"logprobs": True, "top_logprobs": self.alternatives} if request.chances else {}
+        return {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES} if request.chances else {}
 
     def _require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200; gateways say which status it would have had."""
@@ -258,11 +241,6 @@ def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
 
     named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
     return next((part for part in named if part in sent), None)
-
-
-def _allows_some(error: LLMError) -> bool:
-    """Return whether a refusal of many alternatives names a number of them that is allowed."""
-    return re.search(r"top_logprobs\D*.*\b([5-9]|1\d)\b", str(error)) is not None
 
 
 # Replies
@@ -369,25 +347,6 @@ def _counts(reply: Any) -> tuple[Any, Any]:
     )
 
 
-def _body_of(call: Call) -> str:
-    body = call.named.get("json", call.named)
-    prompt = {"prompt": call.given[0]} if call.given else {}
-    return json.dumps({**prompt, **body}, ensure_ascii=False, default=str)
-
-
-def _plain(reply: Any) -> str:
-    """Return a reply for the record, as JSON if it supports that."""
-    if isinstance(reply, str):
-        return reply
-    dump = getattr(reply, "model_dump_json", None)
-    try:
-        text = dump() if callable(dump) else json.dumps(reply, ensure_ascii=False, default=str)
-    except Exception:  # of the user's client, whose repr is enough
-        text = repr(reply)
-
-    return str(text)[:_MOST_RECORDED]
-
-
 # Clients by duck type
 
 
@@ -428,11 +387,6 @@ def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     """Return the parameter names of a method, and whether it accepts any other."""
-    return _parameters_of(getattr(method, "__func__", method), hasattr(method, "__func__"))
-
-
-@lru_cache(maxsize=64)
-def _parameters_of(function: Callable[..., Any], bound: bool) -> tuple[tuple[str, ...], bool]:
-    found = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
+    found = inspect.signature(method).parameters.values()
     named = [each.name for each in found if each.kind is not inspect.Parameter.VAR_KEYWORD]
     return tuple(named), len(named) < len(found)

@@ -62,12 +62,6 @@ def may_be_an_outage(error: LLMError) -> bool:
     return is_loading or error.status in UNAUTHORIZED or isinstance(error, ModelMissingError)
 
 
-def is_permanent_refusal(error: BaseException) -> bool:
-    """Return whether the server will never serve this request (4xx, but not 429)."""
-    status = error.status if isinstance(error, LLMError) else 0
-    return 400 <= status < 500 and not is_retryable(error)
-
-
 def is_refused(error: BaseException) -> bool:
     """Return whether no connection could be made, so the server has seen no question."""
     return isinstance(error, UnreachableError) and error.is_refused
@@ -114,26 +108,18 @@ def message_in(body: str) -> str:
     # Google puts the object into a list
     if isinstance(said, list) and len(said) == 1:
         (said,) = said
-    raw = None
     # OpenAI has {"error": {"message": ...}}, Ollama {"error": ...}, FastAPI {"detail": ...}
     for name in ("error", "message", "detail"):
         if isinstance(said, dict) and said.get(name):
-            # what OpenRouter was told by the provider that it asked
-            metadata = said.get("metadata")
-            raw = raw or (metadata.get("raw") if isinstance(metadata, dict) else None)
             said = said[name]
 
-    message = said if isinstance(said, str) else json.dumps(said)
-    return f"{message}: {raw}" if isinstance(raw, str) else message
+    return said if isinstance(said, str) else json.dumps(said)
 
 
 def _wait_in(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks to wait; None if it does not say, or as a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"\d{1,9}(\.\d+)?", headers.get(name, "")):
-            return float(headers[name]) * unit
-
-    return None
+    wait = headers.get("retry-after", "")
+    return float(wait) if re.fullmatch(r"\d{1,9}(\.\d+)?", wait) else None
 
 
 # Exceptions of other libraries

@@ -23,12 +23,14 @@ from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner._questions import Question, hash_of
 from prism.reasoner._replies import (
     LETTER,
+    ChatReply,
     Reply,
+    Request,
     letters_for,
     parse_reasoner_response,
+    prompted,
     read_letter,
 )
-from prism.reasoner._requests import ChatReply, Request, prompted
 from prism.reasoner._situations import (
     STATE_DESCRIPTIONS,
     description_in,
@@ -224,14 +226,6 @@ def _filled(
     return fill_fields(template, fields, objects)
 
 
-def prompt_hash(question: Question, settings: PromptSettings) -> str | None:
-    """Return the beginning of the SHA-256 of a question's prompt; None if it cannot be built."""
-    try:
-        return hash_of(chat_prompt(question, settings))
-    except Exception:  # of the user's agent or post; the question is not asked
-        return None
-
-
 # The prompt of the specification
 
 
@@ -390,5 +384,5 @@ def request_for(
         question=question,
         kind="letter" if by_letter else "name",
         rotation=rotation,
-        hash=prompt_hash(question, settings),
+        hash=hash_of(chat_prompt(question, settings)),
     )

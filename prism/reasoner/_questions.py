@@ -38,7 +38,6 @@ class Question:
         prompt: Describes the situation to a model, instead of state, event and context.
         chart: The chart's definition, if known.
         parameters: The parameters of the world, if it has any.
-        instant: Its round and tick, for a record of prompts; None for those of the run's clock.
         recall: Takes a number, and returns at most that many of the last things that happened to
             the agent, oldest first. By default, these are the transitions in its ``state_history``.
 
@@ -56,7 +55,6 @@ class Question:
     chart: Definition[Any] | None = field(default=None, compare=False, repr=False)
     parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
-    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question without options."""
@@ -167,13 +165,6 @@ class BaseReasoner(ABC):
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions, in order. A model's failure is a fallback, never an exception."""
-
-    def prompt_hash(self, _question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if there is none.
-
-        The hash is of the prompt for a chat, even if a model is asked for probabilities.
-        """
-        return None
 
     @property
     def chooses_acts(self) -> bool:

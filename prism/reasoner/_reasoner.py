@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any, Literal, Unpack, get_args
 
 from prism._faults import place_of
-from prism.errors import FieldValueError, LLMError, NoProbabilitiesError, ReasonerError
+from prism.errors import LLMError, NoProbabilitiesError, ReasonerError
 from prism.randomness import RandomStream, index_at
-from prism.reasoner._asking import AsksModel, Limits, Outcome, SingleFlight
-from prism.reasoner._clients import gives_chances
+from prism.reasoner._asking import AsksModel, Limits, Outcome, SingleFlight, gives_chances
 from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._order import averaged
 from prism.reasoner._policy import AgentStreams, Draw
@@ -25,7 +24,6 @@ from prism.reasoner._prompts import (
     QuestionRequest,
     Rotations,
     own_prompt,
-    prompt_hash,
     request_for,
 )
 from prism.reasoner._questions import (
@@ -39,18 +37,15 @@ from prism.reasoner._questions import (
 from prism.reasoner._replies import Reply
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import STATE_DESCRIPTIONS
-from prism.reasoner._spending import Cost, require_loop, require_one_of, require_positive
-from prism.reasoner._words import attribute_names
+from prism.reasoner._spending import Cost, require_one_of, require_positive
 from prism.statechart.names import agent_name
-from prism.statechart.states import leaf_texts, state_text
+from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
 
 Mode = Literal["auto", "chat"]
 """``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
 them."""
 
-PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
-"""The logger for warnings about prompts that are given once and change no log."""
 
 _LOGGER = logging.getLogger("prism.llm")
 
@@ -59,8 +54,7 @@ class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
     If anything goes wrong with the model, the decision is the fallback, with a warning that gives
-    the reason. So it is if the agent or the context raises an exception, whose place is then told
-    once by the logger ``prism.statechart.prompts``.
+    the reason. So it is if the agent or the context raises an exception, with its file and line.
 
     If the client's ``temperature`` is 0, equal questions are asked once, and their answers are kept
     as long as the reasoner is. At any other or an unknown temperature, each agent is asked with its
@@ -112,10 +106,9 @@ class Reasoner(AsksModel, BaseReasoner):
         ReasonerError: If the client has none of the three methods, or blocks the event loop; if it
             needs a model and there is none; or if a prompt names an unknown field.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
-        FieldValueError: If mode or rotations are unknown, if an attribute is not a name, if
+        FieldValueError: If mode or rotations are unknown, if
             time-out, concurrency, attempts or memory are not above 0, or if concurrency or attempts
-            are given for a `Model`, which has its own; when a question is asked, if the fallback is
-            a text that is no state of the chart.
+            are given for a `Model`, which has its own.
     """
 
     def __init__(
@@ -135,21 +128,21 @@ class Reasoner(AsksModel, BaseReasoner):
         require_one_of("rotations", rotations, get_args(Rotations))
         require_positive(memory=memory)
         AsksModel.__init__(self, client, **limits)
-        self._by_letter = _Letters(mode == "auto" and gives_chances(self.client))
+        self._asks_letters = mode == "auto" and gives_chances(self.client)
+        self._is_proven = self._has_warned = False
         self._fallback = fallback
         self._streams = AgentStreams(self._seed)
         self.memory: int = memory or 0
         self._settings = PromptSettings(
             descriptions,
             own_prompt(prompt, has_memory=memory is not None),
-            attribute_names(attributes),
+            (attributes,) if isinstance(attributes, str) else tuple(attributes),
             self.memory,
         )
         self._rotations = rotations
         self._replies: dict[str, Reply] | None = None if self._samples else {}
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._proofs: SingleFlight[None] = SingleFlight()
-        self._told_places: set[str] = set()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, with as many simultaneous ones as the client allows.
@@ -157,10 +150,6 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
-        require_loop()
-        for question in questions:
-            self._require_fallback(question)
-
         told = [by_changes(question) for question in questions]
         draws = [self._draw(question) for question in told]
         try:
@@ -172,29 +161,6 @@ class Reasoner(AsksModel, BaseReasoner):
             raise
 
         return [*map(in_full, found, told, questions)]
-
-    def _require_fallback(self, question: Question) -> None:
-        """Refuse a fallback in plain text that is no state of the chart that asks.
-
-        A member of another enum may be meant for another chart of the same reasoner.
-
-        Raises:
-            FieldValueError: If it is one; lists the states.
-        """
-        fallback, chart = self._fallback, question.chart
-        if type(fallback) is not str or chart is None:
-            return
-
-        states = [state_text(state) for state in chart.states]
-        if not {*leaf_texts(fallback)} <= {*states}:
-            raise FieldValueError(
-                f"fallback must be a state of chart {chart.name!r}, got {fallback!r}: use one of "
-                f"{', '.join(states)}"
-            )
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        return prompt_hash(by_changes(question), self._settings)
 
     @property
     def chooses_acts(self) -> bool:
@@ -254,7 +220,7 @@ class Reasoner(AsksModel, BaseReasoner):
         """Ask a question, and choose with the random number drawn before."""
         if draw.fault is not None:
             return self._without_asking(question, draw.fault)
-        if not self._by_letter.needs_proof:
+        if self._is_proven or not self._asks_letters:
             return await self._in_rotations(question, draw)
 
         # so a server without log-probabilities costs a run one request, not one for each agent
@@ -262,14 +228,14 @@ class Reasoner(AsksModel, BaseReasoner):
 
         async def prove(_cost: Cost) -> None:
             found.append(await self._in_rotations(question, draw))
-            self._by_letter.is_proven = True
+            self._is_proven = True
 
         await self._proofs.do("letter", prove)
         return found[0] if found else await self._in_rotations(question, draw)
 
     async def _in_rotations(self, question: Question, draw: Draw) -> Decision:
         """Ask a question in one rotation of its options, or in all of them."""
-        kind: Kind = "letter" if self._by_letter.now else "name"
+        kind: Kind = "letter" if self._asks_letters else "name"
         rotations = self._rotations_of(question, draw)
         found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
@@ -312,13 +278,21 @@ class Reasoner(AsksModel, BaseReasoner):
     def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
         """Return whether a model gave no probabilities, so that it is asked by name."""
         reply = outcome.result
-        if reply is not None and reply.chances is None:
-            self._by_letter.give_up(self._model, reply.option_mass)
-            return True
-        if isinstance(outcome.error, NoProbabilitiesError):
-            self._by_letter.now = False
-            return True
-        return False
+        has_no_mass = reply is not None and reply.chances is None
+        if not has_no_mass and not isinstance(outcome.error, NoProbabilitiesError):
+            return False
+
+        self._asks_letters = False
+        if reply is not None and not self._has_warned:
+            self._has_warned = True
+            share = "none" if reply.option_mass is None else f"{reply.option_mass:.2g}"
+            _LOGGER.warning(
+                "%s gave the letters of all options together %s of the probability: below a half "
+                "they say little, so from now on it is asked for the name of an option",
+                self._model or "the model",
+                share,
+            )
+        return True
 
     # Answers
 
@@ -369,53 +343,15 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
         place = place_of(fault)
-        if place is not None and str(place) not in self._told_places:
-            self._told_places.add(str(place))
-            PROMPT_LOGGER.warning(
-                "a question is not asked, since its agent or context raised %s (%s)",
-                describe(fault),
-                place,
-            )
+        where = f" ({place})" if place is not None else ""
+        return self._fall_back(question, fault, Cost(model=self._model), where)
 
-        return self._fall_back(question, fault, Cost(model=self._model))
-
-    def _fall_back(self, question: Question, error: Exception, cost: Cost | None) -> Decision:
+    def _fall_back(
+        self, question: Question, error: Exception, cost: Cost, where: str = ""
+    ) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
-        reason = describe(error)
-        if cost is not None and cost.cut_short not in reason:
+        reason = f"{describe(error)}{where}"
+        if cost.cut_short not in reason:
             reason += cost.cut_short
         return Decision(chosen, "fallback", reason=reason, cost=cost)
-
-
-class _Letters:
-    """Whether a client's model is asked for a letter, rather than for the name of an option.
-
-    Args:
-        now: Whether it is asked for a letter, until it turns out that it cannot be.
-
-    Attributes:
-        is_proven: Whether a question by letter was answered, or could not be.
-    """
-
-    def __init__(self, now: bool) -> None:
-        self.now, self.is_proven = now, False
-        self._has_warned = False
-
-    @property
-    def needs_proof(self) -> bool:
-        """Whether it is unknown if the model can be asked by letter, so it is tried once."""
-        return self.now and not self.is_proven
-
-    def give_up(self, model: str | None, mass: float | None) -> None:
-        """Ask by name from now on, as the model would rather write something else than a letter."""
-        self.now = False
-        if not self._has_warned:
-            self._has_warned = True
-            share = "none" if mass is None else f"{mass:.2g}"
-            _LOGGER.warning(
-                "%s gave the letters of all options together %s of the probability: below a half "
-                "they say little, so from now on it is asked for the name of an option",
-                model or "the model",
-                share,
-            )

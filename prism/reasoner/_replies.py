@@ -1,4 +1,4 @@
-"""Reading a model's reply: the object that was asked for, or exactly one option.
+"""What is asked of a model, and reading its reply: an object of a form, or exactly one option.
 
 A reply with other words is refused, since they may retract its answer; then the model is asked once
 more. Servers that follow a schema send no such words.
@@ -8,15 +8,135 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Generic, TypeVar
 from unicodedata import normalize
 
-from prism.errors import ReasonerError
+from prism.errors import LLMError, ReasonerError, UselessReplyError
 from prism.statechart.states import state_text
+
+ResultT = TypeVar("ResultT")
+
+Token = tuple[str, Mapping[str, float]]
+"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
+
+
+USUAL_TRIES = 2
+"""How often a model is asked if its replies are useless, each time in other words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A model's reply to a conversation.
+
+    Args:
+        text: Its text.
+        model: The model.
+        host: Server it runs on.
+        input_tokens: Tokens that it read, if known.
+        output_tokens: Tokens that it wrote, if known.
+        tokens: The reply's tokens with their alternatives, if the server gives them.
+    """
+
+    text: str
+    model: str = ""
+    host: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    tokens: Sequence[Token] = field(default=(), repr=False)
+
+
+def _as_it_is(reply: ChatReply) -> Any:
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[ResultT]):
+    """A conversation to send, the form of its answer, and how the answer is read.
+
+    Args:
+        messages: ``{"role": ..., "content": ...}``, oldest first.
+        schema: JSON schema that the reply must follow.
+        read: Returns what a reply says; raises UselessReplyError if it cannot be used.
+        how: How to respond, in words, for asking again.
+        variation: A number added to the seed, so that the same prompt may get another answer.
+        most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
+        chances: Whether to request the log-probabilities of its tokens.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    schema: dict[str, Any] | None = None
+    read: Callable[[ChatReply], ResultT] = _as_it_is
+    how: str = ""
+    variation: int = 0
+    most_tokens: int | None = None
+    chances: bool = False
+
+    @property
+    def text(self) -> str:
+        """The prompt."""
+        return str(self.messages[-1]["content"])
+
+    def reworded(self, problem: str) -> Request[ResultT]:
+        """Return a request that says why the last reply was useless, and how to respond.
+
+        It is a single message, since not every client accepts a conversation. It gives a model that
+        repeats itself at temperature 0 something new to read.
+        """
+        told = f"Your last reply could not be used: {problem}\n{self.how}"
+        return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{told}\n"))
+
+    def lacks(self, reply: ChatReply) -> bool:
+        """Return whether a reply cannot be used."""
+        try:
+            self.read(reply)
+        except LLMError:
+            return True
+        return False
+
+
+def prompted(text: str) -> list[dict[str, str]]:
+    """Return a prompt as the messages of a conversation."""
+    return [{"role": "user", "content": text}]
+
+
+async def answered(
+    request: Request[ResultT],
+    ask: Callable[[Request[ResultT]], Awaitable[ResultT]],
+    tries: int = USUAL_TRIES,
+) -> ResultT:
+    """Ask, and again in other words while the model's replies are useless.
+
+    If asking again fails, the problem of the first reply is more informative.
+
+    Args:
+        request: The request.
+        ask: Sends a request, and reads its reply.
+        tries: How often to ask.
+
+    Raises:
+        LLMError: If there is no reply that can be used.
+    """
+    problems: list[UselessReplyError] = []
+    wording = request
+    while len(problems) < tries:
+        try:
+            return await ask(wording)
+        except UselessReplyError as problem:
+            problems.append(problem)
+            wording = request.reworded(str(problem))
+        except LLMError:
+            if not problems:
+                raise
+            break
+
+    raise problems[0]
+
+
+# Reading
 
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection)\|?[>\]▷]"
 _END_OF_THOUGHT = re.compile(rf"[<\[◁]\|?(?:/|end_(?:of_)?){_THOUGHT}", re.IGNORECASE)
@@ -53,9 +173,6 @@ _DASH = re.compile("[\u2010-\u2015]")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 _SIGNS = " \t\r\n\"'`*.!()[]\u201c\u201d\u2018\u2019\u3002\u200b\ufeff"
 """Quotation marks, full stops and the like around a name."""
-
-Token = tuple[str, Mapping[str, float]]
-"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +245,6 @@ def read_choice(
     options: Sequence[Any],
     *,
     key: str = "next_state",
-    labels: Mapping[str, Any] | None = None,
 ) -> Any:
     """Read a choice from a model's reply: see `parse_reasoner_response`.
 
@@ -136,7 +252,6 @@ def read_choice(
         reply: The raw reply.
         options: What there was to choose from: states, or texts.
         key: Under which key the answer was asked for.
-        labels: Options by the letters or numbers under which they were offered.
 
     Returns:
         One of the options.
@@ -145,7 +260,7 @@ def read_choice(
         ReasonerError: (a ValueError) if the reply names no option, or not clearly one.
     """
     name = _answer_in(_parsed(str(reply)), key)
-    option = None if name is None else _named(name, options, labels or {})
+    option = None if name is None else _named(name, options)
     if option is None:
         names = ", ".join(map(state_text, options))
         raise ReasonerError(f"the reply {quoted(reply)} does not name one of {names} alone")
@@ -212,7 +327,7 @@ def _member(data: Any, key: str) -> Any:
     return answers[0]
 
 
-def _named(name: str, options: Sequence[Any], labels: Mapping[str, Any]) -> Any | None:
+def _named(name: str, options: Sequence[Any]) -> Any | None:
     """Return the one option that a name stands for: exactly, or spelled as models do."""
     spellings = [(state_text(option), option) for option in options]
     spellings += [
@@ -224,10 +339,6 @@ def _named(name: str, options: Sequence[Any], labels: Mapping[str, Any]) -> Any 
         if text == name:
             return option
 
-    for label, option in labels.items():
-        # as they stand in a prompt: "B", "option B", "B) pivot"
-        several = (f"{label}{sign} {state_text(option)}" for sign in ").:")
-        spellings += [(text, option) for text in (label, f"option {label}", *several)]
     alike = [option for text, option in spellings if folded(text) == folded(name)]
     return alike[0] if alike and all(option == alike[0] for option in alike) else None
 

@@ -7,16 +7,14 @@ Otherwise, the part that answers at present is asked.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, TooManyFallbacksError
 from prism.reasoner._order import Places
-from prism.reasoner._questions import BaseReasoner, Decision, Question, known
+from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
-from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 
@@ -30,40 +28,30 @@ WINDOW = 200
 class Journal(Protocol):
     """Answers that need not be requested, such as those of a run that was stopped."""
 
-    def answer_to(
-        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
-    ) -> Decision | Written | None:
-        """Return the answer to a question or a text call, if known.
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked where there is no answer."""
 
-        Args:
-            asked: The question or the text call.
-            prompt_hash: Returns the hash of its prompt; None if it has none.
-        """
+    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
+        """Return the answer to a question or a text call, if known."""
 
 
-class CostsByModel:
-    """The cost of a run's decisions and texts by model."""
+Costs = dict[str, Counter[str]]
+"""The cost of a run's decisions and texts by the names of models."""
 
-    def __init__(self) -> None:
-        self._costs: dict[str, Counter[str]] = {}
 
-    def add(self, answer: Decision | Written) -> None:
-        """Add the cost of one decision or text, if a model was asked."""
-        cost = answer.cost
-        if cost is None or cost.model is None:
-            return
-
-        new = Counter(answers=0, calls=0, input_tokens=0, output_tokens=0)
-        costs = self._costs.setdefault(cost.model, new)
+def add_cost(costs: Costs, answer: Decision | Written) -> None:
+    """Add the cost of one decision or text, if a model was asked."""
+    cost = answer.cost
+    if cost is None or cost.model is None:
+        return
+    costs.setdefault(cost.model, Counter()).update(
         # a useless reply is not an answer, but costs
-        costs["answers"] += answer.source not in ("fallback", "failed")
-        costs["calls"] += cost.attempts
-        costs["input_tokens"] += cost.input_tokens or 0
-        costs["output_tokens"] += cost.output_tokens or 0
-
-    def to_dict(self) -> dict[str, dict[str, int]]:
-        """Return the costs as plain data, by the models' names."""
-        return {model: dict(self._costs[model]) for model in sorted(self._costs)}
+        answers=answer.source not in ("fallback", "failed"),
+        calls=cost.attempts,
+        input_tokens=cost.input_tokens or 0,
+        output_tokens=cost.output_tokens or 0,
+    )
 
 
 class Router(BaseReasoner, BaseWriter):
@@ -104,7 +92,7 @@ class Router(BaseReasoner, BaseWriter):
         self.parts: dict[str, Any] = dict(parts)
         self.concurrency: int = max(part.concurrency for part in self.parts.values())
         self.budget: Budget | None = _shared_budget(self.parts)
-        self.costs: CostsByModel = CostsByModel()
+        self.costs: Costs = {}
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
         self.journal: Journal | None = None
@@ -144,14 +132,18 @@ class Router(BaseReasoner, BaseWriter):
         """Return the answer of the journal, if there is one."""
         if self.journal is None:
             return None
-        answer = self.journal.answer_to(asked, partial(self._hash_of, asked))
+        answer = self.journal.answer_to(asked)
         if answer is not None:
-            self.skip(asked, answer)
+            if self.journal.asks:
+                self.skip(asked, answer)
+            elif isinstance(asked, Question):
+                # where nobody is asked, no equal question needs to be recognized
+                self.skip(asked)
         return answer
 
     def _count(self, asked: Any, answer: Any, *, is_new: bool) -> None:
         """Count the cost of an answer and, if it is new, whether it fell back."""
-        self.costs.add(answer)
+        add_cost(self.costs, answer)
         if isinstance(asked, Question):
             options = [*map(state_text, asked.options)]
             self.places.add(options, state_text(answer.chosen), answer.rotation, answer.source)
@@ -194,15 +186,7 @@ class Router(BaseReasoner, BaseWriter):
             self._fallbacks.check()
         return decisions
 
-    def _hash_of(self, asked: Question | TextCall) -> str | None:
-        return asked.prompt_hash if isinstance(asked, TextCall) else self.prompt_hash(asked)
-
     # Other methods of reasoners
-
-    def prompt_hash(self, question: Question) -> str | None:
-        """Return the beginning of the SHA-256 of a question's prompt; None if it has none."""
-        found: str | None = self.part.prompt_hash(question)
-        return found
 
     @property
     def memory(self) -> int:
@@ -271,8 +255,7 @@ def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
     """
     summed: dict[str, Counter[str]] = {}
     for asker in askers:
-        costs = getattr(asker, "costs", None)
-        for model, counts in ({} if costs is None else costs.to_dict()).items():
+        for model, counts in getattr(asker, "costs", {}).items():
             summed.setdefault(model, Counter()).update(counts)
 
     return {model: dict(summed[model]) for model in sorted(summed)}
@@ -302,50 +285,3 @@ async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
             task.cancel()
 
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-# Records
-
-
-def record_of(answer_id: str, asked: Question | TextCall, answer: Any) -> dict[str, Any]:
-    """Return the record of a decision or a text as plain data.
-
-    Args:
-        answer_id: Its id.
-        asked: The question or text call.
-        answer: The `Decision` or `Written`.
-    """
-    at = {} if asked.instant is None else dict(zip(("round", "tick"), asked.instant, strict=True))
-    trail = None if answer.cost is None else answer.cost.trail
-    attempts = [attempt.to_dict() for attempt in trail or ()]
-    told = {"source": answer.source, "reason": answer.reason}
-    how = _of_text if isinstance(asked, TextCall) else _of_decision
-    return {"id": answer_id, **at, **how(asked, answer), "attempts": attempts, **told}
-
-
-def _of_text(call: Any, written: Written) -> dict[str, Any]:
-    return {
-        "kind": "text",
-        "agent_id": call.agent_id,
-        "key": call.key,
-        "prompt": call.prompt,
-        "schema": call.schema,
-        "reply": written.text,
-    }
-
-
-def _of_decision(question: Any, decision: Decision) -> dict[str, Any]:
-    return {
-        "kind": "decision",
-        "agent_id": agent_name(question.agent),
-        "state": state_text(question.state),
-        "trigger": question.trigger,
-        "options": [state_text(option) for option in question.options],
-        "context": identify(question.context),
-        **known(asked=decision.question_kind),
-        "prompt": decision.prompt,
-        "reply": decision.reply,
-        "chosen": state_text(decision.chosen),
-        "probabilities": decision.probabilities,
-        **known(option_mass=decision.option_mass),
-    }

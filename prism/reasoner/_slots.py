@@ -27,7 +27,7 @@ from prism.errors import (
     TimedOutError,
 )
 from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
-from prism.reasoner._requests import ChatReply, Request
+from prism.reasoner._replies import ChatReply, Request
 from prism.reasoner._spending import Cost, loop_time
 
 LOGGER = logging.getLogger("prism.llm")

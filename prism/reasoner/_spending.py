@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any
 
-from prism.errors import BudgetSpentError, FieldValueError, ReasonerError, TimedOutError
+from prism.errors import BudgetSpentError, FieldValueError
 
 
 class Budget:
@@ -89,24 +88,6 @@ class Budget:
 # Clocks and checks
 
 
-def require_loop() -> None:
-    """Refuse to ask a model outside of asyncio.
-
-    Raises:
-        ReasonerError: If none of its event loops is running here.
-    """
-    # costs a third of importing the engine, and is loaded already where a model is asked
-    from asyncio import get_running_loop
-
-    try:
-        get_running_loop()
-    except RuntimeError:
-        raise ReasonerError(
-            "a model is asked in an event loop of asyncio, and none is running here: call it from "
-            "asyncio.run(...), also where the rest of the application uses trio"
-        ) from None
-
-
 def loop_time() -> float:
     """Return the time of the running event loop in seconds; outside a loop, that of the machine.
 
@@ -150,48 +131,11 @@ KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired"
 
 
 @dataclass(slots=True)
-class Attempt:
-    """One request, and its reply.
-
-    Args:
-        request: The body that was sent, if known.
-        began: When it was sent, in UTC as ISO 8601.
-        seconds: How long it took.
-        model: The model, if known.
-        host: The server, without credentials, if known.
-        reply: The body of the reply, or None.
-        fault: The failure, if any.
-        input_tokens: Tokens that the model read, if known.
-        output_tokens: Tokens that it wrote, if known.
-    """
-
-    request: str | None = None
-    began: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    seconds: float | None = None
-    model: str | None = None
-    host: str | None = None
-    reply: str | None = None
-    fault: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the known parts as plain data."""
-        known = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in known.items() if value is not None}
-
-
-@dataclass(slots=True)
 class Cost:
     """The cost of an answer from a model.
 
     A `Reasoner` makes one for each question and passes it to the client, which adds every request
-    that it sends, so the cost is known however the call ends::
-
-        attempt = cost.began(model, address, request)
-        ...
-        cost.replied(attempt, reply, tokens_read, tokens_written)
-        cost.ended(attempt)
+    that it sends, so the cost is known however the call ends.
 
     One decision has the cost of a request. Other decisions that used the same answer have no
     attempts and no tokens, so that costs can be added up.
@@ -212,7 +156,6 @@ class Cost:
             otherwise None.
         budget: Pays for the requests.
         on_slot: Called when the question gets a slot, from which on its time counts.
-        trail: The separate requests, if they are recorded.
     """
 
     latency: float = 0.0
@@ -227,15 +170,14 @@ class Cost:
     repaired: bool | None = None
     budget: Budget | None = field(default=None, repr=False, compare=False)
     on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
-    trail: list[Attempt] | None = field(default=None, repr=False, compare=False)
 
     def has_slot(self) -> None:
         """Note that the question got a slot."""
         if self.on_slot is not None:
             self.on_slot()
 
-    def began(self, model: str | None, host: str | None, request: str | None = None) -> Attempt:
-        """Note that a request is being sent.
+    def began(self, model: str | None, host: str | None) -> None:
+        """Count a request that is being sent.
 
         Raises:
             BudgetSpentError: If the budget does not allow it.
@@ -245,40 +187,24 @@ class Cost:
 
         self.attempts += 1
         self.model, self.host = model or self.model, host or self.host
-        attempt = Attempt(request, model=self.model, host=self.host)
-        attempt.seconds = -perf_counter()
-        if self.trail is not None:
-            self.trail.append(attempt)
-        return attempt
 
-    def replied(
-        self, attempt: Attempt, reply: str | None = None, read: Any = None, written: Any = None
-    ) -> None:
-        """Note a reply, and the tokens that its server reports; impossible counts are ignored."""
-        attempt.reply = reply
-        attempt.input_tokens, attempt.output_tokens = count_of(read), count_of(written)
-        _count(self, attempt.input_tokens, attempt.output_tokens)
+    def replied(self, read: Any, written: Any) -> None:
+        """Count the tokens that a server reports; impossible counts are ignored."""
+        input_tokens, output_tokens = count_of(read), count_of(written)
+        _count(self, input_tokens, output_tokens)
         if self.budget is not None:
-            self.budget.add(tokens=(attempt.input_tokens or 0) + (attempt.output_tokens or 0))
-
-    def ended(self, attempt: Attempt, fault: str | None = None) -> None:
-        """Note that a request has ended."""
-        attempt.seconds = round(perf_counter() + (attempt.seconds or 0.0), 6)
-        attempt.fault = fault
-        self.request_seconds = attempt.seconds
+            self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
     def settle(self, latency: float) -> None:
         """Record the whole latency, from which the waiting time follows."""
         self.latency = round(latency, 6)
-        self.request_seconds = min(self.request_seconds or 0.0, self.latency)
+        self.request_seconds = round(min(self.request_seconds or 0.0, self.latency), 6)
         self.queue_seconds = round(self.latency - self.request_seconds, 6)
 
     def follow(self, later: Cost) -> None:
         """Add the cost of a further request for the same question."""
         self.attempts += later.attempts
         _count(self, later.input_tokens, later.output_tokens)
-        if later.trail is not None:
-            self.trail = [*(self.trail or ()), *later.trail]
         self.model, self.host = later.model or self.model, later.host or self.host
         self.done_reason = later.done_reason
         self.repaired = self.repaired or later.repaired
@@ -304,16 +230,8 @@ class Cost:
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
-        return Cost(
-            self.latency,
-            self.model,
-            self.host,
-            attempts=0,
-            input_tokens=0,
-            output_tokens=0,
-            queue_seconds=self.queue_seconds,
-            request_seconds=self.request_seconds,
-            done_reason=self.done_reason,
+        return replace(
+            self, attempts=0, input_tokens=0, output_tokens=0, repaired=None, on_slot=None
         )
 
 
@@ -329,55 +247,3 @@ def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MOST_TOKENS else None
-
-
-class Clock:
-    """The time limit of one answer, which counts from its slot on; the budget's counts always.
-
-    Args:
-        seconds: Seconds for the answer, including retries.
-        budget: The budget, which may have a deadline.
-        trouble: Returns what the servers have failed with, for the message of a time-out.
-    """
-
-    def __init__(self, seconds: float, budget: Budget, trouble: Callable[[], str] = str) -> None:
-        # costs a third of importing the engine, and is loaded already where a model is asked
-        from asyncio import timeout
-
-        self._seconds, self._budget, self._trouble = seconds, budget, trouble
-        self._put_at = perf_counter()
-        self._has_slot = False
-        self._timer = timeout(budget.seconds_left())
-
-    def start(self) -> None:
-        """Let the time count; a retry gets another slot within the same time."""
-        if not self._has_slot:
-            self._has_slot = True
-            left = self._budget.seconds_left()
-            limit = self._seconds if left is None else min(left, self._seconds)
-            self._timer.reschedule(loop_time() + limit)
-
-    @property
-    def latency(self) -> float:
-        """The seconds since the question was put."""
-        return perf_counter() - self._put_at
-
-    async def __aenter__(self) -> Clock:
-        """Begin to wait for a slot."""
-        await self._timer.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> None:
-        """Stop the time.
-
-        Raises:
-            BudgetSpentError: If the budget's deadline has ended the question.
-            TimedOutError: If the question took too long.
-        """
-        try:
-            await self._timer.__aexit__(*raised)
-        except TimeoutError as error:
-            if spent := self._budget.spent():
-                raise BudgetSpentError(spent) from error
-            why = f": {trouble}" if (trouble := self._trouble()) else ""
-            raise TimedOutError(f"no answer within {self._seconds:g} s{why}") from error

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from prism.errors import DeclinedError
 from prism.reasoner._questions import cost_told, hash_of
 from prism.reasoner._spending import Cost, require_positive
 from prism.statechart.names import agent_name
@@ -45,11 +44,9 @@ class TextCall:
             words; 2 by default. Retries of temporary failures do not count.
         fallback: The result if no usable text comes: a text, or data of the schema. None for
             nothing.
-        cuts: Returns whether ``read`` cuts a text that is too long; None if it never does.
         variation: Added to the seed of the sampling, so that the same prompt can have another
             answer.
         reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
-        instant: Its round and tick, as for a `Question`.
 
     Raises:
         FieldValueError: If ``tries`` or ``reply_tokens`` is below 1.
@@ -62,10 +59,8 @@ class TextCall:
     read: ReadText = as_it_is
     tries: int | None = None
     fallback: Any = None
-    cuts: Callable[[str], bool] | None = None
     variation: int = 0
     reply_tokens: int | None = None
-    instant: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a call that allows no request."""
@@ -96,9 +91,6 @@ class Written:
         reason: Why it failed, or why the fallback was taken.
         cost: Its cost, if a model was asked.
         text_id: The id under which its prompt is recorded, if it is.
-        was_cut: Whether the value is only a part of a text that was too long.
-        was_declined: Whether no usable text came because the model declined, or a filter withheld
-            it.
     """
 
     text: str | None
@@ -107,8 +99,6 @@ class Written:
     reason: str | None = None
     cost: Cost | None = None
     text_id: str | None = field(default=None, compare=False)
-    was_cut: bool = False
-    was_declined: bool = False
 
     @property
     def has_failed(self) -> bool:
@@ -233,17 +223,14 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     """Return a text as the answer to a call, or a failure if the call cannot use it."""
     text = whole_characters(text)
     try:
-        value = call.read(text)
-        was_cut = call.cuts is not None and call.cuts(text)
-        return Written(text, source, value, cost=cost, was_cut=was_cut)
+        return Written(text, source, call.read(text), cost=cost)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
 
 
 def failed_by(error: Exception) -> Written:
     """Return the failure of a call that raised an exception."""
-    was_declined = isinstance(error, DeclinedError)
-    return Written(None, "failed", reason=describe(error), was_declined=was_declined)
+    return Written(None, "failed", reason=describe(error))
 
 
 def whole_characters(text: str) -> str:
@@ -267,10 +254,6 @@ def _announce(
         keys.update(cost_told(written.cost))
     if written.text_id is not None:
         keys["text_id"] = written.text_id
-    if written.was_cut:
-        keys["cut"] = True
-    if written.was_declined:
-        keys["declined"] = True
 
     if written.source in _FAILURES:
         report(given, "warning", TEXT_WRITTEN, **keys)

@@ -14,24 +14,9 @@ from unicodedata import category
 
 import orjson
 
-from prism.errors import FieldTypeError, FieldValueError
+from prism.errors import FieldValueError
 from prism.reasoner._replies import find_json, spoken
 from prism.reasoner._texts import TextCall, whole_characters
-
-
-def require_schema(schema: Any) -> None:
-    """Refuse an invalid JSON Schema.
-
-    Raises:
-        FieldTypeError: If it is one; the message names the place.
-    """
-    # loaded only for a text with a schema
-    from jsonschema import Draft202012Validator, SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise FieldTypeError(f"{error.json_path} of the schema: {error.message}") from None
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
@@ -125,13 +110,7 @@ class Wording:
             persona: Description of the writer.
             schema: JSON Schema of the answer, if it is not one text.
             fallback: The result if no usable text comes.
-
-        Raises:
-            FieldTypeError: If it is not a schema.
         """
-        if schema is not None:
-            require_schema(schema)
-
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
             own = dict(schema)
@@ -139,9 +118,7 @@ class Wording:
                 agent, key, told, own, lambda reply: read_data(reply, own), fallback=fallback
             )
 
-        return TextCall(
-            agent, key, told, self._schema(), self.read, fallback=fallback, cuts=self.cuts
-        )
+        return TextCall(agent, key, told, self._schema(), self.read, fallback=fallback)
 
     def read(self, reply: str) -> str:
         """Return the text in a model's reply, cleaned and cut to the allowed length.
@@ -157,18 +134,6 @@ class Wording:
             raise ValueError("the text is empty")
 
         return shortened(text, self.max_length)
-
-    def cuts(self, reply: str) -> bool:
-        """Return whether the text in a model's reply is too long.
-
-        Args:
-            reply: As for `read`.
-
-        Raises:
-            ValueError: If there is no text.
-        """
-        whole = clean(_text_in(reply))
-        return shortened(whole, self.max_length) != whole
 
     def _rules(self, schema: Mapping[str, Any] | None) -> str:
         language = f" in {self.language}" if self.language else ""

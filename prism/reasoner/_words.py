@@ -13,7 +13,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import ReasonerError
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 
@@ -90,20 +90,6 @@ _IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
 def lines_of(values: Mapping[str, Any]) -> list[str]:
     """Return values as lines such as ``age: 34``."""
     return [f"{one_line(name)}: {indented(in_words(value))}" for name, value in values.items()]
-
-
-def attribute_names(attributes: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the attributes for prompts; a single text names one.
-
-    Raises:
-        FieldValueError: If one of them is not a name.
-    """
-    names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise FieldValueError(f"attributes must be names of attributes, got {name!r}")
-
-    return names
 
 
 def attribute_of(agent: Any, name: str) -> Any:

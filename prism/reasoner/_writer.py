@@ -15,8 +15,8 @@ from prism.reasoner._asking import AsksModel, Limits, SingleFlight
 from prism.reasoner._faults import OtherLoopError
 from prism.reasoner._policy import SEEDS
 from prism.reasoner._questions import hash_of
-from prism.reasoner._requests import USUAL_TRIES, ChatReply, Request, prompted
-from prism.reasoner._spending import Cost, require_loop
+from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, prompted
+from prism.reasoner._spending import Cost
 from prism.reasoner._texts import (
     BaseWriter,
     TextCall,
@@ -65,7 +65,6 @@ class Writer(AsksModel, BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
-        require_loop()
         return list(await asyncio.gather(*map(self._written, calls)))
 
     async def _written(self, call: TextCall) -> Written:
@@ -109,8 +108,7 @@ class Writer(AsksModel, BaseWriter):
         except OtherLoopError:
             raise
         except Exception as error:  # of the client, which may be the user's own
-            failed = failed_by(error)
-            written = last[0] if last and not failed.was_declined else failed
+            written = last[0] if last else failed_by(error)
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:

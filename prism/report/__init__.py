@@ -17,7 +17,7 @@ except ModuleNotFoundError as _error:
     raise MissingExtraError("report", _error.name) from None
 
 from prism.report._drawing import FigureFormat
-from prism.report._html import Page, Section, page
+from prism.report._html import Page, Section
 from prism.report._report import make_report
 
-__all__ = ["FigureFormat", "Page", "Section", "make_report", "page"]
+__all__ = ["FigureFormat", "Page", "Section", "make_report"]

@@ -54,10 +54,8 @@ class Charts:
     def names(self) -> list[str | None]:
         """The charts of transitions, or before the first those of agents; None has no name."""
         names = list(dict.fromkeys(row["chart"] for row in self.traffic or self.joined))
-        has_rounds_only = self.run.logged_agents == 0 and not names
         # agents of a run with a single chart join without its name
-        is_of_one = has_rounds_only or (not self.traffic and names == [None])
-        return [self.run.chart] if is_of_one else names
+        return names if self.traffic or any(names) else [self.run.chart]
 
     @cached_property
     def levels(self) -> dict[str | None, Levels]:

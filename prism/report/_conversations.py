@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from shlex import quote
 from typing import Any
 
 import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log
-from prism.files._records import shown_path
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, rows_of, short
-from prism.runlog._prompts import find_answers
+from prism.runlog._answers import find_answers
 from prism.runlog._reader import in_words
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
@@ -147,16 +145,13 @@ def when(row: Mapping[str, Any], unit: str = "round") -> str:
 
 def prompts(log: Log) -> Markup:
     """Return decisions worth a look with their prompts; nothing if none was recorded."""
-    folder = log.runs[0].path.parent
     rows = rows_of(log.sql(_NOTABLE))
     records = records_of(log, rows)
-    parts = []
-    for row in rows:
-        if row["id"] in records:
-            command = f"prism log decision {quote(row['id'])} {quote(shown_path(folder))}"
-            heading = f"{row['id']}: {what_of(row)}; {row['why']}"
-            parts.append(decision(heading, row, records[row["id"]], command))
-    return joined(parts)
+    return joined(
+        decision(f"{row['id']}: {what_of(row)}; {row['why']}", row, records[row["id"]])
+        for row in rows
+        if row["id"] in records
+    )
 
 
 def records_of(log: Log, rows: Rows) -> Mapping[str, Mapping[str, Any]]:
@@ -173,24 +168,20 @@ def what_of(row: Mapping[str, Any]) -> str:
     return f"a text for {row['key']}"
 
 
-def decision(
-    heading: str, row: Mapping[str, Any], record: Mapping[str, Any], command: str = ""
-) -> Markup:
+def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) -> Markup:
     """Return a decision or a text with its options, its prompt and its reply.
 
     Args:
         heading: What stands above it.
         row: Its row of `DECISIONS`.
         record: Its prompt and reply, if they were recorded.
-        command: The command that shows all of it.
     """
     parts = joined(
         Markup("<p>{}</p><pre>{}</pre>").format(name, short(text, MOST_CHARACTERS))
         for name, text in _texts_of(row, record).items()
     )
-    shown = Markup("<details><summary>{}</summary>{}{}{}</details>")
-    code = Markup("<p><code>{}</code></p>").format(command) if command else ""
-    return shown.format(short(heading), code, _options(row), parts)
+    shown = Markup("<details><summary>{}</summary>{}{}</details>")
+    return shown.format(short(heading), _options(row), parts)
 
 
 def _options(row: Mapping[str, Any]) -> Markup:

@@ -1,7 +1,7 @@
 """Figures: one theme in light and dark, and files as SVG, PNG and PDF with safe texts.
 
-All drawing in prism goes through `draw` and `in_format`, which clean every text first: vl-convert
-ends the whole process, without an exception, at a character that XML cannot represent.
+All drawing in prism goes through `figure_spec` and `in_format`, which clean every text first:
+vl-convert ends the whole process, without an exception, at a character that XML cannot represent.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def _theme(
 ) -> dict[str, Any]:
     return {
         "font": "sans-serif",
+        "numberFormat": ",.4~g",
         "background": paper,
         "mark": {"color": blue},
         "rule": {"color": line},
@@ -93,14 +94,6 @@ def figure_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     return spec
 
 
-def saved_spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Return a figure as Vega-Lite with a width and the light theme, for a file."""
-    spec = figure_spec(chart)
-    if spec.get("width") == "container":
-        spec |= {"width": _WIDTH, "autosize": "pad"}
-    return {**spec, "config": THEMES["light"]}
-
-
 def clean_figure(spec: Any) -> Any:
     """Return a figure, as Vega-Lite, with texts that Vega can draw.
 
@@ -121,14 +114,18 @@ def clean_figure(spec: Any) -> Any:
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
-def draw(spec: dict[str, Any]) -> str:
-    """Draw a figure, given as Vega-Lite, as SVG.
+def draw(chart: alt.TopLevelMixin) -> str:
+    """Draw a figure as SVG in the light theme, as for a file.
 
     Raises:
         ValueError: If it cannot be drawn.
     """
+    spec = figure_spec(chart)
+    if spec.get("width") == "container":
+        spec |= {"width": _WIDTH, "autosize": "pad"}
+    spec["config"] = THEMES["light"]
     try:
-        return vl_convert.vegalite_to_svg(clean_figure(spec), vl_version=VEGA_LITE)
+        return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
     except ValueError as error:
         raise ValueError(str(error).partition("\n    at ")[0]) from error
 
@@ -142,7 +139,9 @@ def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
             fonts.
     """
     drawn = showable(svg)
-    if format == "png":
-        return vl_convert.svg_to_png(drawn, scale=_PIXELS)
-
-    return vl_convert.svg_to_pdf(drawn) if format == "pdf" else drawn.encode()
+    made = {
+        "svg": lambda: drawn.encode(),
+        "png": lambda: vl_convert.svg_to_png(drawn, scale=_PIXELS),
+        "pdf": lambda: vl_convert.svg_to_pdf(drawn),
+    }
+    return made[format]()

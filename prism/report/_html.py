@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import altair as alt
 import vl_convert
@@ -30,9 +30,8 @@ from prism.report._drawing import (
     draw,
     figure_spec,
     in_format,
-    saved_spec,
 )
-from prism.report._table import Rows, html_table
+from prism.report._table import Rows, html_table, joined
 
 Figure = alt.TopLevelMixin | str
 """A chart of Altair, or an SVG element that has already been drawn."""
@@ -82,9 +81,8 @@ class Section:
 
     def body(self) -> Markup:
         """Return what is below its heading and how to read it."""
-        places = Markup("").join(place(name, each) for name, each in self.figures.items())
-        is_drawn = any(isinstance(each, str) for each in self.figures.values())
-        kind = "figures" if len(self.figures) > 1 and not is_drawn else ""
+        places = joined(_place(name, each) for name, each in self.figures.items())
+        kind = "figures" if len(self.figures) > 1 else ""
         parts = Markup('<div class="{}">{}</div>').format(kind, places) if places else places
         if self.rows:
             options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
@@ -93,7 +91,7 @@ class Section:
         return parts + self.more
 
 
-def place(name: str, figure: Figure | None = None) -> Markup:
+def _place(name: str, figure: Figure) -> Markup:
     """Return the element in which a figure is drawn, or a drawing itself."""
     if isinstance(figure, str):
         return Markup('<div class="scroll" tabindex="0">{}</div>').format(Markup(figure))
@@ -102,14 +100,14 @@ def place(name: str, figure: Figure | None = None) -> Markup:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of sections; made by `page`.
+    """A page of sections, to be saved as HTML or as figures.
 
     Args:
         title: Its title and main heading.
-        sections: Its sections.
+        sections: Its sections; those with nothing to show are left out.
         subtitle: The line below the title.
         notes: Notes at its top.
-        sources: What it is made from.
+        sources: What it is made from, for its last line.
     """
 
     title: str
@@ -126,8 +124,9 @@ class Page:
             for name, each in self._figures.items()
             if not isinstance(each, str)
         }
+        sections = [each for each in self.sections if each]
         links = Markup('<a href="#{}">{}</a>')
-        notes = Markup("").join(Markup("<li>{}</li>").format(showable(note)) for note in self.notes)
+        notes = joined(Markup("<li>{}</li>").format(showable(note)) for note in self.notes)
         noted = Markup('<div class="notes" role="note"><b>Notes</b><ul>{}</ul></div>').format(notes)
         page = Markup(resource("report.html")).format(
             title=showable(self.title),
@@ -135,9 +134,9 @@ class Page:
             version=__version__,
             digests=Markup(" ").join(map(_digest_of, scripts)),
             style=Markup(resource("report.css")),
-            links=Markup("").join(links.format(each.anchor, each.title) for each in self.sections),
+            links=joined(links.format(each.anchor, each.title) for each in sections),
             notes=noted if self.notes else "",
-            sections=Markup("\n").join(each.html() for each in self.sections),
+            sections=Markup("\n").join(each.html() for each in sections),
             sources=showable(", ".join(self.sources)),
             figures=_embedded(specs),
             scripts=Markup("\n").join(
@@ -158,19 +157,14 @@ class Page:
             The paths of the files.
 
         Raises:
-            InputError: If there is no such format, or a figure cannot be drawn.
+            InputError: If a figure cannot be drawn.
             OSError: If a file cannot be written.
         """
-        if format not in get_args(FigureFormat):
-            raise InputError(
-                f"figures can be saved as svg, png or pdf, not {format!r}", field="format"
-            )
-
         folder.mkdir(parents=True, exist_ok=True)
         paths = []
         for name, figure in self._figures.items():
             try:
-                svg = figure if isinstance(figure, str) else draw(saved_spec(figure))
+                svg = figure if isinstance(figure, str) else draw(figure)
             except ValueError as error:
                 raise InputError(f"the figure {name} cannot be drawn: {error}") from None
             paths.append(folder / f"{name}.{format}")
@@ -182,26 +176,6 @@ class Page:
     @property
     def _figures(self) -> Mapping[str, Figure]:
         return {name: each for section in self.sections for name, each in section.figures.items()}
-
-
-def page(
-    title: str,
-    sections: Iterable[Section],
-    *,
-    subtitle: str = "",
-    notes: Sequence[str] = (),
-    sources: Sequence[str] = (),
-) -> Page:
-    """Make a page of sections, to be saved as HTML or as figures.
-
-    Args:
-        title: Its title and main heading.
-        sections: Its sections; those with neither figures, rows nor more are left out.
-        subtitle: The line below the title.
-        notes: Notes at its top.
-        sources: What it is made from, for its last line.
-    """
-    return Page(title, [each for each in sections if each], subtitle, notes, sources)
 
 
 @cache

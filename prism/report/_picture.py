@@ -68,7 +68,7 @@ def _drawn(
     count, space = len(agents), row["space"]
     width, height = float(row["width"] or 1), float(row["height"] or 1)
     edges = [(one, other) for one, other in _list(row if row["edges"] else first, "edges")]
-    points = [_point(each, width) for each in _whole(_list(row, "places"), count)]
+    points = [_point(each, width) for each in _list(row, "places") or [None] * count]
     if space == "network":
         points = list(spread(count, tuple(edges)))
     elif not any(points) and space not in ("grid", "plane"):
@@ -123,13 +123,6 @@ def _list(row: Mapping[str, Any], name: str) -> list[Any]:
     return value
 
 
-def _whole(values: Sequence[Any], count: int, default: Any = None) -> Sequence[Any]:
-    """Return a value for each agent from a list that may be missing."""
-    if values and len(values) != count:
-        raise ValueError("a list of another length")
-    return values or [default] * count
-
-
 def _point(place: Any, width: float) -> Point | None:
     if place is None:
         return None
@@ -145,10 +138,10 @@ def _marks(agents: Sequence[str], row: Mapping[str, Any], points: Sequence[Point
     """Return a mark for each agent that is somewhere."""
     count = len(agents)
     columns = [
-        _whole(_list(row, name), count, default)
+        _list(row, name) or [default] * count
         for name, default in (("agent_states", None), ("colours", None), ("sizes", 1.0))
     ]
-    labels = _whole(row["labels"] or [], count, "")
+    labels = row["labels"] or [""] * count
     marks = []
     for agent, point, state, colour, size, label in zip(
         agents, points, *columns, labels, strict=True

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from prism.analysis import Log
-from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.reasoner._order import place_effect
 from prism.report._charts import Charts, charts_of
 from prism.report._conversations import prompts, threads, transcript
-from prism.report._html import Page, Section, page
+from prism.report._html import Page, Section
 from prism.report._picture import picture
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
 from prism.report._table import rows_of, short, with_values
@@ -59,7 +58,9 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
     (run,) = log.runs
     own = [to_outline(chart.definition) for chart in charts]
     followed = charts_of(log, own)
-    _require_followed(own, followed)
+    for chart in own:
+        if chart.name not in followed.names:
+            raise InputError(f"the run has no transition by the chart {chart.name}", field="charts")
     sections = report_sections(log, followed)
     notes = [shown_path(str(note)) for note in log.notes]
     if effect := _place_effect(sections):
@@ -67,7 +68,7 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
 
     ((subtitle,),) = log.sql(_SUBTITLE).fetchall()
     source = shown_path(run.path)
-    return page(run.label, sections, subtitle=subtitle, notes=notes, sources=[source])
+    return Page(run.label, sections, subtitle, notes, [source])
 
 
 def report_sections(log: Log, charts: Charts) -> list[Section]:
@@ -96,16 +97,12 @@ def _sections(log: Log, charts: Charts) -> Iterator[Section]:
         "Prompts worth a look",
         "Prompts and replies of the first fallbacks, and of decisions against the model's own "
         "preference. They contain what agents were told, so keep this page as private as they are. "
-        "The command shows a decision in full.",
+        "prism log decision ID RUN shows one in full.",
         more=prompts(log),
     )
-    parameters = [
-        {"parameter": name.replace("_", " "), "value": in_words(value)}
-        for name, value in log.runs[0].parameters.items()
-        if value is not None
-    ]
-    about = "The initial parameters of the world. Treatments may change them later."
-    yield Section("Parameters", about, rows=parameters, most=200)
+    values = log.runs[0].parameters.items()
+    parameters = [{"parameter": name, "value": in_words(value)} for name, value in values]
+    yield Section("Parameters", "As the run began.", rows=parameters, most=200)
     yield _agents(log)
 
 
@@ -135,13 +132,3 @@ def _place_effect(sections: Iterable[Section]) -> str | None:
         size = row["options"]
         counts.setdefault(str(size), [0] * size)[row["place"] - 1] = row["times"]
     return place_effect(counts)
-
-
-def _require_followed(own: Sequence[Diagram], charts: Charts) -> None:
-    """Refuse a chart that the run does not follow."""
-    for chart in own:
-        if chart.name not in charts.names:
-            names = ", ".join(filter(None, charts.names)) or "a chart without a name"
-            raise InputError(
-                f"no run has transitions by the chart {chart.name}, only by {names}", field="charts"
-            )

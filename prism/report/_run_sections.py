@@ -14,7 +14,7 @@ from prism.report._table import Rows, rows_of, with_values
 
 HEIGHT = 260
 _SMALL = 300
-_MOST_MOMENTS, _MOST_BARS, _MOST_POINTS = 240, 120, 300
+_MOST_MOMENTS, _MOST_POINTS = 240, 300
 _MOST_MEASURES = 24
 _SOURCES = ("model", "cache", "replay", "policy", "fallback")
 _LENGTHS = ("median", "p90", "max")
@@ -60,14 +60,6 @@ def section_of(kind: Kind, log: Log, states: States) -> Section:
 
 def _data(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=list(rows))
-
-
-def _tips(*columns: str) -> list[alt.Tooltip]:
-    """Return what a reader sees when pointing at a mark: columns, with a format after a space."""
-    parts = (column.partition(" ") for column in columns)
-    return [
-        alt.Tooltip(name, format=form) if form else alt.Tooltip(name) for name, _, form in parts
-    ]
 
 
 def _beside(chart: Any, rows: Rows, height: int) -> alt.TopLevelMixin:
@@ -129,7 +121,7 @@ def _bars(key: str, count: str, names: Sequence[str] = (), stack: Any = "zero") 
             alt.X2("until"),
             alt.Y(f"{count}:Q", stack=stack, title=title, scale=alt.Scale(nice=False)),
             _colour(key, rows, names or states),
-            tooltip=_tips("begin:Q .4~g", f"{key}:N", f"{count}:Q ,"),
+            tooltip=["begin:Q", f"{key}:N", f"{count}:Q"],
         )
         return _beside(drawn, rows, HEIGHT)
 
@@ -144,8 +136,8 @@ def _dwell(rows: list[dict[str, Any]], states: States) -> alt.TopLevelMixin:
     x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"))
     y = alt.Y("state:N", sort=list(states), title=None)
     colour = alt.Color("state:N", scale=alt.Scale(domain=list(states)), legend=None)
-    numbers = [f"{name}:Q .3~g" for name in _LENGTHS]
-    base = alt.Chart().encode(y, colour, x, tooltip=_tips("state:N", "visits:Q ,", *numbers))
+    numbers = [f"{name}:Q" for name in _LENGTHS]
+    base = alt.Chart().encode(y, colour, x, tooltip=["state:N", "visits:Q", *numbers])
     bars = base.mark_bar(height=10).encode(alt.X2("p90"))
     layers = alt.layer(bars, base.mark_tick(thickness=4, height=16), data=_data(rows))
     return _beside(layers, rows, 26 * len({row["state"] for row in rows}))
@@ -166,10 +158,10 @@ def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
     scale = alt.Scale(zero=False, nice=False)
     x, y = alt.X("round:Q", axis=_WHOLE, scale=scale), alt.Y("value:Q", title=None)
     line = alt.Chart().mark_line(invalid="break-paths-show-domains")
-    layers = [line.encode(x, y, tooltip=_tips("round:Q", "value:Q ,.4~g"))]
+    layers = [line.encode(x, y, tooltip=["round:Q", "value:Q"])]
     if "treatment" in rows[0]:
         rule = alt.Chart().transform_filter("isValid(datum.treatment)").mark_rule(strokeDash=[4, 3])
-        layers.insert(0, rule.encode(x, tooltip=_tips("treatment:N", "round:Q")))
+        layers.insert(0, rule.encode(x, tooltip=["treatment:N", "round:Q"]))
     data = _data([row for row in rows if row["measure"] in names])
     charts = alt.layer(*layers, data=data).properties(width=_SMALL - 40, height=140)
     grid: Any = charts.facet(alt.Facet("measure:N", sort=names), columns=3)
@@ -178,13 +170,10 @@ def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
 
 
 def _by_round(column: str) -> str:
-    """Return a query for decisions in each round, or in several together if there are many."""
-    decisions = f"(from decided where {column} is not null)"
-    width = f"(1 + (select max(round) - min(round) from {decisions}) // {_MOST_BARS})"
-    begin = f"coalesce(round, 0) // {width} * {width}"
+    """Return a query for decisions in each round."""
     return (
-        f"select {begin} as begin, {begin} + {width} as until, {column}, count(*) as decisions "
-        f"from {decisions} group by all order by all"
+        f"select coalesce(round, 0) as begin, begin + 1 as until, {column}, count(*) as decisions "
+        f"from decided where {column} is not null group by all order by all"
     )
 
 

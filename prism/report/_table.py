@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from duckdb import DuckDBPyRelation
@@ -42,7 +41,10 @@ def with_values(rows: Rows) -> list[dict[str, Any]]:
         for name in (rows[0] if rows else ())
         if name not in hidden and any(row[name] is not None for row in rows)
     ]
-    return [{name: _shown(row[name]) for name in names} for row in rows]
+    return [
+        {name: short(row[name]) if isinstance(row[name], str) else row[name] for name in names}
+        for row in rows
+    ]
 
 
 def html_table(
@@ -108,10 +110,6 @@ def link(kind: str, name: object, text: str | None = None) -> Markup:
     return Markup('<span data-{}="{}">{}</span>').format(Markup(kind), showable(str(name)), shown)
 
 
-def _shown(value: Any) -> Any:
-    return short(value) if isinstance(value, str) else value
-
-
 def _kind(column: str, rows: Rows) -> str:
     values = [row[column] for row in rows if row[column] is not None]
     if values and all(isinstance(value, int | float) for value in values):
@@ -126,8 +124,6 @@ def _cell(value: Any, column: str, kind: str) -> Markup:
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
         text = f"{value:.1%}" if column in _SHARES else text
         return Markup('<td class="number" data-value="{!r}">{}</td>').format(value, text)
-    if isinstance(value, datetime):
-        value = f"{value:%Y-%m-%d %H:%M:%S}"
     shown = link("agent", value) if column == "agent_id" else short(in_words(value))
 
     return Markup('<td class="{}">{}</td>').format(kind, shown)

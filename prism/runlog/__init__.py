@@ -1,18 +1,17 @@
-"""The run as a log: writing it, the simulated clock, and the prompts of an application's loop."""
+"""The run as a log: writing it, reading it, and the simulated clock."""
 
 from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from prism.runlog._answers import read_answers
     from prism.runlog._configuration import configure
-    from prism.runlog._prompts import PromptLog, read_answers
     from prism.runlog._writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "PromptLog",
     "RunLog",
     "SimulatedClock",
     "configure",

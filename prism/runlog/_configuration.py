@@ -15,7 +15,7 @@ import structlog
 
 from prism.errors import InputError
 from prism.runlog._reader import read_line
-from prism.runlog._writer import RunLog
+from prism.runlog._writer import RunLog, line_of, with_traceback
 from prism.telemetry.events import (
     AGENT_JOINED,
     EVENT_REFUSED,
@@ -71,6 +71,8 @@ class _ConfiguredLog(RunLog):
         self._processors = _processors_to_join(path)
         self._joined: set[tuple[str, str]] = set()
         self._has_begun = False
+        self._process = os.getpid()
+        self._error: BaseException | None = None
         is_new = not path.exists()
         try:
             if not is_new:
@@ -81,11 +83,11 @@ class _ConfiguredLog(RunLog):
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
-        self._process = os.getpid()
-        self._error: BaseException | None = None
         self._configured_here = not structlog_is_configured()
-        self._attach()
-
+        if self._configured_here:
+            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
+        self._processors.insert(0, self._copy)
+        join_hooks.append(self._join)
         try:
             self._begin()
         except BaseException:
@@ -94,15 +96,13 @@ class _ConfiguredLog(RunLog):
             if is_new:
                 path.unlink()
             raise
-
-        atexit.register(self._close_at_exit)
+        atexit.register(self.close)
 
     def close(self) -> None:
         """Write ``run.ended`` and restore structlog; a second call does nothing."""
         if self._file.closed:
             return
-
-        atexit.unregister(self._close_at_exit)
+        atexit.unregister(self.close)
         try:
             if os.getpid() == self._process:  # a forked process does not end the run
                 self._end()
@@ -115,16 +115,6 @@ class _ConfiguredLog(RunLog):
         _, raised, _ = error
         self._error = raised if isinstance(raised, BaseException) else None
         self.close()
-
-    def _close_at_exit(self) -> None:
-        # in an interactive session, the last exception is that of some earlier line
-        if not hasattr(sys, "ps1"):
-            self._error = getattr(sys, "last_value", None)
-        try:
-            self.close()
-        except OSError as error:
-            problem = f"{self.path}: is incomplete, since it cannot be written to: {error.strerror}"
-            warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
     def _begin(self) -> None:
         # a processor that raises is told to whoever configures it
@@ -140,17 +130,13 @@ class _ConfiguredLog(RunLog):
             report(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
 
     def _end(self) -> None:
-        if self._is_in_use() and self._copy in self._processors:
-            told = {} if self._error is None else {"error": describe(self._error)}
-            report(None, "info", RUN_ENDED, **told)
-        else:
+        if not (self._is_in_use() and self._copy in self._processors):
             warnings.warn(f"{self.path}: {_DISPLACED}", RuntimeWarning, stacklevel=3)
-
-    def _attach(self) -> None:
-        if self._configured_here:
-            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
-        self._processors.insert(0, self._copy)
-        join_hooks.append(self._join)
+            return
+        # in an interactive session, the last exception is that of some earlier line
+        last = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+        error = self._error or last
+        report(None, "info", RUN_ENDED, **({} if error is None else {"error": describe(error)}))
 
     def _detach(self) -> None:
         join_hooks.remove(self._join)
@@ -160,15 +146,15 @@ class _ConfiguredLog(RunLog):
             structlog.reset_defaults()
 
     def _is_in_use(self) -> bool:
-        return (
-            structlog.is_configured() and structlog.get_config()["processors"] is self._processors
-        )
+        config = structlog.get_config()
+        return structlog.is_configured() and config["processors"] is self._processors
 
-    def _copy(self, logger: Any, method: str, event: Event) -> Event:
+    def _copy(self, _logger: Any, _method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
         is_wanted = self._details or event.get("event") != EVENT_REFUSED
         if is_wanted and not self._file.closed:
-            self._write(self._render(logger, method, event))
+            keys = with_traceback(event) if "exc_info" in event else event
+            self._write(line_of({"event": None, **self._clock.moment.stamp, **keys}))
             self._has_begun = True
         return event
 
@@ -203,21 +189,14 @@ def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
     if not structlog_is_configured():
         return [_as_call]
-
     processors = structlog.get_config()["processors"]
     if not isinstance(processors, list):
-        kind = type(processors).__name__
-        raise InputError(
-            f"cannot join structlog's processors: configure them as a list, not a {kind}", path=path
-        )
-
-    for processor in processors:
-        other = getattr(processor, "__self__", None)
-        if isinstance(other, _ConfiguredLog):
-            raise InputError(
-                f"a log is already being written to {other.path}: close it first", path=path
-            )
-
+        problem = "cannot join structlog's processors: configure them as a list, not a"
+        raise InputError(f"{problem} {type(processors).__name__}", path=path)
+    others = (getattr(processor, "__self__", None) for processor in processors)
+    if other := next((each for each in others if isinstance(each, _ConfiguredLog)), None):
+        problem = f"a log is already being written to {other.path}: close it first"
+        raise InputError(problem, path=path)
     return processors
 
 

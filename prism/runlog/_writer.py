@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, MutableMapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
-from sys import modules
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from traceback import format_exception
+from typing import Any, BinaryIO, Self, cast
 
 import orjson
 
 from prism.errors import ReplayError
 from prism.files._durable import lock
-
-if TYPE_CHECKING:  # structlog loads asyncio and rich, which readers of logs do not need
-    from structlog.typing import FilteringBoundLogger
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
@@ -150,7 +148,7 @@ def _structlog_context() -> Any:
 
     Importing it takes as long as a small run.
     """
-    return modules.get("structlog.contextvars")
+    return sys.modules.get("structlog.contextvars")
 
 
 _BUFFER_BYTES = 1 << 16
@@ -181,7 +179,7 @@ class RunLog:
         BlockingIOError: If another process is writing the log to which lines are to be appended.
 
     Attributes:
-        logger: A structlog logger that writes to this file, however structlog is configured.
+        logger: A logger that writes to this file, however structlog is configured.
     """
 
     def __init__(
@@ -207,7 +205,7 @@ class RunLog:
             self._file.close()
             raise
         self._write = self._write_in_place if clock is None else self._file.write
-        self.logger: FilteringBoundLogger = self._make_logger()
+        self.logger: LineLogger = LineLogger(self._write, self._clock, {})
 
     def flush(self) -> None:
         """Pass everything written so far to the operating system, so that others can read it."""
@@ -257,51 +255,49 @@ class RunLog:
             self._file = self._opened(at_once=True)
         return self._file.write(line)
 
-    def _make_logger(self) -> FilteringBoundLogger:
-        import structlog
 
-        logger: FilteringBoundLogger = structlog.wrap_logger(
-            _Sink(self._write),
-            processors=[self._render],
-            wrapper_class=self._line_logger(structlog.make_filtering_bound_logger(20)),
-            context_class=dict,
-        ).bind()
-        return logger
+class LineLogger:
+    """Writes each event as a line, whatever structlog is configured to do.
 
-    def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
-        if "exc_info" in event or "stack_info" in event:
-            event = _with_traceback(logger, method, {**event})
+    Args:
+        write: Takes the lines.
+        clock: The clock of the log.
+        bound: Keys of every line.
+    """
 
-        return _line({"event": None, **self._clock.moment.stamp, **event})
+    def __init__(self, write: Callable[[bytes], Any], clock: Any, bound: Mapping[str, Any]) -> None:
+        self._write, self._clock, self._bound = write, clock, bound
 
-    def _line_logger(self, levels: Any) -> type[FilteringBoundLogger]:
-        """Return structlog's logger, optimised for a hundred thousand events per second."""
-        write, clock = self._write, self._clock
+    def bind(self, **keys: Any) -> LineLogger:
+        """Return a logger whose lines have further keys."""
+        return LineLogger(self._write, self._clock, {**self._bound, **keys})
 
-        def info(logger: Any, event: str, *args: Any, **keys: Any) -> Any:
-            """Log an event as structlog does, but skip steps that few events need."""
-            if args or logger._context or "exc_info" in keys or "stack_info" in keys:
-                return levels.info(logger, event, *args, **keys)
+    def info(self, event: str, **keys: Any) -> None:
+        """Write an event; an exception, ``exc_info``, with its traceback."""
+        if "exc_info" in keys:
+            keys = with_traceback(keys)
+        stamp = self._clock.moment.stamp
+        self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
 
-            return write(_line({"event": event, **clock.moment.stamp, **keys}))
-
-        return type("_LineLogger", (levels,), {"info": info})
+    warning = error = critical = info
 
 
-def _line(event: dict[str, Any]) -> bytes:
+def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of an event with the traceback of its exception as text."""
+    rest = {**keys}
+    error = rest.pop("exc_info")
+    error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
+    if isinstance(error, BaseException):
+        rest["exception"] = "".join(format_exception(error)).removesuffix("\n")
+    return rest
+
+
+def line_of(event: dict[str, Any]) -> bytes:
+    """Return the line of an event."""
     try:
         return orjson.dumps(event, option=_AS_LINE)
     except TypeError:
         return _dump({_writable(key): _writable(value) for key, value in event.items()})
-
-
-def _with_traceback(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
-    """Format the exception and the stack of an event, if it has them."""
-    from structlog.processors import StackInfoRenderer, format_exc_info
-
-    if "exc_info" in event:
-        event = format_exc_info(logger, method, event)
-    return StackInfoRenderer()(logger, method, event) if "stack_info" in event else event
 
 
 def _dump(line: dict[str, Any]) -> bytes:
@@ -396,10 +392,3 @@ class _RealTime:
         stamp, bound = {"timestamp": datetime.now(UTC)}, self._bound()
         at = {name: bound[name] for name in _PLACE if name in bound}
         return {**stamp, **at, **bound, **stamp}
-
-
-class _Sink:
-    """Takes finished lines from structlog; every level goes to the same file."""
-
-    def __init__(self, write: Any) -> None:
-        self.debug = self.info = self.warning = self.error = self.critical = write

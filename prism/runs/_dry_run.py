@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log
 from typing import Any
 
 from prism.errors import InputError
@@ -31,7 +30,7 @@ _LENGTH, _SHARE_OF_MOST = 200, 2 / 3
 _COUNTS = ("decisions", "texts", "calls", "input_tokens", "output_tokens")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Estimate:
     """The estimated cost of a run, or of all runs of a batch together.
 
@@ -49,8 +48,8 @@ class Estimate:
     of_rounds: int
     agents: int
     of_agents: int
-    models: Mapping[str, Mapping[str, float]]
-    runs: int = 1
+    models: dict[str, dict[str, float]]
+    runs: int
 
     @property
     def money(self) -> float | None:
@@ -66,70 +65,52 @@ class Estimate:
         return {"tried": tried, **all_of_it, "money": self.money, "models": self.models}
 
 
-def estimate(options: Any) -> Estimate:
-    """Estimate how often a run will ask its models, and what that costs.
+def estimate(*runs: Any, times: Sequence[int] | None = None) -> Estimate:
+    """Estimate how often runs will ask their models, and what that costs.
 
     The policy runs a few rounds. A single agent takes a few turns or cycles, with replies that
     their schemas allow. The prompts are those that a model would get, but nothing is sent. The
-    counts are scaled to all rounds and agents.
+    counts are scaled to all rounds and agents. Runs without a model are left out.
 
     Args:
-        options: The run.
+        runs: The runs.
+        times: For each of them the number of runs that differ from it only in their seeds.
 
     Raises:
-        InputError: If it asks no model, or is impossible.
-        PrismError: If it turns out to be impossible.
+        InputError: If none asks a model, or one is impossible.
+        PrismError: If one turns out to be impossible.
     """
-    if not _asks(options):
+    total = Estimate(0, 0, 0, 0, {}, 0)
+    for options, number in zip(runs, times or [1] * len(runs), strict=True):
+        if next(models_of(options), None) is not None:
+            _add(total, options, number)
+    if not total.runs:
         raise InputError("needs a model: a run without one costs nothing", field="dry_run")
+    return total
+
+
+def _add(total: Estimate, options: Any, number: int) -> None:
+    """Try a run, and add what so many of it ask."""
     is_alone = hasattr(options, "number_of_rounds")
     of_rounds = options.number_of_rounds if is_alone else options.rounds
-    rounds = min(of_rounds, ROUNDS_ALONE if is_alone else ROUNDS)
-    tried = options.replace(**_shortened(options, rounds, is_alone=is_alone))
+    most = min(of_rounds, ROUNDS_ALONE if is_alone else ROUNDS)
+    tried = options.replace(**_shortened(options, most, is_alone=is_alone))
     with documents():
         run = tried.prepare(LateLogger())
-        clients = [*_counting(run, options.seed, decides=not is_alone)]
+        clients = _counting(run, options.seed, decides=not is_alone)
         run.run(lambda _summary: None)
 
     rounds, agents = len(run.finished), len(run.agents)
     of_agents = agents if is_alone else options.made_up or agents
-    models: dict[str, Counter[str]] = {}
+    total.runs += number
+    total.rounds += rounds
+    total.agents += agents
+    total.of_rounds += of_rounds * number
+    total.of_agents += of_agents * number
     for client in clients:
-        scaled = client.counted(of_rounds / rounds * of_agents / agents)
-        models.setdefault(client.model, Counter()).update(scaled)
-    return Estimate(rounds, of_rounds, agents, of_agents, models)
-
-
-def estimate_all(runs: Iterable[tuple[Any, int]]) -> Estimate:
-    """Estimate the use of models by several runs together; runs without a model are left out.
-
-    Args:
-        runs: The runs, each with the number of runs that differ from it only in their seeds.
-
-    Raises:
-        InputError: If none asks a model, or one is impossible.
-    """
-    found = [(estimate(options), times) for options, times in runs if _asks(options)]
-    if not found:
-        raise InputError("needs at least one run that asks a model", field="dry_run")
-    models: dict[str, Counter[str]] = {}
-    for each, times in found:
-        for name, counts in each.models.items():
-            scaled: Any = {key: count * times for key, count in counts.items()}
-            models.setdefault(name, Counter()).update(scaled)
-    return Estimate(
-        sum(each.rounds for each, _ in found),
-        sum(each.of_rounds * times for each, times in found),
-        sum(each.agents for each, _ in found),
-        sum(each.of_agents * times for each, times in found),
-        models,
-        sum(times for _, times in found),
-    )
-
-
-def _asks(options: Any) -> bool:
-    """Return whether a run may ask a model."""
-    return next(models_of(options), None) is not None
+        counts = total.models.setdefault(client.model, {})
+        for name, count in client.counted(of_rounds / rounds * of_agents / agents).items():
+            counts[name] = counts.get(name, 0) + count * number
 
 
 def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
@@ -156,7 +137,7 @@ def _round_of(treatment: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _counting(run: Any, seed: int, *, decides: bool) -> Iterable[_CountingClient]:
+def _counting(run: Any, seed: int, *, decides: bool) -> list[_CountingClient]:
     """Let a run count what it asks, and decide by the policy; return the clients, each once."""
     clients: dict[int, _CountingClient] = {}
     for asker in (run.reasoner, run.writer):
@@ -165,7 +146,7 @@ def _counting(run: Any, seed: int, *, decides: bool) -> Iterable[_CountingClient
                 clients[id(client)] = client
                 policy = PolicyReasoner(seed) if decides and asker is run.reasoner else None
                 asker.parts[name] = _Tried(part, client, policy)
-    return clients.values()
+    return [*clients.values()]
 
 
 class _Tried(Wrapped):
@@ -195,14 +176,14 @@ class _CountingClient:
 
     @classmethod
     def in_place_of(cls, model: Model) -> Model:
-        """Return a model that is asked for the same, but only counts."""
-        names = {*OF_DECISIONS} - {"stop_at_fallbacks"}
+        """Return a model that is asked for the same by name, but only counts."""
+        names = {*OF_DECISIONS} - {"mode", "stop_at_fallbacks"}
         settings: Any = {name: getattr(model, name) for name in names}
         return Model(model.model, client=cls(model), **settings)
 
-    def counted(self, scale: float) -> Any:
+    def counted(self, scale: float) -> Mapping[str, float]:
         """Return the counts of the whole run, which is so much longer than what was tried."""
-        counts: dict[str, Any] = {name: round(self.counts[name] * scale) for name in _COUNTS}
+        counts = {name: round(self.counts[name] * scale) for name in _COUNTS}
         money = self._prices(counts["input_tokens"], counts["output_tokens"])
         return counts if money is None else {**counts, "money": money}
 
@@ -210,19 +191,14 @@ class _CountingClient:
         self,
         messages: Sequence[Mapping[str, Any]],
         format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
-        *,
-        logprobs: bool = False,
     ) -> Any:
-        """Count a conversation; where probabilities are asked for, all letters have the same."""
+        """Count a conversation."""
         reply = _such_as(format or {}, self.counts["calls"])
         text = reply if isinstance(reply, str) else json.dumps(reply)
         self.counts["calls"] += 1
         self.counts["input_tokens"] += sum(count_tokens(str(each["content"])) for each in messages)
         self.counts["output_tokens"] += count_tokens(text)
-        letters = (format or {}).get("properties", {}).get("letter", {}).get("enum", ())
-        even = [{"token": each, "logprob": -log(len(letters))} for each in letters]
-        tokens = [{**even[0], "top_logprobs": even}] if logprobs and even else []
-        return {"message": {"content": text}, "logprobs": tokens}
+        return {"message": {"content": text}}
 
 
 def _such_as(schema: Mapping[str, Any], number: int) -> Any:
@@ -231,8 +207,8 @@ def _such_as(schema: Mapping[str, Any], number: int) -> Any:
         return schema["enum"][0]
     kind = schema.get("type")
     if kind == "object":
-        parts = schema.get("properties", {})
-        return {name: _such_as(part, number) for name, part in parts.items()}
+        parts: Iterable[tuple[str, Any]] = schema.get("properties", {}).items()
+        return {name: _such_as(part, number) for name, part in parts}
     if kind == "array":
         return [_such_as(schema.get("items", {}), number)]
     if kind in ("number", "integer"):

@@ -6,27 +6,34 @@ with these answers, and to ask only where they end. A replay never asks.
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
-from shutil import copyfile
 from typing import Any
 
-from prism.errors import ReplayError
-from prism.reasoner._router import Router, all_of, record_of
+import orjson
+
+from prism.errors import InputError, ReplayError
+from prism.files._durable import lock
+from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
-from prism.runlog import PromptLog, SimulatedClock, read_answers
-from prism.runlog._prompts import ANSWERS_NAME
+from prism.runlog import SimulatedClock, read_answers
+from prism.runlog._answers import ANSWERS_NAME
 from prism.runlog._reader import locate_log
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW_ASKED = ("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed")
+_HOW = (*("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed"),)
+_COST = (*COST_KEYS, *KNOWN_COST_KEYS)
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"
 _AGAIN = "again"
 _FROM = "from"
@@ -35,6 +42,9 @@ _FROM = "from"
 
 class Journal:
     """The answers of a run by agent and number.
+
+    Only the user who runs prism may read the file. Each line is in the operating system's hands as
+    soon as it is added.
 
     Args:
         path: The file to which new answers are appended; None to keep none.
@@ -60,36 +70,25 @@ class Journal:
         self.asks: bool = repeats is None or repeats.asks
         self.earlier: dict[str, dict[str, Any]] = {}
         self.spent: Counter[str] = Counter()
-        self._path, self._clock, self._repeats = path, clock, repeats
-        self._file: PromptLog | None = None
+        self._path, self._clock = path, clock
+        self._file: FileIO | None = None
         self._numbers: Counter[str] = Counter()
         self._pending: dict[int, str] = {}
-        self._has_parted = False
         if repeats is not None:
-            self._take_over(locate_log(repeats.run).parent / ANSWERS_NAME, repeats)
-        self._to_copy: set[str] = {*self.earlier} if self.asks else set()
+            # the folder has all that the run cannot make again
+            recorded = locate_log(repeats.run).parent / ANSWERS_NAME
+            found = _answers_in(recorded, repeats.until, Counter())
+            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
+        self._to_copy: set[str] = {*self.earlier}
         if path is not None and path.exists():
             own = _answers_in(path, None, self.spent)
             self.earlier |= own
             self._to_copy -= own.keys()
-            self._file = PromptLog(path, clock)
         self.unread: set[str] = {*self.earlier}
-
-    def _take_over(self, recorded: Path, repeats: Repeats) -> None:
-        """Take the answers of the run that this one repeats."""
-        if self.asks or self._path is None:
-            found = _answers_in(recorded, repeats.until, Counter())
-            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
-        elif recorded.exists() and not self._path.exists():
-            # a replay takes them all
-            PromptLog(self._path).close()
-            copyfile(recorded, self._path)
 
     # Taking answers
 
-    def answer_to(
-        self, asked: Question | TextCall, prompt_hash: Callable[[], str | None]
-    ) -> Decision | Written | None:
+    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
         """Return the answer to a question, if there is one.
 
         Raises:
@@ -98,7 +97,7 @@ class Journal:
         agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
         self._numbers[agent_id] += 1
         answer_id = f"{agent_id}:{self._numbers[agent_id]}"
-        line = self._find(answer_id, digest_of(asked), prompt_hash)
+        line = self._find(answer_id, digest_of(asked))
         if line is not None:
             return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
         if not self.asks:
@@ -130,22 +129,17 @@ class Journal:
         """Return the id of an answer that is being asked for."""
         return self._pending.pop(id(asked))
 
-    def _find(
-        self, answer_id: str, digest: str, prompt_hash: Callable[[], str | None] | None = None
-    ) -> dict[str, Any] | None:
-        """Return an earlier answer, unless the run has parted from the one that it repeats."""
+    def _find(self, answer_id: str, digest: str) -> dict[str, Any] | None:
+        """Return an earlier answer.
+
+        Raises:
+            ReplayError: If it is to another question.
+        """
         line = self.earlier.get(answer_id)
         if line is None:
             return None
         # an effect is looked up more than once
         self.unread.discard(answer_id)
-        may_part = self._repeats is not None and self._repeats.asks
-        if _FROM not in line:
-            # its own were asked for before it was stopped
-            self._has_parted |= may_part
-        elif self._has_parted or (may_part and self._differs(line, digest, prompt_hash)):
-            self._has_parted = True
-            return None
         if line["digest"] != digest:
             raise ReplayError(
                 f"answer {answer_id} in {self._path or 'the journal'} is to another question "
@@ -153,29 +147,22 @@ class Journal:
                 "same as before: restore its code and files, or begin another run"
             )
         if answer_id in self._to_copy:
-            # so that the folder has all that the run cannot make again
             self._to_copy.remove(answer_id)
             self.add(line)
         return line
 
-    def _differs(
-        self, line: Mapping[str, Any], digest: str, prompt_hash: Callable[[], str | None] | None
-    ) -> bool:
-        """Return whether a run that may part from another asks otherwise than that one."""
-        was = line.get("prompt_hash")
-        if line["digest"] != digest or was is None or prompt_hash is None:
-            return bool(line["digest"] != digest)
-        assert self._repeats is not None
-        return self._repeats.until is None and prompt_hash() not in (None, was)
-
     # Adding answers
 
     def add(self, line: dict[str, Any]) -> None:
-        """Append an answer, which is in the operating system's hands when this returns."""
-        if self._file is None and self._path is not None:
-            self._file = PromptLog(self._path, self._clock)
-        if self._file is not None:
-            self._file.keep(line)
+        """Append an answer."""
+        if self._path is None:
+            return
+        if self._file is None:
+            self._file = _opened(self._path)
+        at = {}
+        if self._clock is not None:
+            at = {"round": self._clock.round, "tick": self._clock.tick}
+        self._file.write(_as_line({"id": line["id"], **at, **line}))
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -189,6 +176,30 @@ class Journal:
         """Close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def _as_line(record: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(record, default=str, option=_OPTIONS)
+    except TypeError:
+        # a model may have written half a surrogate pair, which UTF-8 cannot represent
+        text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _opened(path: Path) -> FileIO:
+    """Open a file that only its owner may read, without a last line that is cut off."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    file = FileIO(descriptor, "r+b")
+    try:
+        lock(file)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
+        file.seek(whole)
+    except BlockingIOError:
+        file.close()
+        raise InputError("is being written by another process", path=path) from None
+    return file
 
 
 def _missing(what: str) -> ReplayError:
@@ -209,8 +220,9 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            tokens = (line.get("input_tokens") or 0) + (line.get("output_tokens") or 0)
-            spent.update(calls=line.get("attempts_made", 0), tokens=tokens)
+            cost = Counter(line.get("cost", {}))
+            spent["calls"] += cost["attempts"]
+            spent["tokens"] += cost["input_tokens"] + cost["output_tokens"]
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
@@ -250,8 +262,6 @@ class JournalledPart(Wrapped):
     def __init__(self, part: Any, journal: Journal) -> None:
         super().__init__(part)
         self._journal = journal
-        if hasattr(part, "records"):
-            part.records = True
 
     @property
     def is_repeating(self) -> bool:
@@ -274,11 +284,36 @@ class JournalledPart(Wrapped):
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         (answer,) = await self.part.answer([asked])
-        what = _of_decision(answer) if isinstance(answer, Decision) else _of_text(answer)
-        about = {**record_of(answer_id, asked, answer), "digest": digest_of(asked)}
-        self._journal.add({**about, **what, **_of_cost(answer.cost)})
+        line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
+        how = {name: getattr(answer, name, None) for name in _HOW}
+        line |= {name: each for name, each in how.items() if each is not None}
+        if (cost := answer.cost) is not None:
+            known = {name: getattr(cost, name) for name in _COST}
+            line["cost"] = {name: value for name, value in known.items() if value is not None}
+        self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
+
+
+def _record_of(asked: Question | TextCall, answer: Any) -> dict[str, Any]:
+    """Return a question and its answer as plain data."""
+    came_of_it = {"source": answer.source, "reason": answer.reason}
+    if isinstance(asked, TextCall):
+        question = {name: getattr(asked, name) for name in ("agent_id", "key", "prompt", "schema")}
+        return {"kind": "text", **question, "reply": answer.text, **came_of_it}
+    return {
+        "kind": "decision",
+        "agent_id": agent_name(asked.agent),
+        "state": state_text(asked.state),
+        "trigger": asked.trigger,
+        "options": [*map(state_text, asked.options)],
+        "context": identify(asked.context),
+        "prompt": answer.prompt,
+        "reply": answer.reply,
+        "chosen": state_text(answer.chosen),
+        "probabilities": answer.probabilities,
+        **came_of_it,
+    }
 
 
 def _subject(asked: Question | TextCall) -> str:
@@ -301,60 +336,37 @@ def digest_of(asked: Question | TextCall) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _of_decision(decision: Decision) -> dict[str, Any]:
-    how = {name: value for name in _HOW_ASKED if (value := getattr(decision, name)) is not None}
-    return {"chosen": state_text(decision.chosen), "probabilities": decision.probabilities, **how}
-
-
-def _of_text(written: Written) -> dict[str, Any]:
-    how = {"cut": written.was_cut, "declined": written.was_declined}
-    return {"text": written.text, **{name: True for name, is_so in how.items() if is_so}}
-
-
-def _of_cost(cost: Cost | None) -> dict[str, Any]:
-    if cost is None:
-        return {}
-    known = {name: getattr(cost, name) for name in (*COST_KEYS, *KNOWN_COST_KEYS)}
-    attempts = known.pop("attempts")
-    return {
-        "attempts_made": attempts,
-        **{key: each for key, each in known.items() if each is not None},
-    }
-
-
-def _cost_in(line: Mapping[str, Any]) -> Cost | None:
-    if "attempts_made" not in line:
-        return None
-    known = {name: line[name] for name in (*COST_KEYS, *KNOWN_COST_KEYS) if name in line}
-    return Cost(**{**known, "attempts": line["attempts_made"]})
-
-
 def _decision(line: Mapping[str, Any], question: Question) -> Decision:
     options = {state_text(each): each for each in question.options}
-    how = {name: line[name] for name in _HOW_ASKED if name in line}
     return Decision(
         options[line["chosen"]],
         line["source"],
         line["reason"],
         line["probabilities"],
-        _cost_in(line),
+        _cost_of(line),
         decision_id=line["id"],
-        **how,
+        **_how(line),
     )
 
 
 def _written(line: Mapping[str, Any], call: TextCall) -> Written:
     """Return the result of a text call, read again from the text."""
-    cost, source = _cost_in(line), line["source"]
+    cost, source, text = _cost_of(line), line["source"], line["reply"]
     if source in ("model", "cache"):
-        written = read_as(call, line["text"], source, cost)
+        written = read_as(call, text, source, cost)
     else:
         value = None if source == "failed" else call.fallback
-        text = line["text"] if source == "failed" else fallback_text(call)
-        written = Written(
-            text, source, value, line["reason"], cost, was_declined=line.get("declined", False)
-        )
-    return replace(written, text_id=line["id"], was_cut=line.get("cut", False))
+        text = text if source == "failed" else fallback_text(call)
+        written = Written(text, source, value, line["reason"], cost)
+    return replace(written, text_id=line["id"], **_how(line))
+
+
+def _how(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: line[name] for name in _HOW if name in line}
+
+
+def _cost_of(line: Mapping[str, Any]) -> Cost | None:
+    return Cost(**line["cost"]) if "cost" in line else None
 
 
 def journalled(asker: Any, journal: Journal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import file_digest
 from math import isfinite
 from pathlib import Path
@@ -16,7 +16,7 @@ from prism.llm import Model
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
-from prism.runlog._prompts import ANSWERS_NAME
+from prism.runlog._answers import ANSWERS_NAME
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
@@ -34,14 +34,17 @@ class Repeats:
 
     Args:
         run: The folder of the earlier run.
-        asks: Whether somebody is asked where the journal has no answer to a question. If not, the
-            log must have the same lines, too.
-        until: The round from which on no more of its answers are taken; None for no such round.
+        until: The round from which on somebody is asked, and not its journal. If there is none,
+            nobody is, and the log must have the same lines, too.
     """
 
     run: Path
-    asks: bool = False
     until: int | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody may be asked."""
+        return self.until is not None
 
     @property
     def has_answers(self) -> bool:
@@ -50,13 +53,13 @@ class Repeats:
 
     def to_config(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {**asdict(self), "run": str(self.run)}
+        return {"run": str(self.run), "until": self.until}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self | None:
         """Read what `to_config` returned, in the configuration of a run."""
         found = config.get("repeats")
-        return None if found is None else cls(**{**found, "run": Path(found["run"])})
+        return None if found is None else cls(Path(found["run"]), found["until"])
 
 
 @dataclass(frozen=True, slots=True)

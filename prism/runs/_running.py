@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.llm._addresses import with_credentials
 from prism.llm._model import LostClient
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
@@ -49,7 +48,6 @@ def go_on(
     folder: Path | str,
     kind: Any,
     *,
-    hosts: Sequence[str] = (),
     model: Any = None,
     application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
@@ -60,7 +58,6 @@ def go_on(
     Args:
         folder: The folder of the run.
         kind: Reads the run's options.
-        hosts: Addresses of its servers with names and passwords.
         model: The client of another library that it asks.
         application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
@@ -74,8 +71,7 @@ def go_on(
         return None
 
     config, summary, observer = began["config"], path / SUMMARY_NAME, observer or Observer()
-    kind.from_config(config, summary)  # reports damage first
-    options = kind.from_config(with_credentials(config, hosts, summary), summary)
+    options = kind.from_config(config, summary)
     if model is not None:
         options = with_client(options, model)
     options = _with_application(options, application)

@@ -13,10 +13,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from prism.errors import InputError
-from prism.runs._dry_run import Estimate, estimate_all
+from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
 from prism.science._batch_tables import (
     final_measures,
+    flat,
     round_rows,
     run_row,
     table_of,
@@ -147,22 +148,12 @@ class Batch:
             ]
         )
 
-    def measures(self) -> list[str]:
-        """Return the columns of ``results`` that are measures."""
-        known: dict[str, None] = {}
-        for run in self.runs:
-            known |= dict.fromkeys(final_measures(run.row.get("results", {})))
-        return [*known]
-
     def outcomes(self) -> list[str]:
-        """Return the columns of ``results`` that are outcomes: measures, then totals."""
-        known: dict[str, None] = dict.fromkeys(self.measures())
-        for run in self.runs:
-            parameters, results = _parameters(run), run.row.get("results", {})
-            row, inputs = run_row({}, parameters, results), run_row({}, parameters, {})
-            numbers = (name for name, value in row.items() if not isinstance(value, str))
-            known |= dict.fromkeys(name for name in numbers if name not in inputs)
-        return [*known]
+        """Return the columns of ``results`` that are measures; without any, the totals."""
+        every = [run.row.get("results", {}) for run in self.runs]
+        measures = dict.fromkeys(name for each in every for name in final_measures(each))
+        totals = dict.fromkeys(name for each in every for name in flat(each.get("totals", {})))
+        return [*(measures or totals)]
 
     def write(self) -> None:
         """Write both tables into the folder, as CSV and as Parquet.
@@ -181,7 +172,6 @@ class Carrying:
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead of processes on this machine.
         observer: Receives the progress of the batch.
-        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
 
     Raises:
         InputError: If the number of workers is out of range, or given together with an executor.
@@ -190,7 +180,6 @@ class Carrying:
     workers: int | None = None
     executor: Executor | None = None
     observer: BatchObserver = field(default_factory=BatchObserver)
-    hosts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Refuse an invalid number of processes."""
@@ -274,9 +263,8 @@ def estimate_batch(plan: Plan | Path | str) -> Estimate:
     """
     given = Plan.of(plan)
     seeds = given.seeds
-    return estimate_all(
-        (given.options(each, seeds[0]), len(seeds)) for each in given.configurations()
-    )
+    runs = [given.options(each, seeds[0]) for each in given.configurations()]
+    return estimate(*runs, times=[len(seeds)] * len(runs))
 
 
 def begin_batch(
@@ -305,8 +293,7 @@ def begin_batch(
     folder.require_free()
     described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})
     plan.check(_configurations(plan, described) if samples is not None else ())
-    folder.begin({"plan": plan.to_dict(), "inputs": inputs_of(plan), **described})
-    # user names and passwords of servers stay in the plan and are not written to the folder
+    folder.begin({"plan": dict(plan.data), "inputs": inputs_of(plan), **described})
     return _carried_out(folder, plan, how)
 
 
@@ -315,7 +302,6 @@ def resume_batch(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
-    hosts: Sequence[str] = (),
     observer: BatchObserver | None = None,
 ) -> Batch:
     """Resume a batch, an analysis or a fit that was stopped, however it was stopped.
@@ -327,7 +313,6 @@ def resume_batch(
         folder: The folder of the batch.
         workers: Number of processes. Defaults to the number of processors.
         executor: As for `batch`; it may differ from the one that began the batch.
-        hosts: Addresses of its servers with user names and passwords, which a batch does not keep.
         observer: Receives the progress of the batch.
 
     Raises:
@@ -336,7 +321,7 @@ def resume_batch(
     kept = BatchFolder(Path(folder))
     described = kept.read()
     plan = Plan(described["plan"])
-    how = Carrying(workers, executor, observer or BatchObserver(), hosts)
+    how = Carrying(workers, executor, observer or BatchObserver())
     for name, now in inputs_of(plan).items():
         if described["inputs"].get(name) != now:
             how.observer.note(f"{name}: has changed since the batch began")
@@ -428,7 +413,7 @@ class _Driver:
     def __init__(self, folder: BatchFolder, batch: Batch, how: Carrying) -> None:
         self._folder, self._batch, self._how = folder, batch, how
         keep = folder.read().get("keep", LOGS)
-        self._task = task_of(folder.path, keep, [*how.hosts])
+        self._task = task_of(folder.path, keep)
         self._waiting = deque(run for run in batch.runs if not run.row)
         self._under_way: dict[Future[dict[str, Any]], BatchRun] = {}
         self._deaths = Counter[str]()

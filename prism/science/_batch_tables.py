@@ -12,13 +12,15 @@ import orjson
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-FEED_RESULTS = "cascades"
-"""A key that only the results of a social feed have."""
-
 _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
 """Measures of a log that ``run.json`` has as well."""
 
 _STATES = "states."
+
+
+def is_of_a_feed(results: Mapping[str, Any]) -> bool:
+    """Return whether results are those of a social feed, whose totals count posts."""
+    return "posts" in results.get("totals", {})
 
 
 def run_row(
@@ -33,8 +35,8 @@ def run_row(
     """
     return _joined(
         head,
-        ("parameter", _flat(parameters)),
-        ("total", _flat(results.get("totals", {}))),
+        ("parameter", flat(parameters)),
+        ("total", flat(results.get("totals", {}))),
         ("measure", final_measures(results)),
     )
 
@@ -51,12 +53,12 @@ def round_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each round of one run; see `run_row`."""
     # the same in every row except for the round
-    first = _joined({**head, "round": None}, ("parameter", _flat(parameters)))
+    first = _joined({**head, "round": None}, ("parameter", flat(parameters)))
     for each in results.get("rounds", ()):
         counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
         yield _joined(
             {**first, "round": each["round"]},
-            ("total", _flat(counts)),
+            ("total", flat(counts)),
             ("measure", each.get("measures", {})),
         )
 
@@ -103,26 +105,27 @@ def write_tables(folder: Path, tables: Mapping[str, DuckDBPyRelation]) -> None:
             part.replace(folder / f"{name}.{kind}")
 
 
-def with_log_measures(results: Mapping[str, Any], log: Path) -> dict[str, Any]:
+def with_log_measures(
+    results: Mapping[str, Any], log: Path, first: int = 1, last: int | None = None
+) -> dict[str, Any]:
     """Return the results of a feed with the measures ``run_measures`` of its log.
 
     Args:
         results: The results in its ``run.json``.
         log: The folder of the run.
+        first: First round that the measures cover.
+        last: Last round; None for all.
     """
     from prism.analysis import read_log
 
     others = {*results["totals"], *_ALSO_IN_RESULTS, "run", "round"}
     # in the form in which it is read from a file
-    rows = orjson.loads(orjson.dumps(read_log(log).rows("measured_in", 1, None)))
+    rows = orjson.loads(orjson.dumps(read_log(log).rows("measured_in", first, last)))
     measures = {
         row["round"]: {name: value for name, value in row.items() if name not in others}
         for row in rows
     }
-    rounds = [
-        {**each, "measures": {**measures.get(each["round"], {}), **each.get("measures", {})}}
-        for each in results["rounds"]
-    ]
+    rounds = [{**measures.get(each["round"], {}), **each} for each in results["rounds"]]
     return {**results, "rounds": rounds, "measures": measures.get(None, {})}
 
 
@@ -136,12 +139,12 @@ def _joined(head: Mapping[str, Any], *parts: tuple[str, Mapping[str, Any]]) -> d
     return row
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return only numbers and texts; nested ones get the name of their group as a prefix."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict):
-            found |= _flat(value, f"{before}{name}.")
+            found |= flat(value, f"{before}{name}.")
         elif isinstance(value, list):
             found[f"{before}{name}"] = json.dumps(value)
         else:

@@ -23,11 +23,11 @@ def sampled(plan: Plan, refused: Sequence[str]) -> tuple[str, ...]:
     """
     names = tuple(plan.data.get("bounds", {}))
     if not names:
-        raise plan.source.error("needs [bounds], such as friends = [2, 12]", ("bounds",))
+        raise plan.error("needs [bounds], such as friends = [2, 12]", "bounds")
 
     for key in refused:
         if key in plan.data:
-            raise plan.source.error("is for batches: here [bounds] are sampled", (key,))
+            raise plan.error("is for batches: here [bounds] are sampled", key)
 
     return names
 
@@ -61,7 +61,7 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
     bound, default = bound_of(plan.data["bounds"][name]), _default(plan, name)
     if isinstance(default, (bool, str, list)):
         problem = f"is for numbers, but {name} is {default!r} by default: use [vary]"
-        raise plan.source.error(problem, ("bounds", name))
+        raise plan.error(problem, "bounds", name)
 
     least, most, step = bound.least, bound.most, bound.step
     is_whole = all(isinstance(each, int) for each in (default, least, most))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +44,10 @@ class Calibration:
         rows: A row for each option of each situation: ``state``, ``event``, ``option``, ``n``
             decisions there, ``count`` of this choice, and ``probability`` (None if there are too
             few decisions).
-        unclear: A row for each thing that the decisions do not identify: ``state``, ``event``,
-            ``option`` (None for the whole situation), ``n`` decisions, and ``reason``.
         left_out: The number of decisions that were not used, by reason.
     """
 
     rows: tuple[Mapping[str, Any], ...]
-    unclear: tuple[Mapping[str, Any], ...]
     left_out: Mapping[str, int]
 
     @property
@@ -71,8 +68,8 @@ def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:
     Its probabilities are the shares of each choice for each state and event, which are the
     maximum-likelihood estimates of a multinomial.
 
-    What the decisions cannot identify is listed in ``unclear``: options that were never chosen,
-    whose estimate is 0, and situations with fewer than ``least`` decisions.
+    A situation with fewer than ``least`` decisions has no probabilities, and an option that was
+    offered but never chosen has 0.
 
     Args:
         logs: The runs, from `prism.analysis.read_log`. Decisions that fell back are left out.
@@ -97,17 +94,4 @@ def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:
         why = f"are all left out ({', '.join(sorted(left_out))})" if left_out else "are missing"
         raise InputError(f"there is nothing to calibrate from: the decisions of {names} {why}")
 
-    return Calibration(tuple(rows), tuple(_unclear(rows, least)), left_out)
-
-
-def _unclear(rows: Sequence[Mapping[str, Any]], least: int) -> Iterator[dict[str, Any]]:
-    seen: set[tuple[str, str]] = set()
-    for row in rows:
-        situation = {name: row[name] for name in ("state", "event")}
-        if row["n"] >= least and row["count"] == 0:
-            reason = "was offered but never chosen: the estimate is 0"
-            yield {**situation, "option": row["option"], "n": row["n"], "reason": reason}
-        elif row["n"] < least and (row["state"], row["event"]) not in seen:
-            seen.add((row["state"], row["event"]))
-            reason = f"only {row['n']} decisions of the {least} needed"
-            yield {**situation, "option": None, "n": row["n"], "reason": reason}
+    return Calibration(tuple(rows), left_out)

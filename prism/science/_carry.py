@@ -18,13 +18,12 @@ from typing import Any
 from prism._version import __version__
 from prism.errors import PrismError
 from prism.files import make_folder
-from prism.llm._addresses import with_credentials
 from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
 from prism.runs._observing import telling_warnings
 from prism.runs._running import carry_out
 from prism.science._batch_folder import LOGS, PLAN_NAME
-from prism.science._batch_tables import FEED_RESULTS, with_log_measures
+from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.worlds import Run, resume
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -52,7 +51,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def task_of(folder: Path, keep: str, hosts: list[str]) -> dict[str, Any]:
+def task_of(folder: Path, keep: str) -> dict[str, Any]:
     """Return what all tasks of a batch have in common, as plain data."""
     return {
         "prism": __version__,
@@ -60,7 +59,6 @@ def task_of(folder: Path, keep: str, hosts: list[str]) -> dict[str, Any]:
         "cwd": str(Path.cwd()),
         "search_path": [each or str(Path.cwd()) for each in sys.path],
         "keep": keep,
-        "hosts": hosts,
     }
 
 
@@ -114,13 +112,12 @@ def _completed(
     task: Mapping[str, Any], folder: Path, config: Mapping[str, Any], observer: Observer
 ) -> Mapping[str, Any]:
     """Return ``config``, ``results`` and ``spent`` of the run, carried out if need be."""
-    hosts = task["hosts"]
     if task["keep"] == LOGS and is_begun(folder):
-        resume(folder, hosts=hosts, observer=observer)
+        resume(folder, observer=observer)
         return _results(read_summary(folder), folder)
 
     plan = Path(task["folder"]) / PLAN_NAME
-    run: Run[Any] = Run.from_config(with_credentials(config, hosts, plan), plan)
+    run: Run[Any] = Run.from_config(config, plan)
     if task["keep"] == LOGS:
         return _results(run.keep(folder, observer=observer).summary, folder)
     if not run.world_class.__module__.startswith("prism.social"):
@@ -134,7 +131,7 @@ def _completed(
 
 def _results(summary: Mapping[str, Any], log: Path | None) -> dict[str, Any]:
     results = summary["results"]
-    if log is not None and FEED_RESULTS in results:
+    if log is not None and is_of_a_feed(results):
         results = with_log_measures(results, log)
     kept = {key: summary[key] for key in ("config", "spent") if key in summary}
     return {**kept, "results": results}

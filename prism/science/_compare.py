@@ -7,12 +7,11 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from prism.errors import FieldValueError, InputError
-from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.errors import FieldValueError, InputError, PrismError
+from prism.runs._folder import read_summary
 from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import Comparison
 from prism.science._differences import Difference
-from prism.science._measure_names import titles_of
 from prism.science._measured_runs import (
     ComparedRun,
     MeasureKind,
@@ -22,6 +21,8 @@ from prism.science._measured_runs import (
 )
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
+from prism.worlds._addresses import address_of, load_world
+from prism.worlds._world import MEASURE, marked
 
 SAME = "the same in every run"
 FEW = f"fewer than {LEAST_RUNS} runs"
@@ -48,7 +49,7 @@ def compare(
     an effect size. There is no interval of fewer than three pairs, or three runs in a group.
 
     Args:
-        groups: For each group a run's folder or log, a folder with runs below it, a pattern such as
+        groups: For each group a run's folder, a folder with runs below it, a pattern such as
             ``runs/warned-*``, or several of these. In a single folder that is not a batch, each
             folder that holds runs is a group.
         by: What distinguishes the groups of a batch: ``arm``, or a parameter that the plan varies.
@@ -79,7 +80,7 @@ def compare(
     wanted = None if measures is None else [*dict.fromkeys(measures)]
     if folder is not None:
         plan = Plan.from_batch(folder)
-        runs, notes = runs_of_batch(folder, by, wanted or (), from_round, to_round)
+        runs, notes = runs_of_batch(folder, by, from_round, to_round)
         wanted = wanted or list(plan.data.get("measures", ())) or _measures_of_world(runs)
         world = plan.data.get("world")
     elif by is not None:
@@ -87,8 +88,7 @@ def compare(
         raise InputError(problem, field="by")
     else:
         runs = runs_of_groups(groups, from_round, to_round)
-        kept = runs[0].path / SUMMARY_NAME
-        world = read_summary(kept.parent)["config"].get("world") if kept.exists() else None
+        world = read_summary(runs[0].path)["config"].get("world")
 
     last = to_round or max(run.rounds for run in runs)
     runs, short = _long_enough(runs, from_round, last)
@@ -98,7 +98,7 @@ def compare(
         for pair in _pairs(runs)
         for row in _differences(*pair, kinds, notes, confidence, paired=paired)
     ]
-    corrected, titles = holm([row.p for row in rows]), titles_of(world)
+    corrected, titles = holm([row.p for row in rows]), _titles_of(world)
     rows = [
         replace(row, p_holm=p, title=titles.get(row.measure, row.measure))
         for row, p in zip(rows, corrected, strict=True)
@@ -137,12 +137,12 @@ def _long_enough(
         InputError: If there are none.
     """
     most = max(run.rounds for run in runs)
-    kept = [run for run in runs if run.rounds >= (from_round if run.ended else last)]
+    kept = [run for run in runs if run.rounds >= from_round]
     if not kept:
         raise InputError(f"the runs have {most} rounds, so none from round {from_round} on")
 
     notes = [
-        f"{run.path} is left out: it has completed {run.rounds} of {last} rounds"
+        f"{run.path} is left out: " + ("it has no such round" if run.rounds else "it has not ended")
         for run in runs
         if run not in kept
     ]
@@ -166,13 +166,7 @@ def _wanted(
     names = [*(kinds if measures is None else measures)]
     for name in names:
         if name not in kinds:
-            # imported here as it loads pydantic, which is needed only for the message
-            from prism.files.declarations import meant
-
-            close = meant(name, kinds)
-            guess = "" if close is None else f" (did you mean {close!r}?)"
-            problem = f"{name!r} is an unknown measure{guess}; the runs have {', '.join(kinds)}"
-            raise InputError(problem)
+            raise InputError(f"{name!r} is an unknown measure; the runs have {', '.join(kinds)}")
 
     return {name: kinds[name] for name in names}
 
@@ -220,12 +214,10 @@ def _differences(
         yield _difference(first, second, name, kind, confidence, paired=is_paired)
 
 
-def _unpairable(seeds: Sequence[Sequence[int | None]], shared: Sequence[int | None]) -> str:
+def _unpairable(seeds: Sequence[Sequence[int]], shared: Sequence[int]) -> str:
     """Return why the runs of two groups are no pairs; empty if they are."""
     if any(len(set(each)) < len(each) for each in seeds):
         return "a group has a seed twice"
-    if any(None in each for each in seeds):
-        return "a run has no seed in its log"
     if 2 * len(shared) <= max(map(len, seeds)):
         return f"they share {len(shared) or 'no'} seeds"
     return ""
@@ -274,3 +266,17 @@ def _difference(
         effect=found.effect,
         remark=SAME if len({*ones, *others}) == 1 else remark,
     )
+
+
+def _titles_of(world: object) -> dict[str, str]:
+    """Return the measures of a world in words with their units; empty if it cannot be loaded.
+
+    Args:
+        world: Its address, as ``run.json`` and plans have it.
+    """
+    try:
+        cls = load_world(address_of(str(world)))
+    except PrismError:
+        return {}
+    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
+    return {name: title for name, title in titles.items() if title}

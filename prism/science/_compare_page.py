@@ -7,12 +7,10 @@ from itertools import product
 from typing import Any
 
 import altair as alt
-from markupsafe import Markup
 
 from prism.files._records import shown_path
-from prism.report import Page, Section, page
+from prism.report import Page, Section
 from prism.science._differences import Difference, Differences
-from prism.science._paper import seeds_text
 
 _MOST_DRAWN = 24
 """Most measures whose rounds are drawn."""
@@ -20,6 +18,8 @@ _MOST_DRAWN = 24
 _LEVEL = 0.05
 _ROW = 20
 _HEADINGS = {
+    "title": "measure",
+    "second": "group",
     "mean_first": "mean of first",
     "mean_second": "mean of second",
     "p_holm": "p (Holm)",
@@ -42,26 +42,18 @@ _ROUNDS = "The mean of each group's runs in each round, with Student's {:g}% int
 def page_of(comparison: Differences) -> Page:
     """Return the page of a comparison."""
     sections = [
-        Section("Groups", rows=[*_groups(comparison)]),
         *_effects(comparison),
         _differences(comparison),
         *_rounds(comparison),
     ]
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
-    return page(
+    return Page(
         comparison.title,
         sections,
         subtitle=f"{len(comparison.runs)} runs, {rounds}, compared {comparison.pairing}",
         notes=[shown_path(note) for note in comparison.notes],
         sources=[f"{len(runs)} runs of {label}" for label, runs in comparison.groups.items()],
     )
-
-
-def _groups(comparison: Differences) -> Iterator[dict[str, Any]]:
-    for label, runs in comparison.groups.items():
-        seeds = seeds_text(sorted({run.seed for run in runs if run.seed is not None}))
-        rounds = max(run.rounds for run in runs)
-        yield {"group": label, "runs": len(runs), "seeds": seeds, "rounds": rounds}
 
 
 def _effects(comparison: Differences) -> Iterator[Section]:
@@ -73,24 +65,16 @@ def _effects(comparison: Differences) -> Iterator[Section]:
 
 
 def _differences(comparison: Differences) -> Section:
-    tested = [row for row in comparison.differences if not row.remark]
-    optional = ("setting",) * any(row.setting for row in tested)
-    optional += ("second",) * (len(comparison.groups) > 2)
-    rows = [
-        {"measure": row.title, **{name: getattr(row, name) for name in (*optional, *_COLUMNS)}}
-        for row in tested
+    # counts that are 0 in every run say nothing
+    shown = [row for row in comparison.differences if row.mean_first or row.mean_second]
+    columns = [
+        name
+        for name in ("title", "setting", "second", *_COLUMNS, "remark")
+        if any(getattr(row, name) not in (None, "") for row in shown)
     ]
-    others: dict[str, list[str]] = {}
-    for row in comparison.differences:
-        # counts that are 0 in every run belong to other worlds, such as likes
-        if row.remark and (row.mean_first or row.mean_second):
-            others.setdefault(row.remark, []).append(row.title)
-    more = Markup("").join(
-        Markup("<p>{}: {}.</p>").format(remark.capitalize(), ", ".join(dict.fromkeys(names)))
-        for remark, names in others.items()
-    )
+    rows = [{name: getattr(row, name) for name in columns} for row in shown]
     most = max(1, len(rows))
-    return Section("Differences", _DIFFERENCES, rows=rows, most=most, headings=_HEADINGS, more=more)
+    return Section("Differences", _DIFFERENCES, rows=rows, most=most, headings=_HEADINGS)
 
 
 def _rounds(comparison: Differences) -> Iterator[Section]:

@@ -145,11 +145,10 @@ class Differences:
     @property
     def pairing(self) -> str:
         """How runs were compared, in words: in pairs of the same seed, as groups, or both."""
-        pairs = sorted({row.runs_first for row in self.differences if row.paired} - {0})
+        pairs = max((row.runs_first for row in self.differences if row.paired), default=0)
         if not pairs:
             return "as groups"
-        number = "1 pair" if pairs == [1] else f"{pairs[-1]} pairs"
-        text = f"in {number if len(pairs) == 1 else f'{pairs[0]} to {number}'} of the same seed"
+        text = f"in {pairs} pair{'s' * (pairs > 1)} of the same seed"
         text += " at each setting" * any(row.setting for row in self.differences)
         is_all = all(row.paired for row in self.differences)
         return text if is_all else f"{text} where there are any, else as groups"
@@ -162,8 +161,8 @@ class Differences:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of all runs that have one."""
-        return sorted({run.seed for run in self.runs if run.seed is not None})
+        """The seeds of all runs."""
+        return sorted({run.seed for run in self.runs})
 
 
 def _in_round(runs: Iterable[ComparedRun], name: str, number: int) -> Iterator[float]:

@@ -216,15 +216,15 @@ def _require_targets(plan: Plan) -> None:
             "needs at least one [[target]] that is not held out, with a measure, a value "
             "and a spread"
         )
-        raise plan.source.error(problem, ("target",) if targets else ())
+        raise plan.error(problem, *["target"] * bool(targets))
 
     arms = [arm["name"] for arm in plan.data.get("arm", ())] or [None]
     for index, each in enumerate(targets):
         if each.get("arm") not in arms:
             problem = f"is of no arm of the plan, which has {', '.join(map(str, arms))}"
-            raise plan.source.error(problem, ("target", index))
+            raise plan.error(problem, "target", index)
         if each.get("statistic") == "sd" and len(plan.seeds) < 2:
-            raise plan.source.error("needs two seeds or more", ("target", index, "statistic"))
+            raise plan.error("needs two seeds or more", "target", index, "statistic")
 
 
 def read_fit(folder: Path | str) -> Fit:

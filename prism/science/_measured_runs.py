@@ -1,11 +1,10 @@
-"""The runs of a comparison, each with its measures, from logs or from a batch."""
+"""The runs of a comparison, each with its measures, from their folders or from a batch."""
 
 from __future__ import annotations
 
 import glob
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from os import PathLike
@@ -13,29 +12,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, TypeAlias
 
-from prism.analysis import Log, read_log
 from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runs import find_runs
+from prism.runs._folder import read_summary
 from prism.runs._status import is_run
-from prism.science._batch import Batch, BatchRun, read_batch
-from prism.science._measure_names import MEASURES
+from prism.science._batch import BatchRun, read_batch
+from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.science._plan_file import VARIED_SETTINGS
 
 Source: TypeAlias = PathLike[str] | str
 MeasureKind = Literal["own", "run", "state", "cost"]
 
 ARM = "arm"
-_COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
-
-_SHARES = """
-select chart, state, round,
-       sum(agents) / sum(sum(agents)) over (partition by chart, round) as share
-from states where round between $first and $last
-group by grouping sets ((chart, state, round), (chart, state))
-order by chart nulls first, state, round
-"""
-"""The share of the agents in each state: in each round, and over all ticks with round null."""
+_STATES = "states"
 
 
 @dataclass(slots=True)
@@ -43,10 +33,9 @@ class ComparedRun:
     """A run of a comparison.
 
     Args:
-        path: Its folder or log.
-        seed: Its seed; None if its log does not contain it.
-        rounds: The rounds that it has completed.
-        ended: Whether it is complete.
+        path: Its folder.
+        seed: Its seed.
+        rounds: The rounds that it has completed; 0 if it has not ended.
         group: The label of its group.
         setting: The values of the other parameters of a batch, such as ``friends=4``, or empty.
         kinds: The kind of each measure.
@@ -55,9 +44,8 @@ class ComparedRun:
     """
 
     path: Path
-    seed: int | None
+    seed: int
     rounds: int
-    ended: bool = True
     group: str = ""
     setting: str = ""
     kinds: dict[str, MeasureKind] = field(default_factory=dict, repr=False)
@@ -75,22 +63,15 @@ class ComparedRun:
         if isinstance(value, int | float):
             self.by_round.setdefault(name, {})[number] = float(value)
 
-    def add_own(self, name: str) -> None:
-        """Add a measure of the world from its rounds: the last value, and their mean."""
-        if values := [*self.by_round.get(name, {}).values()]:
-            self.add("own", name, values[-1])
-            self.add("own", f"{name}_mean", fmean(values))
-
 
 def runs_of_batch(
-    folder: Path, by: str | None, measures: Iterable[str], from_round: int, to_round: int | None
+    folder: Path, by: str | None, from_round: int, to_round: int | None
 ) -> tuple[list[ComparedRun], list[str]]:
     """Return the complete runs of a batch, grouped by a factor of its plan, and notes.
 
     Args:
         folder: The folder of the batch.
         by: The factor; by default the arms, or else the first that the plan varies.
-        measures: The measures that are asked for.
         from_round: First round to include.
         to_round: Last round to include.
 
@@ -107,10 +88,9 @@ def runs_of_batch(
 
     factor = by or factors[0]
     complete = [run for run in batch.runs if run.status == "complete"]
-    runs = [_of_results(batch, run, from_round, to_round) for run in complete]
-    known = set(chain.from_iterable(run.values for run in runs))
-    if not known.issuperset(measures) and all(is_run(run.path) for run in runs):
-        runs = [measured_run(run.path, from_round, to_round) for run in runs]
+    runs = [
+        _measured(folder / run.name, run.seed, run.row, from_round, to_round) for run in complete
+    ]
     for run, of_batch in zip(runs, complete, strict=True):
         others = [name for name in factors if name != factor]
         run.group = _label(of_batch, factor)
@@ -127,10 +107,10 @@ def runs_of_batch(
 def runs_of_groups(
     sources: Sequence[Source | Sequence[Source]], from_round: int, to_round: int | None
 ) -> list[ComparedRun]:
-    """Return the runs of each group, measured by their logs.
+    """Return the runs of each group, measured by their results.
 
     Args:
-        sources: A run, its log, a folder with runs below it, a pattern, or several of these, for
+        sources: A run, a folder with runs below it, a pattern, or several of these, for
             each group. In a single one, the folders that hold runs are the groups.
         from_round: First round to include.
         to_round: Last round to include.
@@ -159,94 +139,67 @@ def runs_of_groups(
     runs = []
     for label, paths in zip(distinct_ends(names), found, strict=True):
         for path in paths:
-            runs.append(measured_run(path, from_round, to_round))
+            summary = read_summary(path)
+            seed = summary["config"].get("seed", 0)
+            runs.append(_measured(path, seed, summary, from_round, to_round))
             runs[-1].group = label
     return runs
 
 
-def measured_run(path: Path, from_round: int, to_round: int | None) -> ComparedRun:
-    """Measure one run by its log.
+def _measured(
+    path: Path, seed: int, row: Mapping[str, Any], from_round: int, to_round: int | None
+) -> ComparedRun:
+    """Measure one run by its results.
 
     Args:
-        path: Its folder or log.
+        path: Its folder.
+        seed: Its seed.
+        row: ``results`` and ``spent``, as ``run.json`` and the rows of a batch have them.
         from_round: First round to include.
         to_round: Last round to include; None for all.
-
-    Raises:
-        InputError: If it cannot be read, or its log contains no run.
     """
-    log = read_log(path)
-    if len(log.runs) != 1:
-        problem = f"contains {len(log.runs)} runs: compare logs with one run each"
-        raise InputError(problem, path=path)
+    results = row.get("results", {})
+    if is_of_a_feed(results) and is_run(path):
+        results = with_log_measures(results, path, from_round, to_round)
+    rounds = results.get("rounds", ())
+    run = ComparedRun(path, seed, len(rounds))
+    last = to_round or len(rounds)
+    for each in rounds:
+        if from_round <= each["round"] <= last:
+            _add_round(run, each)
 
-    (of_run,), rows = log.runs, log.rows("measured_in", from_round, to_round)
-    completed = max((row["round"] or 0 for row in rows), default=0)
-    if of_run.ended:
-        completed = completed or of_run.rounds or 0
-    elif completed != to_round:
-        # the last round of an incomplete log may be incomplete, too
-        completed = max(0, completed - 1)
-    run = ComparedRun(path, of_run.seed, completed, of_run.ended)
-    last = to_round or completed
-
-    own = [name for name in rows[0] if name not in ("run", "round", *MEASURES)]
-    for row in rows:
-        if row["round"] is not None and from_round <= row["round"] <= last:
-            for name in (*own, *MEASURES):
-                run.add_round(name, row["round"], row[name])
-    # measures of the world come first
-    for name in own:
-        run.add_own(name)
-    total = next(row for row in rows if row["round"] is None)
-    for name in MEASURES:
-        run.add("run", name, total[name])
-    _add_states(run, log, from_round, last)
-    _add_costs(run, log, from_round, last)
+    _add_whole(run, results)
+    for name, value in row.get("spent", {}).items():
+        run.add("cost", f"model_{name}", value)
     return run
 
 
-def _add_states(run: ComparedRun, log: Log, first: int, last: int) -> None:
-    """Add the share of the agents in each state, over all ticks and in each round."""
-    shares = log.sql(_SHARES, first=first, last=last).fetchall()
-    has_charts = len({chart for chart, *_ in shares}) > 1
-    for chart, state, number, share in shares:
-        name = "_".join(["share", *[str(chart)] * has_charts, state])
-        if number is None:
-            run.add("state", name, share)
-        else:
-            run.add_round(name, number, share)
-
-
-def _add_costs(run: ComparedRun, log: Log, first: int, last: int) -> None:
-    """Add the use of models, if any was asked."""
-    rows = [row for row in log.rows("costs_by", ["round"]) if first <= (row["round"] or 0) <= last]
-    for name in _COSTS:
-        for row in rows:
-            run.add_round(f"model_{name}", row["round"], row[name])
-        if values := run.by_round.get(f"model_{name}"):
-            run.add("cost", f"model_{name}", sum(values.values()))
-
-
-def _of_results(batch: Batch, run: BatchRun, from_round: int, to_round: int | None) -> ComparedRun:
-    """Return a run of a batch with the measures in its results."""
-    results: Mapping[str, Any] = run.row["results"]
-    found = ComparedRun(batch.folder / run.name, run.seed, len(results["rounds"]))
-    last = to_round or found.rounds
-    own: dict[str, None] = {}
-    for each in results["rounds"]:
-        measures = each.get("measures", {})
-        own |= dict.fromkeys(measures)
-        for name, value in {**measures, **each}.items():
-            if name != "round" and from_round <= each["round"] <= last:
-                found.add_round(name, each["round"], value)
+def _add_whole(run: ComparedRun, results: Mapping[str, Any]) -> None:
+    """Add the measures, the counts and the shares of all rounds that are included."""
+    rounds = results.get("rounds", ())
+    measures = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
     # measures of the world come first
-    for name in own:
-        found.add_own(name)
-    for name, by_round in found.by_round.items():
-        if name not in own:
-            found.add("run", name, sum(by_round.values()))
-    return found
+    for name in measures:
+        if values := [*run.by_round.get(name, {}).values()]:
+            run.add("own", name, values[-1])
+            run.add("own", f"{name}_mean", fmean(values))
+    for name, value in results.get("measures", {}).items():
+        run.add("run", name, value)
+    for name, by_round in run.by_round.items():
+        if name.startswith("share_"):
+            run.add("state", name, fmean(by_round.values()))
+        elif name not in run.kinds:
+            run.add("run", name, sum(by_round.values()))
+
+
+def _add_round(run: ComparedRun, row: Mapping[str, Any]) -> None:
+    """Add the measures, the counts and the shares of the states in a round."""
+    for name, value in {**row, **row.get("measures", {})}.items():
+        if name != "round":
+            run.add_round(name, row["round"], value)
+    agents = sum(row.get(_STATES, {}).values())
+    for state, count in row.get(_STATES, {}).items():
+        run.add_round(f"share_{state}", row["round"], count / agents)
 
 
 def _level(run: BatchRun, factor: str) -> Any:
@@ -270,22 +223,16 @@ def _paths_of(source: Source) -> list[Path]:
     """
     path = Path(source)
     if not path.exists() and glob.has_magic(str(source)):
-        matches = sorted(map(Path, glob.glob(str(path), recursive=True)), key=_natural)  # noqa: PTH207
+        matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
         if not matches:
             raise InputError("matches no file", path=path)
         return [run for match in matches for run in _paths_of(match)]
 
     if not path.is_dir() or is_run(path):
         return [path]
-    if below := sorted(find_runs(path), key=_natural):
+    if below := find_runs(path):
         return below
     raise InputError("holds no runs: give a run, or a folder with runs below it", path=path)
-
-
-def _natural(path: Path) -> list[tuple[int, int, str]]:
-    """Return a key that puts ``seed-10`` after ``seed-9``."""
-    parts = re.split(r"([0-9]+)", str(path))
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
 def _common(runs: Sequence[Path]) -> Path:

@@ -17,6 +17,14 @@ _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 }
 
 
+_RULES = (
+    "% the rules of booktabs where it is loaded",
+    *(rf"\providecommand{{\{name}}}{{\hline}}" for name in ("toprule", "midrule", "bottomrule")),
+    r"\begin{tabular}{llrrrr}",
+)
+_END = (r"\bottomrule", r"\end{tabular}")
+
+
 def write_paper(folder: Path, comparison: Differences) -> list[Path]:
     """Write the table as LaTeX and CSV, and the methods as text.
 
@@ -66,23 +74,7 @@ def latex_of(comparison: Differences) -> str:
         for title, group, *cells in rows
     ]
     head = rf"Measure & Group & Difference & {percent}\,\% interval & $p$ & Effect \\"
-    return "\n".join(
-        [
-            "% the rules of booktabs where it is loaded",
-            *(
-                rf"\providecommand{{\{rule}}}{{\hline}}"
-                for rule in ("toprule", "midrule", "bottomrule")
-            ),
-            r"\begin{tabular}{llrrrr}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
+    return "\n".join([*_RULES, r"\toprule", head, r"\midrule", *lines, *_END, ""])
 
 
 def _escaped(text: str) -> str:
@@ -132,22 +124,19 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def _varied(batch: Batch) -> Iterator[str]:
-    """Yield what a batch varies as sentences: agents, values of parameters, and treatments."""
+    """Yield what a batch varies as sentences: agents, values of parameters, and arms."""
     data = batch.plan.data
-    agents = sorted(
-        {run.row["config"]["agents"] for run in batch.runs if "config" in run.row}, key=str
-    )
+    agents = {str(run.row["config"]["agents"]): None for run in batch.runs if "config" in run.row}
     if agents:
-        yield f"Each run had {' or '.join(map(str, agents))} agents."
+        yield f"Each run had {' or '.join(agents)} agents."
     if vary := data.get("vary"):
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."
+    if arms := data.get("arm"):
+        texts = (f"{arm['name']} ({_in_rounds(arm.get('treatments', ()))})" for arm in arms)
+        yield f"Arms: {', '.join(texts)}."
     if common := data.get("treatments"):
         yield f"Treatments of all runs: {_in_rounds(common)}."
-    arms = {arm["name"]: arm.get("treatments", ()) for arm in data.get("arm", ())}
-    if any(arms.values()):
-        texts = (f"{name} ({_in_rounds(treatments)})" for name, treatments in arms.items())
-        yield f"Arms: {', '.join(texts)}."
 
 
 def _in_rounds(treatments: Sequence[str]) -> str:
@@ -156,9 +145,5 @@ def _in_rounds(treatments: Sequence[str]) -> str:
 
 def _completed(batch: Batch) -> str:
     """Return how many runs of a batch completed, as a sentence."""
-    count = len(batch.runs)
-    if batch.is_complete:
-        return f"All {count} runs completed."
-
     ended = sum(each.status == "complete" for each in batch.runs)
-    return f"Of {count} runs, {ended} completed and {len(batch.failed)} failed."
+    return f"Of {len(batch.runs)} runs, {ended} completed and {len(batch.failed)} failed."

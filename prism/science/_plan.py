@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from prism.errors import InputError, PrismError
-from prism.files._source import Problems, Source
+from prism.files._source import Source
 from prism.llm import Model
-from prism.llm._addresses import shown_address
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._batch_folder import BatchFolder
-from prism.science._measure_names import unknown_measure
 from prism.science._plan_file import (
     FEED,
     VARIED_SETTINGS,
@@ -24,11 +22,7 @@ from prism.science._plan_file import (
     plan_path,
     require_plan,
 )
-from prism.social import Feed
-from prism.worlds import Run, World
-from prism.worlds._addresses import address_of, load_world
-
-PlanT = TypeVar("PlanT", bound="Plan")
+from prism.worlds import Run
 
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
@@ -62,18 +56,18 @@ class Plan:
             ``ticks``, ``seeds``, ``preset``, ``parameters``, ``vary``, ``arm``, ``treatments``,
             ``reasoner``, ``writer``, ``budget``, ``bounds``, ``measures``, ``target`` and the
             others on the page about experiments.
-        file: The file it was read from, if any; errors name its lines.
+        file: The file it was read from, for messages.
 
     Raises:
         InputError: If it is not a valid plan.
     """
 
     data: Mapping[str, Any]
-    file: Source | None = field(default=None, repr=False, compare=False)
+    file: Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject a plan that violates the schema or contradicts itself."""
-        require_plan(self.source)
+        """Refuse what is no plan."""
+        require_plan(Source.of(self.data, self.file))
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -82,12 +76,11 @@ class Plan:
         Relative paths in the plan are relative to its folder.
 
         Raises:
-            InputError: If it cannot be read or is not a valid plan; the message names line and key.
+            InputError: If it cannot be read or is not a valid plan; the message names the key.
         """
-        found = plan_path(path)
-        file = Source.read(found, "toml")
-        plan = cls(file.value, file)
-        return replace(plan, data=placed(plan.data, found.parent))
+        file = plan_path(path)
+        plan = cls(Source.read(file, "toml").value, file)
+        return replace(plan, data=placed(plan.data, file.parent))
 
     @classmethod
     def of(cls, plan: Self | Path | str) -> Self:
@@ -98,11 +91,6 @@ class Plan:
     def from_batch(cls, folder: Path) -> Self:
         """Return the plan of a batch; see `prism.science.read_batch`."""
         return cls(BatchFolder(folder).read()["plan"])
-
-    @property
-    def name(self) -> str:
-        """The name of the plan; empty if it has none."""
-        return str(self.data.get("name", ""))
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -125,21 +113,17 @@ class Plan:
         given = {name: value for name, value in limits.items() if value is not None}
         return replace(self, data={**self.data, "budget": {**self.budget, **given}})
 
-    def with_hosts(self, hosts: Sequence[str]) -> Self:
-        """Return the same plan with other server addresses, which may contain passwords.
-
-        Raises:
-            InputError: If the plan uses no model.
-        """
-        return _with_reasoner(self, "host", [*hosts])
-
     def with_model(self, model: str) -> Self:
         """Return the same plan with another model.
 
         Raises:
-            InputError: If the plan uses no model.
+            InputError: If the plan asks no model.
         """
-        return _with_reasoner(self, "model", model)
+        if "reasoner" not in self.data:
+            problem = "is for a model, but this plan asks none: add [reasoner]"
+            raise InputError(problem, field="model")
+        reasoner = {**self.data["reasoner"], "model": model}
+        return replace(self, data={**self.data, "reasoner": reasoner})
 
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
@@ -208,7 +192,7 @@ class Plan:
             configurations: The configurations to check; by default all.
 
         Raises:
-            InputError: If one is impossible; the message names line and key if the plan is a file.
+            InputError: If one is impossible; the message names the configuration.
         """
         chosen = configurations or self.configurations()
         kinds = _kinds(chosen).values()
@@ -221,46 +205,16 @@ class Plan:
             except PrismError as error:
                 raise self._impossible(each, error) from None
 
-        if "bounds" in self.data:
-            self._check_measures()
-
     def _impossible(self, configuration: Configuration, error: PrismError) -> InputError:
         """Return an error of a run as one of the plan, at the key of its field."""
-        problem = f"{error} (in {configuration.name})"
         if not isinstance(error, InputError) or error.path is not None or error.field is None:
-            return self.source.error(problem)
+            return self.error(f"{error} (in {configuration.name})")
         key = _KEYS.get(error.field, error.field)
-        return self.source.error(f"{error.problem} (in {configuration.name})", (key,))
+        return self.error(f"{error.problem} (in {configuration.name})", key)
 
-    def _check_measures(self) -> None:
-        """Refuse measures to explain or to fit that no run will have."""
-        world = self.data.get("world", FEED)
-        cls: type[World[Any]] = Feed if world == FEED else load_world(address_of(world))
-        problems = Problems(self.source)
-        for index, name in enumerate(self.data.get("measures", ())):
-            if problem := unknown_measure(name, cls):
-                problems.add(("measures", index), problem)
-        for index, target in enumerate(self.data.get("target", ())):
-            if problem := unknown_measure(target["measure"], cls):
-                problems.add(("target", index, "measure"), problem)
-        problems.raise_if_any()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data, with user names and passwords removed from addresses."""
-        found = {**self.data}
-        if isinstance(host := found.get("reasoner", {}).get("host"), (str, list)):
-            hosts = [host] if isinstance(host, str) else host
-            found["reasoner"] = {
-                **found["reasoner"],
-                "host": [shown_address(each) for each in hosts],
-            }
-
-        return found
-
-    @property
-    def source(self) -> Source:
-        """Its contents, with the line of each part if it was read from a file."""
-        return Source.of(self.data) if self.file is None else replace(self.file, value=self.data)
+    def error(self, problem: str, *where: str | int) -> InputError:
+        """Return an error about a part of the plan."""
+        return Source.of(self.data, self.file).error(problem, where)
 
 
 def inputs_of(plan: Plan) -> dict[str, str]:
@@ -290,13 +244,6 @@ _OF_PLAN = (
     *("measures", "target"),
 )
 """Keys that belong to the plan as a whole, not to a configuration."""
-
-
-def _with_reasoner(plan: PlanT, key: str, value: Any) -> PlanT:
-    if "reasoner" not in plan.data:
-        raise InputError("is for a model, but this plan asks none: add [reasoner]", field=key)
-
-    return replace(plan, data={**plan.data, "reasoner": {**plan.data["reasoner"], key: value}})
 
 
 def _kinds(configurations: Sequence[Configuration]) -> dict[str, Configuration]:

@@ -24,16 +24,76 @@ Count = Annotated[int, Field(ge=1)]
 Agents = Count | str
 Scalar = float | str | bool
 Value = Scalar | Listed[Scalar]
-Parameters = Annotated[dict[str, Value], Field(description="Parameters of the world by name.")]
-Reasoner = Annotated[
-    dict[str, Any],
-    Field(
-        description="The model that decides: settings of prism.llm.Model; or policy, a policy file."
-    ),
-]
-Treatments = Annotated[
-    Listed[str], Field(description="Treatments of the world and their rounds, such as warning@12.")
-]
+
+
+class Writer(Declaration):
+    """Have the model write the texts, too."""
+
+    model: str | None = None
+    max_length: Count | None = None
+    language: str | None = None
+
+
+class Budget(Declaration):
+    """The limits on models for all runs together; the deadline is in seconds."""
+
+    max_calls: Count | None = None
+    max_tokens: Count | None = None
+    deadline: Annotated[float, Field(gt=0)] | None = None
+
+
+class Sizes(Declaration):
+    agents: Agents | None = None
+    rounds: Count | None = None
+    ticks: Count | None = None
+    preset: str | None = None
+
+
+class Arm(Sizes):
+    """An arm of the experiment: the settings in which it differs."""
+
+    name: str
+    parameters: dict[str, Value] = Field({})
+    treatments: Listed[str] = ()
+    reasoner: dict[str, Any] = Field({})
+
+
+class Bound(Declaration):
+    """The smallest and the largest value of a parameter, and how the values lie between."""
+
+    least: int | float
+    most: int | float
+    scale: Literal["linear", "log"] = "linear"
+    step: Annotated[float, Field(gt=0)] | None = None
+
+
+class Vary(Declaration):
+    """Values of parameters, agents, rounds, ticks, preset; all combinations are run."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
+
+    agents: Annotated[Listed[Agents], Field(min_length=1)] | None = None
+    rounds: Annotated[Listed[Count], Field(min_length=1)] | None = None
+    ticks: Annotated[Listed[Count], Field(min_length=1)] | None = None
+    preset: Annotated[Listed[str], Field(min_length=1)] | None = None
+
+
+class Target(Declaration):
+    """A figure that the runs of a fit are compared with, and its standard error.
+
+    It applies to the last round, unless it has another one. One that is held out is reported, but
+    not fitted.
+    """
+
+    measure: str
+    value: float
+    spread: Annotated[float, Field(ge=0)]
+    statistic: Literal["mean", "sd"] = "mean"
+    arm: str | None = None
+    round: Count | None = None
+    held_out: bool = False
+    source: str | None = None
 
 
 def _distinct(values: Any) -> Any:
@@ -47,53 +107,6 @@ def _distinct(values: Any) -> Any:
     return values
 
 
-class Writer(Declaration):
-    """Have the model write the texts, too."""
-
-    model: str | None = Field(
-        None, description="Another model than the one that decides, on the same servers."
-    )
-    max_length: Count | None = Field(None, description="Most characters of a text.")
-    language: str | None = Field(None, description="Language of the texts.")
-
-
-class Budget(Declaration):
-    """The limits on models for all runs together."""
-
-    max_calls: Count | None = Field(None, description="Requests that all runs may make together.")
-    max_tokens: Count | None = Field(None, description="Tokens that all runs may use together.")
-    deadline: float | None = Field(
-        None, gt=0, description="Seconds from the first question of any run."
-    )
-
-
-class Sizes(Declaration):
-    agents: Agents | None = Field(None, description="How many agents there are, or a file of them.")
-    rounds: Count | None = Field(None, description="Number of rounds.")
-    ticks: Count | None = Field(None, description="Ticks in a round.")
-    preset: str | None = Field(None, description="Preset of the world's parameters.")
-
-
-class Arm(Sizes):
-    """An arm of the experiment: the settings in which it differs."""
-
-    name: str = Field(description="Name of the arm in tables and folders.")
-    parameters: Parameters = Field({})
-    treatments: Treatments = ()
-    reasoner: Reasoner = Field({})
-
-
-class Bound(Declaration):
-    least: int | float = Field(description="The smallest value.")
-    most: int | float = Field(description="The largest value.")
-    scale: Literal["linear", "log"] = Field(
-        "linear", description="Whether values, or their logarithms, are spread evenly."
-    )
-    step: float | None = Field(
-        None, gt=0, description="Distance between the values to take, from the smallest on."
-    )
-
-
 def _ordered(given: Bound | tuple[float, ...]) -> Any:
     """Refuse a bound without values."""
     bound = given if isinstance(given, Bound) else bound_of(given)
@@ -104,75 +117,31 @@ def _ordered(given: Bound | tuple[float, ...]) -> Any:
     return given
 
 
+Seeds = Count | Annotated[Listed[int], Field(min_length=1)]
+Arms = Annotated[Listed[Arm], Field(min_length=1)]
 Ends = Annotated[Listed[float], Field(min_length=2, max_length=2)]
 """The two ends of a bound without a scale or a step."""
 
 
-class Vary(Declaration):
-    """Values of parameters, agents, rounds, ticks, preset; all combinations are run."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
-
-    agents: Listed[Agents] | None = Field(None, min_length=1)
-    rounds: Listed[Count] | None = Field(None, min_length=1)
-    ticks: Listed[Count] | None = Field(None, min_length=1)
-    preset: Listed[str] | None = Field(None, min_length=1)
-
-
-class Target(Declaration):
-    """A figure that the runs of a fit are compared with."""
-
-    measure: str = Field(description="Column of the results, or of the rounds.")
-    value: float = Field(description="The figure.")
-    spread: float = Field(
-        ge=0, description="Its standard error: how far the true figure may lie from it."
-    )
-    statistic: Literal["mean", "sd"] = Field(
-        "mean",
-        description="Statistic of the runs of a sample: their mean, or their standard deviation.",
-    )
-    arm: str | None = Field(None, description="The arm to which the figure applies.")
-    round: Count | None = Field(
-        None, description="The round to which the figure applies; by default the last."
-    )
-    held_out: bool = Field(
-        False, description="Leave it out of the fit, and report how near the fit comes to it."
-    )
-    source: str | None = Field(None, description="Where it was published.")
-
-
 class PlanFile(Sizes):
-    """A plan of an experiment: parameters, arms and seeds."""
+    """A plan of an experiment, as the page on experiments describes it."""
 
-    name: str | None = Field(None, description="Name of the plan.")
-    description: str | None = Field(None, description="Purpose of the plan.")
-    world: str = Field(FEED, description="A short name, package.module:Name, or file.py:Name.")
-    posts: str | None = Field(None, description="File of posts with which the social feed begins.")
-    log_agents: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Number of agents that the logs cover, a sample drawn by each seed."
-    )
-    seeds: Annotated[
-        Count | Annotated[Listed[int], Field(min_length=1)], AfterValidator(_distinct)
-    ] = Field(1, description="Number of seeds, counted from 0, or a list of seeds.")
-    parameters: Parameters = Field({})
+    name: str | None = None
+    description: str | None = None
+    world: str = FEED
+    posts: str | None = None
+    log_agents: Annotated[int, Field(ge=0)] | None = None
+    seeds: Annotated[Seeds, AfterValidator(_distinct)] = 1
+    parameters: dict[str, Value] = Field({})
     vary: Vary | None = None
-    treatments: Treatments = ()
-    arm: Annotated[Listed[Arm] | None, AfterValidator(_distinct)] = Field(
-        None, min_length=1, description="The arms."
-    )
-    reasoner: Reasoner = Field({})
+    treatments: Listed[str] = ()
+    arm: Annotated[Arms, AfterValidator(_distinct)] | None = None
+    reasoner: dict[str, Any] = Field({})
     writer: Writer | None = None
     budget: Budget | None = None
-    bounds: dict[str, Annotated[Ends | Bound, AfterValidator(_ordered)]] = Field(
-        {}, description="Bounds of the parameters that a sensitivity analysis or a fit samples."
-    )
-    target: Listed[Target] | None = Field(
-        None, min_length=1, description="Figures that a fit should reproduce."
-    )
-    measures: Listed[str] = Field(
-        (), description="Columns of the results that a sensitivity analysis explains."
-    )
+    bounds: dict[str, Annotated[Ends | Bound, AfterValidator(_ordered)]] = Field({})
+    target: Annotated[Listed[Target], Field(min_length=1)] | None = None
+    measures: Listed[str] = ()
 
 
 def require_plan(source: Source) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from prism.analysis import read_log
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._addresses import with_credentials
 from prism.runs import Observer, Outcome
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.worlds import Run
@@ -46,7 +45,6 @@ def rerun(
     from_round: int,
     treatments: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
-    hosts: Sequence[str] = (),
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
     **changes: Any,
@@ -54,9 +52,9 @@ def rerun(
     """Repeat a run with something else from some round on.
 
     The rounds before are repeated with the same random numbers, to the same lines of the log. If a
-    model decided, its answers are taken from the journal up to the first question that differs.
-    From there on, the model is asked. Repeated answers cost nothing, although the log
-    contains their original cost. The new run is an ordinary one, which `prism.resume` continues.
+    model decided, its answers in these rounds are taken from the journal, and cost nothing,
+    although the log contains their original cost. From that round on, the model is asked. The new
+    run is an ordinary one, which `prism.resume` continues.
 
     Args:
         run: The folder of a complete run.
@@ -64,7 +62,6 @@ def rerun(
         from_round: First round in which something is different.
         treatments: Treatments of that round or later ones.
         parameters: Parameters that have other values from that round on.
-        hosts: Addresses of its servers with user names and passwords, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         observer: Receives the progress of the run.
         changes: Other arguments of a `Run`. ``model``, ``reasoner`` and ``writer`` count from that
@@ -76,7 +73,7 @@ def rerun(
             earlier round, or the rounds before differ from the original.
     """
     source = Path(run)
-    options = _kept(source, hosts)
+    options = _kept(source)
     if not 1 <= from_round <= changes.get("rounds", options.rounds):
         problem = f"must be a round of the run, 1 to {options.rounds}, got {from_round}"
         raise InputError(problem, field="from_round")
@@ -84,8 +81,8 @@ def rerun(
     if isinstance(changes.get("model"), Mapping):
         changes["model"] = _changed_model(options, changes["model"])
     changed = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
-    if "model" in changes and not _has_journal(options):
-        changed.append(f"model={_text_of(changes.pop('model'))}@{from_round}")
+    if isinstance(changes.get("model"), str) and not _has_journal(options):
+        changed.append(f"model={changes.pop('model')}@{from_round}")
     for name in changes:
         # a policy draws the same numbers again, so that it cannot begin later
         is_late = name == "rounds" or (name in _ANSWERING and _has_journal(options))
@@ -99,22 +96,20 @@ def rerun(
 
     again = options.replace(**changes)
     if _has_journal(options):
-        is_asked_anew = not changes.keys().isdisjoint(_ANSWERING)
-        again = again.repeating(source, asks=True, until=from_round if is_asked_anew else None)
+        again = again.repeating(source, until=from_round)
     again = again.replace(treatments=(*options.treatments, *changed, *treatments))
     outcome: Outcome[Any] = again.keep(folder, on_round=on_round, observer=observer)
     return Rerun(outcome, source, from_round, _differences(source, Path(folder), from_round))
 
 
-def _kept(source: Path, hosts: Sequence[str]) -> Run[Any]:
+def _kept(source: Path) -> Run[Any]:
     """Return the options of a complete run."""
     summary = read_summary(source)
     if "results" not in summary:
         raise InputError("has not ended: resume it first", path=source)
 
     config, file = summary["config"], source / SUMMARY_NAME
-    Run.from_config(config, file)  # reports damage first
-    options: Run[Any] = Run.from_config(with_credentials(config, hosts, file), file)
+    options: Run[Any] = Run.from_config(config, file)
     return options
 
 
@@ -127,16 +122,10 @@ def _has_journal(options: Run[Any]) -> bool:
 def _changed_model(options: Run[Any], settings: Mapping[str, Any]) -> Model:
     """Return the run's own model with other settings."""
     if not isinstance(options.reasoner, Model):
-        raise InputError("asked none so far: name one, as in ollama:llama3.2", field="model")
+        raise InputError(
+            "asked none so far: name one by a treatment, model=NAME@ROUND", field="model"
+        )
     return replace(options.reasoner, **settings)
-
-
-def _text_of(model: Any) -> str:
-    """Return the text of a model for the treatment by which a run without one asks it."""
-    if isinstance(model, str):
-        return model
-    problem = "asked none so far: give it one by a text alone, as in ollama:llama3.2"
-    raise InputError(problem, field="model")
 
 
 def _differences(run: Path, folder: Path, from_round: int) -> dict[str, Mapping[str, Any]]:

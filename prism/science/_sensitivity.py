@@ -65,17 +65,16 @@ class Sensitivity:
         self._require_complete()
         table = self.batch.results().df()
         wanted = self.batch.plan.data.get("measures", ())
-        measures = [name for name in self.batch.measures() if _is_whole(table, name)]
+        whole = [name for name in self.batch.outcomes() if _is_whole(table, name)]
         for name in wanted:
             if not _is_whole(table, name):
                 problem = (
                     "has no number in some run, so it cannot be explained: remove it from the "
-                    f"plan's measures, and resume; there are {', '.join(measures)}"
+                    f"plan's measures, and resume; there are {', '.join(whole)}"
                 )
                 path = self.batch.folder / PLAN_NAME
                 raise InputError(problem, path=path, field=f"measures.{name}")
-        totals = [name for name in self.batch.outcomes() if _is_whole(table, name)]
-        names = [*wanted] or measures or totals
+        names = [*wanted] or whole
         means = table.groupby("configuration", sort=False)[names].mean()
         return {name: [float(value) for value in means[name]] for name in names}
 

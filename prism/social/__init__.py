@@ -2,7 +2,7 @@
 
 from prism.social._feed import Feed
 from prism.social._parameters import PRESETS, Preset
-from prism.social._posts import Cascade, Draft, Post, Results
+from prism.social._posts import Draft, Post
 from prism.social._readers import Reader
 
-__all__ = ["PRESETS", "Cascade", "Draft", "Feed", "Post", "Preset", "Reader", "Results"]
+__all__ = ["PRESETS", "Draft", "Feed", "Post", "Preset", "Reader"]

@@ -12,15 +12,17 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.social._parameters import HOURS, Parameters
+from prism.social._parameters import DIURNAL, HOURS, Parameters
 from prism.social._readers import Reader
-from prism.worlds.networks import Pair, random_pairs, scale_free_pairs, small_world_pairs
+from prism.worlds.networks import Pair, random_pairs, scale_free_pairs
 
 FREQUENCY = "activity_level_frequency"
 
 _NORMAL = NormalDist()
 _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
 _UNKNOWN = 2
+_TOP, _NEXT = 0.01, 0.09
+"""The parts of the agents in the first two classes (Nielsen 2006); all others are in the third."""
 
 
 def wait(probability: float, stream: RandomStream) -> int:
@@ -46,18 +48,17 @@ def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> l
 
     Args:
         agents: The agents.
-        parameters: The kind of the distribution, its width, the silent share and the largest value.
+        parameters: The kind of the distribution, its width, and the largest value.
         seed: Seed of the run.
     """
     size = len(agents)
-    writing = max(1, round(size * (1 - parameters.silent_share)))
-    shares = _shares(writing, parameters)
+    shares = _shares(size, parameters)
     if parameters.most_active:
         shares = _limited(shares, parameters.most_active / size)
 
     ranked = sorted(range(size), key=lambda place: _rank(agents[place], seed))
     found = [0.0] * size
-    for place, share in zip(ranked, shares, strict=False):
+    for place, share in zip(ranked, shares, strict=True):
         found[place] = share * size
 
     return found
@@ -93,14 +94,11 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
 def _of_classes(part: float, parameters: Parameters) -> float:
     """Return the share of the first part of a population of three classes, each of equal agents."""
     top, following = parameters.top_share, parameters.next_share
-    in_top, in_next = parameters.top_agents, parameters.next_agents
-    if part <= in_top:
-        return top * part / in_top
-    if part <= in_top + in_next:
-        return top + following * (part - in_top) / in_next
-
-    rest = (part - in_top - in_next) / (1 - in_top - in_next)
-
+    if part <= _TOP:
+        return top * part / _TOP
+    if part <= _TOP + _NEXT:
+        return top + following * (part - _TOP) / _NEXT
+    rest = (part - _TOP - _NEXT) / (1 - _TOP - _NEXT)
     return top + following + max(0.0, 1 - top - following) * rest
 
 
@@ -137,9 +135,7 @@ class Hours:
         self._hour = -1
         self._awake: frozenset[Reader] = frozenset()
         by_file = parameters.hours == "file"
-        self._curves = {
-            each: _frequency(each) if by_file else parameters.diurnal_curve for each in readers
-        }
+        self._curves = {each: _frequency(each) if by_file else DIURNAL for each in readers}
 
     def awake(self, hour: int) -> frozenset[Reader]:
         """Return the agents that are awake in an hour, counted from the start."""
@@ -223,8 +219,5 @@ def _pairs(size: int, links: int, parameters: Parameters, stream: RandomStream) 
         )
     if parameters.follow_network == "scale_free":
         return scale_free_pairs(size, links, parameters.follower_exponent, stream)
-    if parameters.follow_network == "small_world":
-        pairs = small_world_pairs(size, links, parameters.rewired, stream)
-    else:
-        pairs = random_pairs(size, links, stream)
+    pairs = random_pairs(size, links, stream)
     return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from prism.agents import (
     SeedPost,
@@ -20,7 +20,7 @@ from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
-from prism.social._posts import Action, Draft, Network, Post, PostKind, Results, largest_cascades
+from prism.social._posts import Action, Draft, Network, Post, PostKind
 from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
@@ -51,8 +51,7 @@ from prism.telemetry.events import (
     POST_VOTED,
     POST_WEIGHED,
 )
-from prism.telemetry.loggers import active_logger
-from prism.worlds import AgentTable, WorldResults, during
+from prism.worlds import AgentTable, during
 
 _COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 _COUNTS = (*_COUNTERS.values(), "likes")
@@ -90,11 +89,6 @@ class Feed(Parameters):
     ticks = 12
     input_files: ClassVar[Sequence[str]] = ("first_posts",)
 
-    if TYPE_CHECKING:
-
-        def _prism_comes_to(self) -> Results:
-            """Tell type checkers the type of a run's results."""
-
     # The population
 
     def populate(self, agents: int) -> Iterable[Any]:
@@ -108,7 +102,7 @@ class Feed(Parameters):
             if not isinstance(each, SocialAgent):
                 raise AgentError(f"the agents of a feed are social agents, got {each!r}")
         reasoner = self.turns.answers.reasoner
-        acts = self.model_acts and bool(getattr(reasoner, "chooses_acts", False))
+        acts = bool(getattr(reasoner, "chooses_acts", False))
         chart = chart_of(self.resting_ticks, has_ideas=self.posts_per_tick > 0, acts=acts)
         number, seed = self.common_topics, self.seed
         return [
@@ -137,13 +131,10 @@ class Feed(Parameters):
 
         followers = Counter(name for reader in self.agents for name in reader.follows)
         names = sorted(reader.agent_id for reader in self.agents)
-        if self.opening_authors == "hub":
-            author = min(names, key=lambda name: (-followers[name], name))
-        else:
-            # if nobody is followed, anybody may be drawn
-            bias = self.opening_bias if followers else 0.0
-            weights = [followers[name] ** bias for name in names]
-            author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
+        # if nobody is followed, anybody may be drawn
+        bias = self.opening_bias if followers else 0.0
+        weights = [followers[name] ** bias for name in names]
+        author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
         return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
 
     def setup(self) -> None:
@@ -221,10 +212,6 @@ class Feed(Parameters):
         counts = {name: self._counts[name] for name in _COUNTS}
         self._counts.clear()
         return counts
-
-    def results(self, results: WorldResults) -> Results:
-        """Add the largest cascades to the results of a run."""
-        return Results(results.agents, results.rounds, largest_cascades(self.posts))
 
     # The steps
 
@@ -455,7 +442,7 @@ class Feed(Parameters):
         return {reader.agent_id: reader for reader in self.agents}
 
     def _log(self, event: str, **keys: Any) -> None:
-        self.turns.tell(event, **keys)
+        self.turns.events.tell(event, **keys)
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
@@ -487,7 +474,7 @@ class Feed(Parameters):
         reasoner = self.turns.answers.reasoner
         # of a run that switches later, the part that decides at present
         decides = getattr(reasoner, "part", reasoner)
-        if not self.model_acts or not getattr(decides, "chooses_acts", False):
+        if not getattr(decides, "chooses_acts", False):
             return frozenset()
         return frozenset(kind for kind in _ALL_KINDS if self._may_write(reader, kind, post))
 
@@ -502,7 +489,7 @@ class Feed(Parameters):
         return most is None or reader.written[kind, root] < most
 
     def _log_weighing(self, reader: Reader, post: Post) -> None:
-        if active_logger(self.turns.logger) is not None:
+        if self.turns.events.are_heard:
             self._log(
                 POST_WEIGHED,
                 agent_id=reader.agent_id,

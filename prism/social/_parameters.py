@@ -70,30 +70,25 @@ class Parameters(World[Reader]):
         preset: Name of a preset, whose values replace these defaults.
         first_posts: Posts from before the first round, oldest first: `SeedPost` objects, or a file
             of them (see `load_posts`); by default ``opening_authors`` makes them.
-        model_acts: Whether a model chooses among replying, resharing, writing a new post and
-            liking. If not, it only chooses to write, and chance decides what, as for a policy.
         carries_over: Whether agents continue their activity in the next round. Otherwise, drafts
             are published at the end of a round, and all agents return to IDLE.
         ticks_per_hour: Ticks in an hour, from 1 on. This sets the length of a tick for ``hours``
             and for the times in the log; by default, it is five minutes.
         hours: When agents are awake: ``always``; ``file``, by the attribute
             ``activity_level_frequency`` of each agent (24 numbers, the largest of which means the
-            whole hour); or ``diurnal``, by ``diurnal_curve``.
-        diurnal_curve: The share of agents awake in each hour of the day with ``diurnal``: 24
-            numbers from midnight on, 0 to 1. The default has its trough at four and its peak at
-            nine in the evening (after Golder and Macy 2011).
+            whole hour); or ``diurnal``, by a
+            curve with its trough at four and its peak at nine in the evening (after Golder and Macy
+            2011).
         first_hour: Hour of the day in which the run begins, 0 to 23; None to draw it by the seed.
         posts_per_tick: Mean number of posts on an agent's own initiative per tick awake, 0 to 1.
         activity: Distribution of how much agents write: ``equal``, ``lognormal``, or
             ``classes``, three classes of equal agents. If agents have archetypes, superusers rank
             first and lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
-        top_agents: Share of the agents in the first class (Nielsen 2006: 1 %).
-        next_agents: Share of the agents in the second class (Nielsen 2006: 9 %); the others are in
-            the third.
-        top_share: Share of all writing by the first class (van Mierlo 2014: .747).
-        next_share: Share of all writing by the second class (van Mierlo 2014: .240).
-        silent_share: Share of the agents that never write.
+        top_share: Share of all writing by the first class, 1 % of the agents (Nielsen 2006; van
+            Mierlo 2014: .747).
+        next_share: Share of all writing by the second class, 9 % of the agents (van Mierlo 2014:
+            .240).
         most_active: Largest activity, as a multiple of the mean; 0 for no limit.
         common_topics: Topics that all agents share, per hundred agents, 0 to 60. Each agent is
             interested in one of them, so none is without interests.
@@ -128,8 +123,7 @@ class Parameters(World[Reader]):
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
         resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).
         opening_authors: Authors of posts from before the first round, if no posts are given:
-            ``each`` agent with interests, the ``hub`` with the most followers, one agent ``drawn``
-            by its followers, or ``none``.
+            ``each`` agent with interests, one agent ``drawn`` by its followers, or ``none``.
         opening_bias: Exponent of the number of followers in ``drawn``: 0 draws any agent, a large
             value draws the hub.
         feed: How feeds are made: ``interests``, ``chronological``, ``popular`` or ``random``. For
@@ -142,12 +136,11 @@ class Parameters(World[Reader]):
             above 0. Reddit's 45,000 seconds for a tenth of the score correspond to 45 ticks of the
             default length.
         follow_network: Who follows whom: as ``given`` by the population, or generated as
-            ``scale_free``, ``small_world`` or ``random``. For another network, override
+            ``scale_free`` or ``random``. For another network, override
             `Feed.populate`.
         mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
-        rewired: Share of rewired follows of a small world.
         shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score
             and relevance.
         up_treated: Share of the posts that get a like from nobody when they are published, which is
@@ -162,20 +155,15 @@ class Parameters(World[Reader]):
 
     preset: str = DEFAULT_PRESET
     first_posts: Any = None
-    model_acts: bool = True
     carries_over: bool = True
     ticks_per_hour: int = param(12, least=1)
     hours: Literal["always", "file", "diurnal"] = "always"
-    diurnal_curve: tuple[float, ...] = DIURNAL
     first_hour: int | None = param(0, least=0, most=23)
     posts_per_tick: float = param(0.004, least=0, most=1)
     activity: Literal["equal", "lognormal", "classes"] = "lognormal"
     activity_sigma: float = param(1.0, least=0.001, most=10)
-    top_agents: float = param(0.01, least=0, most=1)
-    next_agents: float = param(0.09, least=0, most=1)
     top_share: float = param(0.747, least=0, most=1)
     next_share: float = param(0.240, least=0, most=1)
-    silent_share: float = param(0.0, least=0, most=0.999)
     most_active: float = param(0.0, least=0)
     common_topics: int = param(40, least=0, most=60)
     common_share: float = param(0.2, least=0, most=1)
@@ -196,18 +184,17 @@ class Parameters(World[Reader]):
     reshares_once: bool = True
     replies_per_cascade: int | None = param(3, least=0)
     resting_ticks: int = param(2, least=1)
-    opening_authors: Literal["each", "hub", "drawn", "none"] = "each"
+    opening_authors: Literal["each", "drawn", "none"] = "each"
     opening_bias: float = param(1.0, least=0, most=100)
     feed: Literal["interests", "chronological", "popular", "random"] = "interests"
     feed_length: int = param(20, least=1)
     candidates: int = param(100, least=1)
     beyond_follows: float | None = param(None, least=0, most=1)
     hot_half_life: float = param(45.0, least=0.001)
-    follow_network: Literal["given", "scale_free", "small_world", "random"] = "given"
+    follow_network: Literal["given", "scale_free", "random"] = "given"
     mean_follows: float = param(10.0, least=0)
     reciprocity: float = param(0.36, least=0, most=1)
     follower_exponent: float = param(2.3, least=2.001)
-    rewired: float = param(0.1, least=0, most=1)
     shows_scores: bool = True
     up_treated: float = param(0.0, least=0, most=1)
     down_treated: float = param(0.0, least=0, most=1)
@@ -227,29 +214,18 @@ class Parameters(World[Reader]):
             if cls.fields[name] is Parameters.fields[name]
         }
         super().__init__(**{**values, **parameters})
-        self._check()
-
-    def _check(self) -> None:
-        """Refuse values that no feed can use."""
-        curve = self.diurnal_curve
-        if len(curve) != HOURS or not all(0 <= share <= 1 for share in curve):
+        if self.top_share + self.next_share > 1:
             raise FieldValueError(
-                f"diurnal_curve must be {HOURS} numbers from 0 to 1, got {list(curve)!r}"
+                "top_share and next_share must be 1 or less together, got "
+                f"{self.top_share} and {self.next_share}"
             )
-        for one, other in (("top_agents", "next_agents"), ("top_share", "next_share")):
-            values = getattr(self, one), getattr(self, other)
-            if sum(values) > 1:
-                raise FieldValueError(
-                    f"{one} and {other} must be 1 or less together, got {values[0]} and {values[1]}"
-                )
 
 
 SETTLED = (
-    *("ticks_per_hour", "hours", "diurnal_curve", "activity", "activity_sigma"),
-    *("top_agents", "next_agents", "top_share", "next_share", "silent_share"),
+    *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
     *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
     *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
-    *("rewired", "logs_follows"),
+    "logs_follows",
 )
 """Parameters that determine population and chart, so no treatment can change them."""
 

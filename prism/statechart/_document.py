@@ -38,14 +38,7 @@ _KINDS = {
     **dict.fromkeys(("action", "entry", "exit"), "action"),
 }
 _MAY_BE_SEVERAL = ("initial", "target", "default", "entry", "exit")
-_PLAIN: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("deep", "internal", "parallel", "strict"), (bool,)),
-    **dict.fromkeys(("after", "rate", "probability"), (int, float, type(None))),
-    **dict.fromkeys(("description", "name"), (str,)),
-    **dict.fromkeys(("default", "initial", "guard", "action", "target"), (type(None),)),
-    "trigger": (str, type(None)),
-}
-"""What values may be that name neither states nor functions."""
+_TRUTHS = ("deep", "internal", "parallel", "strict")
 
 
 # Writing
@@ -217,9 +210,10 @@ class _Reader:
             return value if is_any else self._state(value, where)
         if isinstance(value, str) and key in _KINDS:
             return self._function(_KINDS[key], value, where)
-        if type(value) in _PLAIN.get(key, ()):
-            return value
-        return self._note(where, f"is no key of a chart, or cannot be {brief(value)}")
+        is_no_truth = key in _TRUTHS and not isinstance(value, bool)
+        if is_no_truth or key in (*_LISTS, "timeouts") or isinstance(value, (list, tuple)):
+            return self._note(where, f"cannot be {brief(value)}")
+        return value
 
     def _mapping(self, key: str, value: Mapping[str, Any], where: Where) -> Any:
         if key == "timeouts":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
@@ -42,13 +42,14 @@ def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
     states = [*with_insides(hierarchy.states)]
     members = [*map(member_of, states)]
     wrong = [repr(member) for member in members if not is_state(member)]
-    enums = sorted({type(member).__name__ for member in members})
+    enums = {type(member): type(member).__name__ for member in members}
     if not members:
         yield "a chart needs at least one state"
     elif wrong:
         yield f"states must be members of a str-based Enum, such as a StrEnum, got {joined(wrong)}"
-    elif len({*map(type, members)}) > 1:
-        yield f"states must all come from one enum, got members of {joined(enums)}"
+    elif len(enums) > 1:
+        names = joined(sorted(enums.values()))
+        yield f"states must all come from one enum, got members of {names}"
 
     has_regions = any(isinstance(each, State) and each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():
@@ -61,38 +62,36 @@ def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
 def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Yield a problem for each name that is no state of the chart."""
     states = [*with_insides(hierarchy.states)]
-    members = {*map(member_of, states)}
-    enum, listing = type(member_of(states[0])), joined([*map(state_text, map(member_of, states))])
-
-    def strangers(what: str, value: Any) -> Iterator[str]:
-        """Yield what is not among the states of all that a value names."""
-        for each in as_tuple(value):
-            state = each.state if isinstance(each, History) else each
-            # by enum, too: members of two enums with equal texts compare equal
-            if not isinstance(state, Enum) or type(state) is not enum or state not in members:
-                yield f"{what} {state!r} is not among the states"
-            if isinstance(each, History) and each.default is not None:
-                yield from strangers("default", each.default)
-
-    for what, value in (
+    members = dict.fromkeys(map(member_of, states))
+    enum, listing = type(next(iter(members))), joined([*map(state_text, members)])
+    named: list[tuple[str, Any]] = [
         ("initial state", hierarchy.initial),
         ("decision state", hierarchy.decision_states),
         ("final state", hierarchy.final_states),
         ("state with a limit in timeouts", tuple(hierarchy.timeouts)),
         *(("initial state", each.initial) for each in states if isinstance(each, State)),
-    ):
-        yield from (f"{problem} ({listing})" for problem in strangers(what, value))
+    ]
     for number, item in enumerate(hierarchy.transitions, start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
-        for what, value in (
-            ("source", item.source),
-            ("state of the guard", item.guard.state if isinstance(item.guard, In) else ()),
-            ("target", () if item.target is None else item.target),
-        ):
-            for problem in strangers(what, value):
-                yield f"transition {number} ({item}): {problem}"
+        where = f"transition {number} ({item}):"
+        named.append((f"{where} source", item.source))
+        if item.target is not None:
+            named.append((f"{where} target", item.target))
+        if isinstance(item.guard, In):
+            named.append((f"{where} state of the guard", item.guard.state))
+    for what, value in named:
+        for each in chain.from_iterable(map(_names_in, as_tuple(value))):
+            # by enum, too: members of two enums with equal texts compare equal
+            if not isinstance(each, Enum) or type(each) is not enum or each not in members:
+                yield f"{what} {each!r} is not among the states ({listing})"
+
+
+def _names_in(target: Any) -> tuple[Any, ...]:
+    if not isinstance(target, History):
+        return (target,)
+    return target.state, *(() if target.default is None else as_tuple(target.default))
 
 
 # Size
@@ -199,15 +198,10 @@ def _outside(tree: Hierarchy, composite: int, targets: Iterable[int | HistoryAt]
 
 
 def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    shares: Counter[tuple[str | None, int]] = Counter()
+    shares: dict[tuple[str | None, int], float] = {}
     for arc in hierarchy.arcs:
-        share = arc.written.probability
-        if share is None:
-            continue
-        shares[arc.written.trigger, arc.source] += share  # type: ignore[assignment]
-        if not hierarchy.decides.isdisjoint(hierarchy.leaves_at(arc.source)):
-            yield f"transition {arc.written}: a reasoner chooses there, so leave out probability"
-
+        key = arc.written.trigger, arc.source
+        shares[key] = shares.get(key, 0.0) + (arc.written.probability or 0.0)
     for (trigger, source), total in shares.items():
         if total > 1 + _ROUNDING:
             yield (

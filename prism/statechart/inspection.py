@@ -6,13 +6,13 @@ The lint looks at a chart as it was written, since a transition to a history is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
-from prism.statechart._engine.rows import NestedRows, Reaction
+from prism.statechart._engine.rows import NestedRows
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import histories
 from prism.statechart.names import agent_name, shown_name
@@ -20,11 +20,10 @@ from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import TIMING, Transition
 from prism.telemetry.loggers import describe
 
-__all__ = ["Candidate", "Explanation", "Finding"]
+__all__ = ["Explanation", "Finding"]
 
 # What an event would do, and why
 
-CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
 FireOutcome = Literal["moves", "stays", "draws", "refused", "raises", "no reaction"]
 
 _SUMMARIES: dict[FireOutcome, str] = {
@@ -38,28 +37,6 @@ _SUMMARIES: dict[FireOutcome, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A transition that an event could cause, and the outcome of its guard.
-
-    Args:
-        transition: The transition.
-        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
-            an earlier candidate was chosen.
-        error: The exception that the guard raised.
-    """
-
-    transition: Transition[Any]
-    outcome: CandidateOutcome
-    error: Exception | None = None
-
-    def __str__(self) -> str:
-        """Return outcome, transition and guard on one line."""
-        guard = shown_name(self.transition.guard, "guard")
-        line = f"{self.outcome:<9}  {self.transition}" + (f" [{guard}]" if guard else "")
-        return f"{line}: {describe(self.error)}" if self.error else line
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """What an event would do to an agent, and why; ``str`` shows it as a block of lines.
 
@@ -68,7 +45,9 @@ class Explanation:
         agent: Name of the agent.
         state: State it is in.
         trigger: The event.
-        candidates: The transitions that the event could cause in that state, in definition order.
+        candidates: A line for each transition that the event could cause, in definition order: what
+            its guard says (``passed``, ``failed``, ``raised``, or ``not asked``, as an earlier one
+            was chosen), the transition, its guard, and what the guard raised.
         outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a
             self-transition only runs its actions; it ``draws`` one of several transitions weighted
             by probability; it is ``refused`` by all guards; a guard of a strict chart ``raises``;
@@ -83,25 +62,21 @@ class Explanation:
     agent: str
     state: Any
     trigger: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[str, ...]
     outcome: FireOutcome
     target: Any
     options: tuple[Any, ...]
     reacts_to: tuple[str, ...]
 
-    @property
-    def summary(self) -> str:
-        """The outcome as a sentence."""
-        return _SUMMARIES[self.outcome].format(
+    def __str__(self) -> str:
+        """Return the block: who and where, a line for each candidate, and the outcome."""
+        where = f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}"
+        summary = _SUMMARIES[self.outcome].format(
             state=state_text(self.state),
             target=state_text(self.target),
             events=joined(self.reacts_to) or "no event",
         )
-
-    def __str__(self) -> str:
-        """Return the block: who and where, a line for each candidate, and the outcome."""
-        where = f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}"
-        lines = [f"{where}, chart {self.chart!r}:", *map(str, self.candidates), self.summary]
+        lines = [f"{where}, chart {self.chart!r}:", *self.candidates, summary]
         if self.options:
             options = ", ".join(map(state_text, self.options))
             lines.append(f"afire asks the reasoner to choose from {options}")
@@ -109,17 +84,17 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain data, ready for JSON."""
-        return {
-            "chart": self.chart,
-            "agent": self.agent,
-            "state": state_text(self.state),
-            "trigger": self.trigger,
-            "candidates": [*map(str, self.candidates)],
-            "outcome": self.outcome,
-            "target": self.target and state_text(self.target),
-            "options": [*map(state_text, self.options)],
-            "reacts_to": [*self.reacts_to],
-        }
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [*map(state_text, value)]
+    return value and state_text(value)
+
+
+class _StoppedError(Exception):
+    """A fire would end here: by an exception of a guard, or by drawing a number."""
 
 
 def explain(
@@ -134,69 +109,50 @@ def explain(
         context: What the event is about.
         state: The state to explain for.
     """
-    rows = NestedRows(chart.hierarchy)
+    tree, rows = chart.hierarchy, NestedRows(chart.hierarchy)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
-    trial = _Trial(chart, agent, context)
-    outcome, target = trial.fire(reaction, state)
-    options = trial.options(reaction, state)
-    arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
-    candidates = tuple(trial.tried.get(arc, Candidate(arc.written, "not asked")) for arc in arcs)
-    reacts_to = tuple(each for each in chart.hierarchy.triggers if rows.reaction(state, each))
-    who = chart.name, agent_name(agent), state, trigger
-    return Explanation(*who, candidates, outcome, target, options, reacts_to)
+    memory = histories(getattr(agent, "state_memory", None) or {}, tree)
+    verdicts: dict[Arc, tuple[str, Exception | None]] = {}
 
-
-class _StoppedError(Exception):
-    """A fire would end here: by an exception of a guard, or by drawing a number."""
-
-
-@dataclass
-class _Trial:
-    """Goes the way of a fire without making a transition, and notes the outcomes of guards."""
-
-    chart: Definition[Any]
-    agent: Any
-    context: Any
-    tried: dict[Arc, Candidate] = field(default_factory=dict)
-
-    def fire(self, reaction: Reaction | None, state: Any) -> tuple[FireOutcome, Any]:
-        """Return the outcome of a fire, and its target."""
-        if reaction is None:
-            return "no reaction", None
-        try:
-            edge = reaction.first(self._passes, self._draw, self._histories)
-        except _StoppedError as stopped:
-            return stopped.args[0], None
-        if edge is None:
-            return "refused", None
-        return "stays" if edge.to_state == state else "moves", edge.to_state
-
-    def options(self, reaction: Reaction | None, state: Any) -> tuple[Any, ...]:
-        """Return the targets of which a reasoner would have to choose one."""
-        if reaction is None or self.chart.decision_states.isdisjoint(leaf_texts(state)):
-            return ()
-        try:
-            edges = [*reaction.enabled(self._passes, self._histories)]
-        except _StoppedError:
-            return ()
-        targets = tuple(dict.fromkeys(edge.to_state for edge in edges))
-        return targets if len(targets) > 1 else ()
-
-    def _passes(self, arc: Arc) -> bool:
-        if arc not in self.tried:
-            verdict = evaluate(arc.guard, self.agent, self.context)
-            self.tried[arc] = Candidate(arc.written, *verdict)
-        outcome = self.tried[arc].outcome
-        if outcome == "raised" and self.chart.strict:
+    def passes(arc: Arc) -> bool:
+        if arc not in verdicts:
+            verdicts[arc] = evaluate(arc.guard, agent, context)
+        if verdicts[arc][0] == "raised" and chart.strict:
             raise _StoppedError("raises")
-        return outcome == "passed"
+        return verdicts[arc][0] == "passed"
 
-    def _draw(self) -> float:
+    def draw() -> float:
         raise _StoppedError("draws")
 
-    def _histories(self) -> dict[int, tuple[int, ...]]:
-        memory = getattr(self.agent, "state_memory", None) or {}
-        return histories(memory, self.chart.hierarchy)
+    outcome: FireOutcome = "no reaction" if reaction is None else "refused"
+    target, options = None, dict[Any, None]()
+    try:
+        if edge := reaction and reaction.first(passes, draw, lambda: memory):
+            target = edge.to_state
+            outcome = "stays" if target == state else "moves"
+        if reaction and not chart.decision_states.isdisjoint(leaf_texts(state)):
+            edges = [*reaction.enabled(passes, lambda: memory)]
+            options = dict.fromkeys(each.to_state for each in edges)
+    except _StoppedError as stopped:
+        outcome = stopped.args[0] if target is None else outcome
+    arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+    return Explanation(
+        chart.name,
+        agent_name(agent),
+        state,
+        trigger,
+        tuple(_line(arc.written, *verdicts.get(arc, ("not asked", None))) for arc in arcs),
+        outcome,
+        target,
+        tuple(options) if len(options) > 1 else (),
+        tuple(each for each in tree.triggers if rows.reaction(state, each)),
+    )
+
+
+def _line(item: Transition[Any], verdict: str, error: Exception | None) -> str:
+    guard = shown_name(item.guard, "guard")
+    line = f"{verdict:<9}  {item}" + (f" [{guard}]" if guard else "")
+    return f"{line}: {describe(error)}" if error else line
 
 
 # Probable mistakes in a chart that is well defined

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import walk_tb
@@ -65,49 +66,14 @@ class StandardLogger:
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
-    def debug(self, event: str, **keys: Any) -> None:
-        """Record a detail."""
-        self.log(logging.DEBUG, event, **keys)
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Record an event."""
-        self.log(logging.INFO, event, **keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Record a warning."""
-        self.log(logging.WARNING, event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Record an error."""
-        self.log(logging.ERROR, event, **keys)
-
-    def critical(self, event: str, **keys: Any) -> None:
-        """Record an error that ends a program."""
-        self.log(logging.CRITICAL, event, **keys)
+    debug = partialmethod(log, logging.DEBUG)
+    info = partialmethod(log, logging.INFO)
+    warning = partialmethod(log, logging.WARNING)
+    error = partialmethod(log, logging.ERROR)
+    critical = partialmethod(log, logging.CRITICAL)
 
 
-class _Relay:
-    """A logger that passes each event on."""
-
-    __slots__ = ()
-
-    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
-        raise NotImplementedError
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Pass an event on."""
-        self._relay("info", event, **keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Pass a warning on."""
-        self._relay("warning", event, **keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Pass an error on."""
-        self._relay("error", event, **keys)
-
-
-class LateLogger(_Relay):
+class LateLogger:
     """A logger for use before it is known where the events go.
 
     Attributes:
@@ -121,11 +87,15 @@ class LateLogger(_Relay):
         self.opened: EventLogger | None = None
         self.is_silent: bool = False
 
-    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
 
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
-class _ObservedLogger(_Relay):
+
+class _ObservedLogger:
     """Shows each event to the instruments, and then passes it to another logger."""
 
     __slots__ = ("_logger",)
@@ -133,9 +103,13 @@ class _ObservedLogger(_Relay):
     def __init__(self, logger: EventLogger) -> None:
         self._logger = logger
 
-    def _relay(self, level: Level, event: str, /, **keys: Any) -> None:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
         observe("event", LogEvent, event, level, dict(keys))
         getattr(self._logger, level)(event, **keys)
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
 
 _standard = logging.getLogger(LOGGER_NAME)

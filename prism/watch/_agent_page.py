@@ -36,8 +36,8 @@ and ($number is null or coalesce(round, 0) <= $number) order by line desc limit 
 """
 _JOINED = "select attributes from events where event = 'agent.joined' and agent_id = $agent limit 1"
 _MEASURED = """
-select measure, value from agent_measures
-where agent_id = $agent and round is not distinct from $number
+select measure, json_extract("values", '$."' || $agent || '"')::varchar as value from events
+where event = 'agents.measured' and round is not distinct from $number
 """
 _SPOKEN = """
 select *, if(sender = $agent, receiver, sender) as partner from messages

@@ -18,8 +18,9 @@ from prism.worlds._fields import (
 from prism.worlds._guests import Guest
 from prism.worlds._measures import Look, picture
 from prism.worlds._people import AgentTable
+from prism.worlds._repeating import replay, resume
 from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run, replay, resume
+from prism.worlds._run import Run
 from prism.worlds._spaces import Layer, Plane, Space
 from prism.worlds._world import World, during, measure, treatment
 from prism.worlds.networks import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, ONE, OTHER, WORD
+from prism.randomness._stream import GOLDEN, WORD
 from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import SCALARS, identify
@@ -21,6 +21,8 @@ from prism.worlds._fields import Declares, require_fields
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
+
+_ROUND = (GOLDEN << 40) & WORD
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -53,11 +55,8 @@ class AgentStream(RandomStream):
     def of_round(self, number: int) -> AgentStream:
         """Turn to the sequence of a round."""
         self.round = number
-        # `begin_at(mixed(...))` without two calls, which every agent would make in every round
-        key = (self._own + 2 * number * GOLDEN) & WORD
-        key = ((key ^ (key >> 30)) * ONE) & WORD
-        key = ((key ^ (key >> 27)) * OTHER) & WORD
-        self._key = self._at = key ^ (key >> 31)
+        # rounds are parts of one sequence, 2**40 numbers apart
+        self._key = self._at = (self._own + number * _ROUND) & WORD
         self._put_back = None
         return self
 

@@ -15,9 +15,6 @@ AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
 OtherT = TypeVar("OtherT")
 ValueT = TypeVar("ValueT")
-DefaultT = TypeVar("DefaultT")
-
-_MISSING: Any = object()
 
 
 class AgentSet(tuple[AgentT, ...]):
@@ -98,29 +95,18 @@ class AgentSet(tuple[AgentT, ...]):
         """Return the sum of a number of each agent. It does not depend on their order."""
         return fsum(self.values(of))
 
-    @overload
-    def mean(self, of: str | Callable[[AgentT], float]) -> float: ...
-    @overload
-    def mean(
-        self, of: str | Callable[[AgentT], float], *, default: DefaultT
-    ) -> float | DefaultT: ...
-    def mean(self, of: str | Callable[[AgentT], float], *, default: Any = _MISSING) -> Any:
+    def mean(self, of: str | Callable[[AgentT], float]) -> float:
         """Return the mean of a number of each agent. It does not depend on their order.
 
         Args:
             of: Name of a field, or a function of an agent.
-            default: The mean of an empty set.
 
         Raises:
-            FieldValueError: If the set is empty and there is no default.
+            FieldValueError: If the set is empty.
         """
-        if self:
-            return self.sum(of) / len(self)
-        if default is _MISSING:
-            raise FieldValueError(
-                f"mean({of!r}) of an empty set: give a default, mean({of!r}, default=0)"
-            )
-        return default
+        if not self:
+            raise FieldValueError(f"mean({of!r}) of an empty set")
+        return self.sum(of) / len(self)
 
     def group(self, by: str | Callable[[AgentT], ValueT]) -> dict[Any, AgentSet[AgentT]]:
         """Return a set of agents for each value, in the order in which the values appear.

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Any
 
 from prism.errors import SimulationError
@@ -16,6 +17,7 @@ from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._agent import Asked, Receiving
 from prism.worlds._turns import Turns
+from prism.worlds._waves import advance, ask, outside, value_of
 
 
 @dataclass(slots=True)
@@ -55,30 +57,23 @@ class TurnLogger:
     def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
         self._logger, self._clock = logger, clock
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Log something that happened."""
-        self._log("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Log something that went wrong and was handled."""
-        self._log("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Log a fault in the user's code."""
-        self._log("error", event, keys)
-
     def write(self, turn: Turn) -> None:
         """Pass on the events of a turn."""
         with self._clock.at(turn.moment):
             for level, event, keys in turn.lines:
                 report(self._logger, level, event, **keys)
 
-    def _log(self, level: Level, event: str, keys: dict[str, Any]) -> None:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, or keep it if a turn is under way."""
         turn = UNDER_WAY.get()
         if turn is None:
             report(self._logger, level, event, **keys)
         else:
             turn.lines.append((level, event, keys))
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
 
 class TurnsAhead(Turns):
@@ -104,7 +99,7 @@ class TurnsAhead(Turns):
 
         The events are logged in the order of the turns.
         """
-        logger: Any = self.logger
+        logger: Any = self.events.logger
         agents = self.population.everybody()
         most = max(8 * self.answers.concurrency, 4 * len(agents))
         last: dict[Any, asyncio.Task[None]] = {}
@@ -144,7 +139,7 @@ class TurnsAhead(Turns):
             await each
         UNDER_WAY.set(turn)
         agent = turn.agent
-        waiting = None if agent.has_left else await self.outside(self.take(agent))
+        waiting = None if agent.has_left else await outside(self, self.take(agent))
         while waiting is not None:
             _, running, waits = waiting
             if type(waits) is Receiving or waits.agent is not agent:
@@ -152,5 +147,5 @@ class TurnsAhead(Turns):
                 raise SimulationError(
                     f"the step of {agent!r} waits for another agent, in an independent world"
                 )
-            await (self.ask([waits], ()) if type(waits) is Asked else self.ask((), [waits]))
-            waiting = await self.outside(self.advance(agent, running, self.value_of(waits)))
+            await (ask(self, [waits], ()) if type(waits) is Asked else ask(self, (), [waits]))
+            waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -25,7 +25,8 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._run import Run, decider, require_seed
+from prism.worlds._arguments import decider_of, require_seed
+from prism.worlds._run import Run
 
 DEFAULT_AGENT_ID = "agent"
 
@@ -217,10 +218,10 @@ class AloneRun(Run[Any]):
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
-        self._arguments: dict[str, Any] = {"world": world, "model": model, **given}
         self._loop: Any = None
         self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
-        self.reasoner = decider(model, self.reasoner)
+        self.reasoner = decider_of(model, self.reasoner)
+        self._arguments = {"world": world, **given, "reasoner": self.reasoner}
         self._check()
 
     def _take(self, given: Mapping[str, Any]) -> None:

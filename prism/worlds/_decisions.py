@@ -136,7 +136,7 @@ class Answers:
 
     def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
         for written in texts:
-            self.texts["declined" if written.was_declined else written.source] += 1
+            self.texts[written.source] += 1
         for decision in decisions:
             self.decisions_asked += 1
             if decision.source != "fallback":
@@ -221,7 +221,7 @@ def is_stale(chart: Any, asked: Asked) -> bool:
 
 def discard(turns: Any, asked: Asked) -> None:
     """Log an answer that comes too late."""
-    logger = active_logger(turns.logger)
+    logger = active_logger(turns.events.logger)
     if logger is not None:
         agent = asked.agent
         logger.warning(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
+from prism.runs import WriterOptions
 from prism.runs._loops import run_to_end
-from prism.statechart import BaseWriter, PolicyReasoner, Wording
+from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -76,19 +77,12 @@ class Loop:
     """Runs a world through rounds and ticks, as its `Run` specifies.
 
     Args:
+        run: The run: its rounds, ticks, agents, seed and treatments.
         world: The world, which only this run may use.
-        agents: The agents, or the number for the world to make.
-        rounds: Number of rounds.
-        ticks: Ticks in a round.
-        seed: Seed of every random number.
         reasoner: Makes the decisions; a `PolicyReasoner` by default.
         writer: Writes the texts that agents ask for. Without one, their templates are used.
-        wording: Length and language of texts for calls that do not specify them.
-        treatments: The treatments.
         logger: Where to write the run's events, or None for structlog's own logger, once it is
             configured.
-        clock: The run's clock.
-        log_agents: How many agents the log covers; None for the default, 0 for none.
 
     Attributes:
         world: The world.
@@ -103,46 +97,36 @@ class Loop:
 
     def __init__(
         self,
+        run: Any,
         world: World[Any],
-        agents: int | Iterable[Any] | AgentTable,
-        *,
-        rounds: int,
-        ticks: int,
-        seed: int,
-        reasoner: Any = None,
-        writer: BaseWriter | None = None,
-        wording: Wording | None = None,
-        treatments: Sequence[str] = (),
-        logger: EventLogger | None = None,
-        clock: SimulatedClock | None = None,
-        log_agents: int | None = None,
+        reasoner: Any,
+        writer: BaseWriter | None,
+        logger: EventLogger | None,
     ) -> None:
         if world.turns is not None:
             name = type(world).__name__
             raise SimulationError(f"this {name} is already in a run: make a new one")
 
         self.world: Any = world
-        self.rounds: int = rounds
-        self.ticks_per_round: int = ticks
+        self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
         self.finished: list[WorldRound] = []
-        self.reasoner: Any = reasoner or PolicyReasoner(seed)
+        self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
         self.writer: BaseWriter | None = writer
-        self.clock: SimulatedClock = clock or SimulatedClock()
+        self.clock: SimulatedClock = run._clock or SimulatedClock()
         self.has_run = False
-        self._seed = seed
-        self._treatments = Treatments(world, treatments, rounds)
+        self._treatments = Treatments(world, run.treatments, run.rounds)
+        wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
-        self._sampled = (
-            SampledLogger(logger) if log_agents is not None or _is_many(agents) else None
-        )
-        self._logged = LOGGED_OF_MANY if log_agents is None else log_agents
+        agents, covered = run._agents, run.log_agents
+        self._sampled = SampledLogger(logger) if covered is not None or _is_many(agents) else None
+        self._logged = LOGGED_OF_MANY if covered is None else covered
         own: Any = logger if self._sampled is None else self._sampled
-        given = world, seed, self._answers
+        given = world, run.seed, self._answers
         self.turns: Turns
         if world.independent and self._answers.concurrency:
-            self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, ticks)
+            self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, run.ticks)
         else:
-            self.turns = Turns(*given, own, self.clock, ticks)
+            self.turns = Turns(*given, own, self.clock, run.ticks)
         self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
@@ -206,10 +190,8 @@ class Loop:
                 if self.turns.stopped is not None:
                     break
 
-            results: WorldResults = self.world.results(
-                WorldResults(len(self.agents), tuple(self.finished))
-            )
-            self.turns.emit(RUN_ENDED, **results.totals())
+            results = WorldResults(len(self.agents), tuple(self.finished))
+            self.turns.events.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -251,7 +233,7 @@ class Loop:
     def _begin(self) -> None:
         turns, world = self.turns, self.world
         logged = None if self._sampled is None else len(self._sampled.logged or ())
-        turns.emit(
+        turns.events.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
             chart=", ".join(
@@ -299,7 +281,7 @@ class Loop:
         await self.pace()
         vars(world)["round"] = number
         self.clock.begin_round(number)
-        turns.emit(ROUND_STARTED, round=number)
+        turns.events.emit(ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
             self._treatments.apply(number)
@@ -321,7 +303,7 @@ class Loop:
             world.round_ends()
             turns.log_assigned()
         for keys in of_agents:
-            turns.emit(AGENTS_MEASURED, **keys)
+            turns.events.emit(AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
         summary = WorldRound(
@@ -339,7 +321,7 @@ class Loop:
             turns.stopped,
             world.round_counts(),
         )
-        turns.emit(ROUND_ENDED, **summary.to_dict())
+        turns.events.emit(ROUND_ENDED, **summary.to_dict())
         return summary
 
     async def _ticks(self) -> None:
@@ -386,14 +368,14 @@ class Loop:
         """Return the data of a picture, if the log covers agents."""
         covers_none = self._sampled is not None and not self._sampled.logged
         # each tells what has changed since the one before
-        is_silent = getattr(self.turns.logger, "is_silent", False)
-        if covers_none or (active_logger(self.turns.logger) is None and not is_silent):
+        is_silent = getattr(self.turns.events.logger, "is_silent", False)
+        if covers_none or (active_logger(self.turns.events.logger) is None and not is_silent):
             return {}
         return self._pictures.take()
 
     def _emit_picture(self, keys: Mapping[str, Any]) -> None:
         if keys:
-            self.turns.emit(AGENTS_PICTURED, **keys)
+            self.turns.events.emit(AGENTS_PICTURED, **keys)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -428,22 +410,14 @@ class SampledLogger:
         self.logged: frozenset[str] | None = None
         self._logger = logger
 
-    def info(self, event: str, **keys: Any) -> None:
-        """Log something that happened."""
-        self._log("info", event, keys)
-
-    def warning(self, event: str, **keys: Any) -> None:
-        """Log something that went wrong and was handled."""
-        self._log("warning", event, keys)
-
-    def error(self, event: str, **keys: Any) -> None:
-        """Log a fault in the user's code."""
-        self._log("error", event, keys)
-
-    def _log(self, level: Level, event: str, keys: dict[str, Any]) -> None:
-        logged = self.logged
-        if logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in logged:
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, unless it is of an agent that the log does not cover."""
+        if self.logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
             report(self._logger, level, event, **keys)
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
 
 
 def _is_many(agents: Any) -> bool:

@@ -45,7 +45,7 @@ class WorldRound:
         decisions_answered: Questions that it answered. The others took the fallback.
         timeouts: Time-outs by the state that they ended.
         texts: Texts by their source: ``model``, ``cache``, ``replay``, ``template``, ``fallback``,
-            or ``failed`` if there was none; or ``declined`` if that is because the model declined.
+            or ``failed`` if there was none.
         fallbacks: Decisions that took the fallback, by kind of reason and server.
         fallback_examples: One full reason of each of these.
         stopped: If the run was stopped in this round, the tick, the time in rounds since the

@@ -139,7 +139,7 @@ class Treatments:
             after = identify(parameter_values(world)) or {}
             changed = {name: value for name, value in after.items() if value != before[name]}
             read_parameters(cls, changed)
-            turns.emit(TREATMENT_APPLIED, treatment=each.title, parameters=changed)
+            turns.events.emit(TREATMENT_APPLIED, treatment=each.title, parameters=changed)
         turns.log_assigned()
 
 

@@ -7,7 +7,6 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
@@ -15,7 +14,6 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
-from prism._faults import place_in
 from prism.errors import (
     AgentError,
     FieldTypeError,
@@ -27,34 +25,27 @@ from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.reasoner._words import in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration, Written
+from prism.statechart import Configuration
 from prism.statechart.names import identify, unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, MESSAGE_SENT, TREATMENT_ASSIGNED
-from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import Agent, Asked, Message, Receiving, Waits, Writing
+from prism.telemetry.loggers import EventLogger
+from prism.worlds._agent import Agent, Asked, Message, Waits
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._decisions import Answers, apply, discard, is_stale, question_of, settle
-from prism.worlds._fields import parameter_values
-from prism.worlds._guests import Guest
+from prism.worlds._decisions import Answers, settle
+from prism.worlds._events import Events
 from prism.worlds._kinds import Kind
 from prism.worlds._population import Population
 from prism.worlds._treatments import Assignments
+from prism.worlds._waves import Waiting, advance, close, outside, settle_all, unawaited
 from prism.worlds._world import World
-
-MOST_WAVES = 10_000
-"""Most waves in one tick, since a step that keeps asking would never end."""
 
 _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
 _PLACE = itemgetter(0)
-_RESERVED = ("event", "timestamp", "round", "tick")
-
-Waiting = tuple[Agent, Any, Any]
-"""An agent, its step, and what the step waits for."""
 
 
 class Turns:
@@ -69,6 +60,7 @@ class Turns:
         ticks_per_round: Ticks in a round.
 
     Attributes:
+        events: Writes the run's log.
         population: The agents.
         now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
@@ -95,7 +87,7 @@ class Turns:
         ticks_per_round: int,
     ) -> None:
         self.world, self.seed, self.answers = world, seed, answers
-        self.logger, self.clock, self.ticks_per_round = logger, clock, ticks_per_round
+        self.events, self.clock, self.ticks_per_round = Events(logger), clock, ticks_per_round
         self.population = Population(world, seed, logger, self.seconds, self._count_transition)
         self.acting: Any = None
         self.transitions = self.agent_ticks = 0
@@ -114,9 +106,8 @@ class Turns:
         self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
         self._active: dict[Agent, None] = {}
-        self._deferred: list[tuple[int, str, Callable[[], object]]] | None = None
+        self.deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
-        self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
     # Beginning, joining and leaving
 
@@ -128,12 +119,10 @@ class Turns:
 
     def announce(self) -> None:
         """Log every agent, and what `World.setup` logged."""
-        if active_logger(self.logger) is not None:
+        if self.events.are_heard:
             for agent in self.population.everybody():
                 self._log_joined(agent, {})
-        buffered, self._buffer = self._buffer or [], None
-        for event, keys in buffered:
-            self.emit(event, **keys)
+        self.events.begin()
 
     def enter(self) -> None:
         """Run the entry actions of the agents' first states, if their charts have any."""
@@ -149,7 +138,7 @@ class Turns:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
         self.population.name(agent, "" if source is None else f"{source.agent_id}.")
-        self._do(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
+        self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
     def _join(
         self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
@@ -168,16 +157,16 @@ class Turns:
 
     def leave(self, agent: Agent) -> None:
         """Take an agent out of the run, now or at the end of the tick if all act together."""
-        self._do(lambda: self._leave(agent), self.acting or agent)
+        self.defer(lambda: self._leave(agent), self.acting or agent)
 
     def _leave(self, agent: Agent) -> None:
         if not agent.has_left:
             self._active.pop(agent, None)
             self.population.remove(agent)
-            self.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
+            self.events.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
-        self.emit(
+        self.events.emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
             chart=self.population.kinds[type(agent)].chart.name,
@@ -228,18 +217,18 @@ class Turns:
 
     # What agents call
 
-    def _do(self, action: Callable[[], object], whose: Agent) -> None:
+    def defer(self, action: Callable[[], object], whose: Agent) -> None:
         """Do something now, or at the end of the tick if all act together."""
-        if self._deferred is None:
+        if self.deferred is None:
             action()
         else:
-            self._deferred.append((self.place_of(whose), whose.agent_id, action))
+            self.deferred.append((self.place_of(whose), whose.agent_id, action))
 
     def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
         """Fire an event now, or at the end of the tick if all act together."""
-        if self._deferred is None:
+        if self.deferred is None:
             return self._fire(agent, trigger, context)
-        self._do(lambda: self._fire(agent, trigger, context), self.acting or agent)
+        self.defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
         return None
 
     def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
@@ -272,7 +261,7 @@ class Turns:
             raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
         if self.refusing is not None:
             raise SimulationError(f"nothing can be sent: {self.refusing}")
-        self._do(lambda: self._deliver(message, to), message.sender)
+        self.defer(lambda: self._deliver(message, to), message.sender)
 
     def _deliver(self, message: Message, to: Agent) -> None:
         if to.has_left:
@@ -282,51 +271,21 @@ class Turns:
             content = in_words(message.content)
             message.sender._note(f"You told {to.name}: {content}")
             to._note(f"{message.sender.name} told you: {content}")
-        if active_logger(self.logger) is not None:
+        if self.events.are_heard:
             (content,) = (identify({"content": message.content}) or {}).values()
             if isinstance(content, str):
                 content = content[:_MOST_CONTENT]
-            self.emit(
+            self.events.emit(
                 MESSAGE_SENT,
                 agent_id=message.sender.agent_id,
                 receiver=to.agent_id,
                 content=content,
             )
 
-    # The log
-
-    def log(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Log one of the world's own events.
-
-        Raises:
-            FieldValueError: If a key is one that every line has.
-        """
-        if not isinstance(event, str) or not event:
-            raise FieldValueError(f"an event needs a name, got {event!r}")
-        for name in keys:
-            if name in _RESERVED:
-                raise FieldValueError(f"world.{event}: every line has {name!r} already: rename it")
-        named = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
-        if self._buffer is not None or active_logger(self.logger) is not None:
-            self.tell(f"world.{event}", **(identify(named) or {}))
-
-    def tell(self, event: str, **keys: Any) -> None:
-        """Log an event of the world; events of setup follow those that begin the run."""
-        if self._buffer is None:
-            self.emit(event, **keys)
-        else:
-            self._buffer.append((event, keys))
-
-    def emit(self, event: str, **keys: Any) -> None:
-        """Log one of the run's events."""
-        logger = active_logger(self.logger)
-        if logger is not None:
-            logger.info(event, **keys)
-
     def log_assigned(self) -> None:
         """Log the assignments since the last call."""
         for keys in self.assignments.drain():
-            self.tell(TREATMENT_ASSIGNED, **keys)
+            self.events.tell(TREATMENT_ASSIGNED, **keys)
 
     # What the engine calls
 
@@ -387,14 +346,14 @@ class Turns:
     def begin_tick(self) -> None:
         """Begin a tick."""
         self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
-        self._deferred = [] if self.world.together else None
+        self.deferred = [] if self.world.together else None
         self.agent_ticks += len(self.population.everybody())
 
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
         self.acting = None
-        if self._deferred is not None:
-            deferred, self._deferred = self._deferred, None
+        if self.deferred is not None:
+            deferred, self.deferred = self.deferred, None
             for _, _, action in sorted(deferred, key=lambda each: each[:2]):
                 action()
 
@@ -411,34 +370,18 @@ class Turns:
             for agent in turns:
                 waits = self.take(agent)
                 if waits is not None and not isinstance(waits[2], Waits):
-                    waits = await self.outside(waits)
+                    waits = await outside(self, waits)
                 if waits is not None:
                     waiting.append(waits)
         except BaseException:
-            _close(waiting)
+            close(waiting)
             raise
-        await self._settle(waiting)
+        await settle_all(self, waiting)
 
     async def happen(self, agent: Agent, step: Any) -> None:
         """Let an event happen to an agent, and wait until its step has ended."""
         waits = self._begin(agent, step)
-        await self._settle([] if waits is None else [waits])
-
-    async def _settle(self, waiting: list[Waiting]) -> None:
-        """Ask and continue in waves, until no step waits."""
-        try:
-            for _ in range(MOST_WAVES):
-                if not waiting:
-                    break
-                waiting = await self._wave(waiting)
-            else:
-                raise SimulationError(
-                    f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
-                    "tick: let it end"
-                )
-        finally:
-            _close(waiting)
-        self.acting = None
+        await settle_all(self, [] if waits is None else [waits])
 
     def _activated(self, agents: Mapping[Agent, None], due: Sequence[Agent]) -> Iterator[Agent]:
         """Yield the agents that a world activates, after time has passed for all others."""
@@ -493,9 +436,9 @@ class Turns:
             self.acting = agent
             running = step(self.world, agent)
             if running is not None:
-                return self.advance(agent, running, None)
+                return advance(self, agent, running, None)
             if self.unawaited is not None:
-                raise _unawaited(self.unawaited)
+                raise unawaited(self.unawaited)
             return None
         # with timers, the step is that of the state in which the turn begins
         step = self._step_of(agent, kind) if kind.is_ticked else None
@@ -510,9 +453,9 @@ class Turns:
         self.acting = agent
         running = step(self.world, agent)
         if running is not None:
-            return self.advance(agent, running, None)
+            return advance(self, agent, running, None)
         if self.unawaited is not None:
-            raise _unawaited(self.unawaited)
+            raise unawaited(self.unawaited)
         return None
 
     def _step_of(self, agent: Agent, kind: Kind) -> Any:
@@ -536,10 +479,10 @@ class Turns:
             return True
 
         is_over = True
-        if self._deferred is None:
+        if self.deferred is None:
             is_over = fire()
         else:
-            self._do(fire, agent)
+            self.defer(fire, agent)
         if agent._due <= self.now:
             # a guard may let it pass later
             agent._due = self.now + 1
@@ -555,173 +498,10 @@ class Turns:
             if record.trigger == TIMEOUT:
                 self.timeouts[state_text(record.from_state)] += 1
 
-    def advance(self, agent: Agent, running: Any, value: Any) -> Waiting | None:
-        """Continue a step; return what it waits for, or None if it has ended."""
-        self.acting = agent
-        try:
-            waits = running.send(value)
-        except StopIteration:
-            if self.unawaited is not None:
-                raise _unawaited(self.unawaited) from None
-            return None
-        except AttributeError:
-            if not hasattr(running, "send"):
-                # what a plain step returns, such as the state that it fired into
-                return None
-            raise
-        return agent, running, waits
-
-    async def outside(self, waiting: Waiting | None) -> Waiting | None:
-        """Wait for what belongs to the event loop, such as a process that a guest has started."""
-        while waiting is not None and not isinstance(waiting[2], Waits):
-            agent, running, future = waiting
-            if not isinstance(agent, Guest):
-                _refuse_outside(waiting)
-            try:
-                if future is None:
-                    await asyncio.sleep(0)
-                else:
-                    future._asyncio_future_blocking = False
-                    await asyncio.wait([future])
-            except asyncio.CancelledError as error:
-                # of the run, or by a time limit of the guest's own
-                waiting = self.advance(agent, _Throwing(running, error), None)
-            else:
-                waiting = self.advance(agent, running, None)
-        return waiting
-
-    # Waves
-
-    async def _wave(self, waiting: Sequence[Waiting]) -> list[Waiting]:
-        """Ask everything at once, then continue the steps in the order of the turns."""
-        first: dict[Agent, Asked] = {}
-        late: set[int] = set()
-        for _, _, waits in waiting:
-            # a second question to an agent waits for the first one's answer
-            if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
-                late.add(id(waits))
-        writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-        await self.ask([*first.values()], writing)
-
-        # agents that wait for a message that nobody will send get None
-        is_quiet = all(
-            type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting
-        )
-        following: list[Waiting] = []
-        try:
-            for each in waiting:
-                then = self._go_on(each, is_quiet=is_quiet, is_late=id(each[2]) in late)
-                if then is not None and not isinstance(then[2], Waits):
-                    then = await self.outside(then)
-                if then is not None:
-                    following.append(then)
-        except BaseException:
-            _close([*waiting, *following])
-            raise
-        return following
-
-    def _go_on(self, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Waiting | None:
-        """Continue a step with what it has waited for, unless it must wait longer."""
-        agent, running, waits = waiting
-        if agent.has_left:
-            if type(waits) is Asked:
-                discard(self, waits)
-            running.close()
-            return None
-        if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
-            return waiting
-        if not is_late:
-            return self.advance(agent, running, self.value_of(waits))
-        chart = self.population.kinds[type(waits.agent)].chart
-        settled = None if is_stale(chart, waits) else settle(self, waits)
-        return waiting if settled is waits else self.advance(agent, running, settled)
-
-    async def ask(self, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
-        self.acting = None
-        policy = self.answers.policy
-        if policy is not None and asked:
-            for each, chosen in zip(asked, policy.choose(asked, self.logger), strict=True):
-                each.answer = chosen
-            self.answers.count_drawn(len(asked))
-            if not writing:
-                return
-            asked = ()
-        if asked or writing:
-            parameters = parameter_values(self.world)
-            questions = [question_of(self, each, parameters) for each in asked]
-            decisions, texts = await self.answers.ask(
-                questions, [each.call for each in writing], self.logger
-            )
-            for each, decision in zip(asked, decisions, strict=True):
-                each.answer = decision.chosen
-            for text, written in zip(writing, texts, strict=True):
-                text.answer = written
-
-    def value_of(self, waits: Any) -> Any:
-        """Carry out a decision; return the value with which its step continues."""
-        if type(waits) is Receiving:
-            return None
-        if type(waits) is not Asked:
-            written: Written = waits.answer
-            if self.answers.memory and isinstance(written.value, str):
-                waits.agent._note(f'You wrote: "{written.value}"')
-            return written
-        if self._deferred is None:
-            return apply(self, waits)
-        self._do(lambda: apply(self, waits), waits.agent)
-        return waits.answer
-
     def begin_round(self) -> None:
         """Begin the counts of a round."""
         self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
         self.answers.begin_round()
-
-
-def _close(waiting: Iterable[Waiting]) -> None:
-    for _, running, _ in waiting:
-        running.close()
-
-
-class _Throwing:
-    """A step that continues with an exception.
-
-    Args:
-        running: The step.
-        error: The exception.
-    """
-
-    def __init__(self, running: Any, error: BaseException) -> None:
-        self._running, self._error = running, error
-        self.close = running.close
-
-    def send(self, value: Any) -> Any:
-        """Raise the exception in the step, the first time."""
-        error, self._error = self._error, None  # type: ignore[assignment]
-        return self._running.send(value) if error is None else self._running.throw(error)
-
-
-def _refuse_outside(waiting: Waiting) -> None:
-    """Refuse what a step awaits that is not an agent's.
-
-    Raises:
-        SimulationError: Always.
-    """
-    agent, running, future = waiting
-    frame = running.cr_frame
-    place = None if frame is None else place_in(running.cr_code, frame.f_lasti)
-    running.close()
-    where = "" if place is None else f"{place}: "
-    raise SimulationError(
-        f"{where}the step of {agent!r} awaits {future!r}: await decide, write and receive of "
-        "agents, whose answers come in the order of turns"
-    )
-
-
-def _unawaited(asked: Asked) -> SimulationError:
-    return SimulationError(
-        f"the decision of {asked.agent!r} on {asked.trigger!r} was not awaited, so it was never "
-        f"made: write  await agent.decide({asked.trigger!r})  in an async step"
-    )
 
 
 async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> None:

@@ -31,7 +31,6 @@ from prism.worlds._fields import (
     read_parameters,
     refuse_shared,
 )
-from prism.worlds._results import WorldResults
 from prism.worlds.networks import Network
 
 if TYPE_CHECKING:
@@ -248,7 +247,7 @@ class World(Declares, Generic[AgentT]):
             event: Its name.
             keys: Its data. Agents are written by their ids, and ``agent`` as ``agent_id``.
         """
-        self._running("log").log(event, keys)
+        self._running("log").events.log(event, keys)
 
     def stop(self, reason: str = "stopped") -> None:
         """End the run after this tick, or after this event if events happen at rates.
@@ -353,10 +352,6 @@ class World(Declares, Generic[AgentT]):
         """Return counts of the round besides those of every world, to be logged and added up."""
         return {}
 
-    def results(self, results: WorldResults) -> Any:
-        """Return the results of the run; by default as they are."""
-        return results
-
     def until(self) -> bool:
         """Return whether the run should end. Called after every tick."""
         return False
@@ -364,11 +359,6 @@ class World(Declares, Generic[AgentT]):
     def depends(self, agent: AgentT) -> Iterable[AgentT]:  # noqa: ARG002
         """Return whose earlier turns an agent's turn must see, in an independent world."""
         return ()
-
-    if TYPE_CHECKING:
-
-        def _prism_comes_to(self) -> WorldResults:
-            """Tell type checkers the type of a run's results."""
 
     def _running(self, doing: str) -> Any:
         """Return what gives turns to the agents of the run."""

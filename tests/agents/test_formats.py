@@ -110,9 +110,9 @@ def test_a_table_lists_topics_in_a_cell(cell: str, write: Write) -> None:
     [
         ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
         ("a.yaml", "ann:\n  persona: calm\nbo: [5]\n", 3, "bo", "must be an object or a"),
-        ("a.yaml", "- ann\n", 1, None, "must be a mapping of names to agents"),
+        ("a.yaml", "- ann\n", 1, "username", "is missing"),
         ("a.json", '{"ann": {"persona": 5}}', None, "persona", "must be text, got 5"),
-        ("a.json", '{"first_mes": "Hello."}', 1, "name", "is missing"),
+        ("a.json", '{"first_mes": "Hello."}', None, "name", "is missing"),
         ("a.json", "{}", None, None, "holds no agents"),
     ],
 )

@@ -5,8 +5,7 @@ import json
 import pickle
 from collections import deque
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -58,13 +57,6 @@ class Moody(StatechartMixin):
     """An agent with states of another enum."""
 
     state_type: ClassVar[Any] = MOOD
-
-
-class Hasty(StatechartMixin):
-    """An agent whose class sets other defaults."""
-
-    timeout_threshold = 1
-    max_history_depth = 2
 
 
 class Saving(StatechartMixin):
@@ -179,18 +171,6 @@ def test_history_is_bounded_by_its_depth() -> None:
     assert agent.state_history.maxlen == agent.max_history_depth == 3
 
 
-def test_a_transition_is_recorded() -> None:
-    """transition_to sets the state, resets the ticks and records time and context."""
-    agent = Agent()
-    agent.ticks_in_state = 4
-    agent.transition_to(S.SCROLLING, "feed_ready", SimpleNamespace(post_id="p1"))
-    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
-    (entry,) = agent.state_history
-    assert (entry.from_state, entry.to_state, entry.trigger) == (S.IDLE, S.SCROLLING, "feed_ready")
-    assert entry.context == {"post_id": "p1"}
-    assert timedelta(0) <= datetime.now(UTC) - entry.timestamp < timedelta(minutes=5)
-
-
 def test_an_agent_may_have_states_of_another_enum() -> None:
     """Agents with another enum start in its first member and accept only its members."""
     agent = Moody()
@@ -201,21 +181,6 @@ def test_an_agent_may_have_states_of_another_enum() -> None:
         match=r"state must be a member of Mood, got .*: use one of Mood.CALM, Mood.CROSS",
     ):
         agent.state = S.IDLE
-
-
-def test_a_class_may_set_other_defaults() -> None:
-    """Defaults that a class sets apply to ticks, time-outs and history."""
-    agent = Hasty()
-    chart = Statechart(
-        S, [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE
-    )
-    for _ in range(5):
-        chart.fire(agent, "go")
-    assert len(agent.state_history) == 2
-    agent.ticks_in_state += 1
-    assert not agent.is_timed_out()
-    agent.ticks_in_state += 1
-    assert agent.is_timed_out()
 
 
 def test_a_class_may_override_transition_to() -> None:

@@ -97,55 +97,16 @@ def test_earlier_tweets_become_posts(data: Path) -> None:
     ("cells", "field", "problem"),
     [
         ({"username": ""}, "username", "must not be empty"),
-        ({"username": "b\0"}, "username", "contains a NUL or half a surrogate pair"),
         (
             {"following": "[0, 3]"},
             "following_agentid_list",
             "row 3 does not exist: rows are 0 to 2",
         ),
-        ({"following": "[-1]"}, "following_agentid_list", "row -1 does not exist: rows are 0 to 2"),
-        ({"following": "[0"}, "following_agentid_list", "must be a list such as [1, 2], got '[0'"),
-        ({"following": "0"}, "following_agentid_list", "must be a list such as [1, 2], got '0'"),
-        (
-            {"following": "[True]"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '[True]'",
-        ),
-        (
-            {"following": "[0.5]"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '[0.5]'",
-        ),
-        ({"following": "['0']"}, "following_agentid_list", "must be a list such as [1, 2], got"),
-        (
-            {"following": "[{[]}]"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '[{[]}]'",
-        ),
-        (
-            {"following": "open('x')"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got",
-        ),
-        (
-            {"following": "[" * 9_000},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '[[[",
-        ),
-        (
-            {"following": "-" * 90_000 + "1"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '---",
-        ),
-        (
-            {"following": "[" + "1" * 5_000 + "]"},
-            "following_agentid_list",
-            "must be a list such as [1, 2], got '[111",
-        ),
+        ({"following": "[True]"}, "following_agentid_list", "must be a list such as [1, 2], got"),
+        ({"following": "[" * 9_000}, "following_agentid_list", "must be a list such as [1, 2]"),
+        ({"following": "open('x')"}, "following_agentid_list", "must be a list such as [1, 2]"),
         ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
-        ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),
         ({"tweets": r"['\ud83d']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
-        ({"tweets": r"['\x00']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -164,9 +125,7 @@ def test_a_twitter_file_is_refused_at_line_and_column(
     [
         (TWITTER_HEADER.replace("username,", "") + "[],[],x\n", 2, "username", "is missing"),
         ("\ufeff", None, None, "holds no agents"),
-        ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
         (TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
-        (TWO_ROWS + "b,[],[],bakes,bread\n", 4, None, "has 5 cells, but the header has 4"),
         (
             TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n',
             4,
@@ -174,15 +133,7 @@ def test_a_twitter_file_is_refused_at_line_and_column(
             NOT_CSV + "unexpected end of data",
         ),
         (TWO_ROWS + 'b,[],[],"bakes" bread\n', 4, None, NOT_CSV),
-        pytest.param(
-            TWO_ROWS + row(character="x" * 1_000_001),
-            4,
-            None,
-            NOT_CSV + "field larger than field limit",
-            marks=pytest.mark.slow,
-        ),
         (TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),
-        (TWO_ROWS.encode("utf-16"), None, None, "is not UTF-8 text"),
     ],
     ids=lambda value: str(value)[-40:] if isinstance(value, str) else None,
 )

@@ -13,7 +13,6 @@ from prism.agents import ARCHETYPES, SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import (
     AgentState,
-    RandomStream,
     social_media_chart,
 )
 from prism.testing import ScriptedReasoner
@@ -125,37 +124,6 @@ def test_an_archetype_sets_the_thresholds(name: str) -> None:
     for agent in (SocialAgent("a", archetype=name), SocialAgent("a", archetype=kind)):
         thresholds = agent.engagement_threshold, agent.timeout_threshold
         assert thresholds == (kind.engagement_threshold, kind.timeout_threshold)
-
-
-@pytest.mark.parametrize(
-    "duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
-)
-def test_a_copy_is_equal_and_independent(duplicate: Any) -> None:
-    """A deep copy or pickle has every field, draws the same numbers and is independent."""
-    agent = SocialAgent(
-        "a", "Ann", ["tea"], "calm", archetype="lurker", following=["b"], max_history_depth=4
-    )
-    agent.transition_to(S.SCROLLING, "feed_ready", {"post_id": "p1"})
-    agent.random = RandomStream(1, "a")
-    agent.random.random()
-    again = duplicate(agent)
-    kept = (
-        "agent_id",
-        "name",
-        "interests",
-        "personality",
-        "archetype",
-        "following",
-        "state",
-        "state_history",
-    )
-    assert [getattr(again, name) for name in kept] == [getattr(agent, name) for name in kept]
-    assert (again.engagement_threshold, again.max_history_depth) == (0.7, 4)
-    assert again.relevance({"topics": ["tea"]}) == 1.0
-    assert again.random.random() == agent.random.random()
-    again.transition_to(S.RESTING, "timeout")
-    assert (agent.state, len(agent.state_history)) == (S.SCROLLING, 1)
-    assert again.interests is not agent.interests
 
 
 Colour = Enum("Colour", ["RED"])

@@ -1,7 +1,7 @@
 """The JSON of a social agent."""
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,17 +89,3 @@ def test_what_is_exported_can_be_read(agent: SocialAgent) -> None:
     )
     records = [StateTransition.from_dict(record, S) for record in data["state_history"]]
     assert records == list(agent.state_history)
-
-
-def test_times_are_exported_as_utc() -> None:
-    """Times are written in UTC with a Z; a time without a zone counts as UTC."""
-    eastern = datetime(2026, 1, 30, 12, 0, tzinfo=timezone(timedelta(hours=2)))
-    history = [
-        StateTransition(S.IDLE, S.SCROLLING, "t", eastern),
-        StateTransition(S.SCROLLING, S.IDLE, "t", datetime(2026, 1, 30, 10, 0, 0, 250_000)),
-    ]
-    times = [
-        entry["timestamp"]
-        for entry in SocialAgent("a", state_history=history).to_dict()["state_history"]
-    ]
-    assert times == ["2026-01-30T10:00:00Z", "2026-01-30T10:00:00.250000Z"]

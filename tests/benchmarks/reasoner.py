@@ -23,6 +23,7 @@ from prism.llm import Model
 from prism.reasoner._prompts import answer_schema, chat_prompt
 from prism.social import Draft, Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
+from prism.testing import FakeOllama
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"
@@ -87,7 +88,7 @@ def _against_a_program(size: Size) -> list[Table]:
     seconds: dict[str, list[float]] = {"program": [], "prism": []}
     cpu: dict[str, list[float]] = {"program": [], "prism": []}
     with model_server(slots=FEW) as (host, _):
-        bodies = _bodies_of(host, questions)
+        bodies = _bodies_of(questions)
         ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "program": lambda: _program(host, bodies),
             "prism": lambda: _prism([host], questions, FEW),
@@ -111,17 +112,16 @@ def _against_a_program(size: Size) -> list[Table]:
     ]
 
 
-def _bodies_of(host: str, questions: Sequence[Question]) -> list[dict[str, Any]]:
+def _bodies_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
     """Return the requests that prism sends for questions."""
 
-    async def ask() -> list[Any]:
-        async with pool_of([host]) as pool:
-            reasoner = Reasoner(pool, mode="chat")
-            reasoner.records = True
-            return await reasoner.decide_many(questions)
+    async def ask() -> None:
+        async with pool_of([server.host]) as pool:
+            await Reasoner(pool, mode="chat").decide_many(questions)
 
-    costs = [decision.cost for decision in asyncio.run(ask())]
-    return [json.loads(cost.trail[0].request) for cost in costs if cost is not None]
+    with FakeOllama() as server:
+        asyncio.run(ask())
+        return [dict(asked.body) for asked in server.questions]
 
 
 async def _program(host: str, bodies: Sequence[dict[str, Any]]) -> None:

@@ -17,7 +17,6 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
         ["ok", "server"],
         ["...", "load"],
         ["ok", "load"],
-        ["ok", "window"],
         ["ok", "letter"],
         ["ok", "name"],
     ]

@@ -93,7 +93,7 @@ def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
     """A run is calibrated on, and another decides by the file; a run of fallbacks is refused."""
     prism("simulate", "--agents", 30, "--rounds", 2, "--out", "model")
     found = prism("calibrate", "model", "-o", "policy.json")
-    assert (found.status, "Probabilities" in found.out) == (0, True), found.err
+    assert (found.status, "probability" in found.out) == (0, True), found.err
     line = ("simulate", "--agents", 30, "--rounds", 1, "--policy", "policy.json")
     assert prism(*line).status == 0
     assert prism("calibrate", "model", "-o", "model/events.jsonl").status == 2

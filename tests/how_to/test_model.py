@@ -19,18 +19,15 @@ def guide(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module
     return load("model")
 
 
-def test_the_log_shows_prompt_and_reply(guide: ModuleType, prism: Prism) -> None:
-    """The names of the guide's files are those by which the command finds the prompts."""
+def test_the_log_shows_the_decision(guide: ModuleType, prism: Prism) -> None:
+    """The command finds the decision in the log of the guide."""
     assert guide.ada.state is guide.Work.ANSWERED
-    shown = prism("log", "decision", "Ada:1", "events.jsonl").out
-    assert "Ada reads a ticket: My lamp is broken." in shown
-    assert "answered" in shown
+    assert "answered" in prism("log", "decision", "Ada:1", "events.jsonl").out
 
 
 async def test_the_named_fallback_is_taken(guide: ModuleType) -> None:
     """A useless answer leads to the fallback of the guide, not to the first option."""
-    for name in ("events.jsonl", "answers.jsonl"):
-        Path(name).unlink()
+    Path("events.jsonl").unlink()
     clerk = guide.Clerk("Bo")
     with FakeOllama() as server:
         server.fail_always(Fault.says("As you like."))

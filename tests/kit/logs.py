@@ -12,13 +12,14 @@ import pytest
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed, Results
+from prism.social import Feed
+from prism.worlds import WorldResults
 
 AGENTS, ROUNDS, TICKS, SEED = 50, 4, 12, 3
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, WorldResults]:
     """Return the folder of a real run and what the simulation says came of it."""
     folder = tmp_path_factory.mktemp("runs") / "real"
     folder.mkdir()
@@ -42,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results]:
 
 
 @pytest.fixture
-def folder(run: tuple[Path, Results]) -> Path:
+def folder(run: tuple[Path, WorldResults]) -> Path:
     """Return the folder of the real run."""
     return run[0]
 

@@ -12,7 +12,7 @@ import pytest
 from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Results
+from prism.worlds import WorldResults
 from tests.kit.social import run_of_feed
 
 
@@ -21,7 +21,7 @@ class LoggedRun:
     """A run that has ended."""
 
     simulation: Run[Any]
-    results: Results
+    results: WorldResults
     log: bytes
 
     def events(self, *names: str) -> list[dict[str, Any]]:

@@ -85,11 +85,6 @@ def measures(log: Log) -> pl.DataFrame:
     return frame(log, "measures")
 
 
-def agent_measures(log: Log) -> pl.DataFrame:
-    """Return the measures of agents."""
-    return frame(log, "agent_measures")
-
-
 def world_event_counts(log: Log) -> pl.DataFrame:
     """Return how many events worlds logged themselves."""
     return frame(log, "world")

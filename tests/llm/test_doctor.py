@@ -6,7 +6,7 @@ from prism.llm import Check, Model
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.servers import BOTH, Serve
 
-STEPS = ["server", "load", "window", "letter", "name"]
+STEPS = ["server", "load", "letter", "name"]
 
 
 def idle(asked: Asked) -> str:
@@ -97,11 +97,3 @@ async def test_a_model_that_ollama_does_not_list_is_not_there(
     assert found[0].ok is is_there
     if not is_there:
         assert f"not among its 1 models: tiny; run  ollama pull {model}" in found[0].found
-
-
-async def test_what_passes_is_looked_at_again(server: FakeOllama) -> None:
-    """A server that was busy once is well, and the finding says that it was."""
-    server.fail(Fault.status(503), path="/api/tags")
-    found = await findings(server, "tiny")
-    assert found[0].ok
-    assert "when asked again after: " in found[0].found

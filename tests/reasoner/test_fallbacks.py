@@ -6,17 +6,16 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from prism.errors import LLMError, ReasonerError, TimedOutError
+from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
 from prism.reasoner import Reasoner, Writer
-from prism.statechart import Decision, Question, Statechart, TextCall, Transition
+from prism.statechart import Decision, Question, TextCall
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent, bare
 from tests.kit.clocks import Clock
@@ -29,19 +28,6 @@ async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) 
     with pytest.raises(ValueError, match="no options"):
         await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
     assert server.questions == []
-
-
-async def test_a_fallback_that_is_no_state_is_refused() -> None:
-    """A misspelt fallback is told when a chart asks, with the states; nothing is sent."""
-    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.IDLE, S.RESTING)]
-    chart = Statechart(S, moves, S.IDLE, name="day", decision_states=[S.IDLE])
-    agent = SimpleNamespace(state=S.IDLE)
-    client = Model("resting")
-    with pytest.raises(ValueError, match=r"fallback must be a state of chart 'day', got 'rest'"):
-        await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="rest"))
-    assert agent.state is S.IDLE
-    await chart.afire(agent, "go", reasoner=Reasoner(client, mode="chat", fallback="idle"))
-    assert agent.state is S.RESTING
 
 
 FAILURES = [
@@ -155,10 +141,9 @@ async def test_an_unreadable_post_or_agent_is_a_fallback(
     reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
     decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
     assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
-    assert (decisions[1].chosen, decisions[1].reason) == (
-        S.SCROLLING,
-        "RuntimeError: the row is detached",
-    )
+    assert decisions[1].chosen is S.SCROLLING
+    where = r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in Detached"
+    assert re.match(where, str(decisions[1].reason))
     assert decisions[1].cost is not None
     assert (decisions[1].cost.attempts, len(server.questions)) == (0, 2)
 
@@ -184,32 +169,15 @@ class Streamless:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
-@pytest.mark.parametrize(
-    ("kind", "needed_by"),
-    [(Unnamed, ("chat", "auto", "auto")), (Streamless, ("chat", "decision", "auto"))],
-)
+@pytest.mark.parametrize("kind", [Unnamed, Streamless])
 async def test_an_unreadable_agent_affects_no_other_decision(
-    kind: type,
-    needed_by: Sequence[str],
-    mode: Any,
-    model: str,
-    server: FakeOllama,
-    connect: Connect,
-    heard: Any,
+    kind: type, server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """An agent whose id or stream raises falls back for that reason, and no other agent does."""
-    bad = kind()
-    questions = [ask("Ben"), Question(bad, S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
-    decisions = await Reasoner(connect(model=model), mode=mode).decide_many(questions)
-    unreadable = mode in needed_by
-    assert [d.source for d in decisions] == [
-        "model",
-        "fallback" if unreadable else "model",
-        "model",
-    ]
-    assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
-    assert len(server.questions) == (2 if unreadable else 3)
+    questions = [ask("Ben"), Question(kind(), S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
+    decisions = await Reasoner(connect()).decide_many(questions)
+    assert [each.source for each in decisions] == ["model", "fallback", "model"]
+    assert str(decisions[1].reason).startswith("RuntimeError: the row is detached (")
     first, name, last = (event["agent_id"] for event in heard)
     assert (first, last) == ("Ben", "Cy")
     assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
@@ -258,29 +226,3 @@ def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) 
     may_answer.set()
     thread.join(10)
     assert outcomes(decisions) == [(S.SCROLLING, "model")]
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda client: Reasoner(client).decide_many([ask()]),
-        lambda client: Writer(client).write(TextCall("ada", "post", "Write.")),
-    ],
-    ids=["reasoner", "writer"],
-)
-def test_without_an_event_loop_of_asyncio_the_error_names_it(use: Any, server: FakeOllama) -> None:
-    """Under trio, which runs coroutines without asyncio, the error says that asyncio is needed."""
-    asked = use(OllamaChatClient(server.host, "tiny"))
-    with pytest.raises(ReasonerError, match=r"an event loop of asyncio, and none is running"):
-        asked.send(None)
-
-
-async def test_the_line_of_the_users_code_that_raised_is_told_once(
-    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An exception of an agent or a context is told with file and line, once for each line."""
-    reasoner = Reasoner(connect(), mode="chat")
-    for _ in range(2):
-        await reasoner.decide_many([ask(context=Detached())])
-    (told,) = [each for each in caplog.messages if "is not asked" in each]
-    assert re.search(r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in", told)

@@ -1,7 +1,6 @@
 """What a budget never lets through, and where the time of a decision went."""
 
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -11,10 +10,8 @@ from prism.reasoner import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.pools import impatient
-from tests.kit.reasoners import answer, ask, crowd
+from tests.kit.reasoners import S, answer, ask, crowd
 from tests.kit.servers import Connect
-
-LOGGER = "prism.statechart.budget"
 
 
 @pytest.mark.parametrize(
@@ -83,43 +80,17 @@ async def test_replies_of_no_use_spend_the_budget(
     assert 5000 <= budget.tokens == server.asked * 1000 < 5000 + 4 * 1000
 
 
-UNCOUNTED = json.dumps({"message": {"role": "assistant", "content": answer("scrolling")}}).encode()
-
-
-@pytest.mark.parametrize(
-    ("limits", "body", "told"),
-    [
-        ({"max_tokens": 1000}, UNCOUNTED, 1),
-        ({"max_calls": 1000}, UNCOUNTED, 0),
-        ({"max_tokens": 100_000}, None, 0),
-    ],
-    ids=["limit", "no limit", "counted"],
-)
-@pytest.mark.sampled(3)
-async def test_a_server_that_reports_no_tokens_is_told_of_once(
-    limits: Any,
-    body: bytes | None,
-    told: int,
-    server: FakeOllama,
-    connect: Connect,
-    caplog: pytest.LogCaptureFixture,
+async def test_tokens_that_no_server_reports_are_estimated(
+    server: FakeOllama, connect: Connect
 ) -> None:
-    """Where a limit on tokens cannot work that is said, once, with what to do."""
-    if body is not None:
-        server.fail_always(Fault.body(body))
-    reasoner = Reasoner(connect(), mode="chat", budget=Budget(**limits))
-    with caplog.at_level(logging.WARNING, LOGGER):
-        for day in range(3):
-            decisions = await reasoner.answer(crowd(4, context=f"day {day}"))
-    assert {one.source for one in decisions} == {"model"}
-    said = [record.getMessage() for record in caplog.records if record.name == LOGGER]
-    assert (
-        said
-        == [
-            f"tiny at {server.host} reports no token counts, so the limit of 1000 tokens has no "
-            "effect on it: set a limit on calls"
-        ][:told]
-    )
+    """A limit on tokens holds where the server reports none: those that were read are estimated."""
+    server.fail_always(Fault.body(json.dumps({"message": {"content": answer("idle")}}).encode()))
+    budget = Budget(max_tokens=1000)
+    reasoner = Reasoner(connect(concurrency=1), mode="chat", budget=budget)
+    await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    prompts = sum(len(asked.prompt) for asked in server.questions)
+    assert 1000 <= budget.tokens < 1300
+    assert budget.tokens == pytest.approx(prompts / 4, rel=0.1)
 
 
 async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:

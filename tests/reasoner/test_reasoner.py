@@ -30,7 +30,6 @@ from tests.kit.waiting import until
         ({"concurrency": -1}, "concurrency must be above 0, got -1"),
         ({"mode": "guess"}, "mode must be one of auto, chat, got 'guess'"),
         ({"memory": "5"}, "memory must be above 0, got '5'"),
-        ({"attributes": ["age", 5]}, "attributes must be names of attributes, got 5"),
     ],
 )
 def test_settings_are_checked(options: Any, message: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import DeclinedError, FieldValueError
+from prism.errors import FieldValueError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
-from prism.reasoner._texts import failed_by, or_fallback, read_as
+from prism.reasoner._texts import read_as
 from prism.statechart import BaseWriter, Cost, TextCall, Written
 
 COST = Cost(0.5, "tiny", "http://one", 2, 10, 4, queue_seconds=0.2, request_seconds=0.3)
@@ -104,19 +104,3 @@ async def test_a_logger_of_the_call_goes_before_the_writers(logger: Any, capture
     deaf = SimpleNamespace(info=lambda *_, **keys: own.append(keys), warning=None, error=None)
     await Fixed(Written("x", "script"), logger=deaf).write(TextCall("ada", "k", "?"), logger=logger)
     assert (len(own), len(capture.entries)) == (0, 1)
-
-
-def test_only_a_model_that_declined_has_declined() -> None:
-    """A text says so, its fallback too; what another exception is called does not matter."""
-
-    class DeclinedErrorOfMine(Exception):
-        """Begins as the name of prism's own exception does."""
-
-    call = TextCall("ada", "mood", "How?", fallback="well")
-    declined = failed_by(DeclinedError("a filter withheld the reply"))
-    assert (declined.source, declined.was_declined) == ("failed", True)
-    assert (or_fallback(call, declined).source, or_fallback(call, declined).was_declined) == (
-        "fallback",
-        True,
-    )
-    assert not failed_by(DeclinedErrorOfMine()).was_declined

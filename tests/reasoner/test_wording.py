@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prism.errors import FieldTypeError, FieldValueError
+from prism.errors import FieldValueError
 from prism.statechart import Wording
 from tests.kit.texts import ANY
 
@@ -173,27 +173,3 @@ def test_what_it_does_not_allow_cannot_be_used(reply: Any, problem: str) -> None
     with pytest.raises(ValueError, match="reply") as raised:
         read_data(reply)
     assert problem in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("schema", "problem"),
-    [
-        ("text", "$ of the schema: 'text' is not of type 'object'"),
-        ({"properties": ["a"]}, "$.properties of the schema: ['a'] is not of type 'object'"),
-        ({"properties": {"a": {"type": 5}}}, "$.properties.a.type of the schema: 5 is not valid"),
-        ({"items": {"enum": "ab"}}, "$.items.enum of the schema: 'ab' is not of type 'array'"),
-    ],
-)
-def test_what_is_no_schema_is_refused_when_a_text_is_asked_for(schema: Any, problem: str) -> None:
-    """It is the programmer's mistake, not the model's, and is told with the place."""
-    with pytest.raises(FieldTypeError) as raised:
-        Wording().call("ada", "k", "How?", schema=schema)
-    assert problem in str(raised.value)
-
-
-@pytest.mark.parametrize(("words", "was_cut"), [("A" * 20, True), ("Hello!", False)])
-def test_a_call_knows_what_it_cuts(words: str, was_cut: bool) -> None:
-    """A text that is longer than it may be is told from one that is not."""
-    call = SHORT.call("ada", "post", "Write.")
-    assert call.cuts is not None
-    assert call.cuts(json.dumps({"text": words})) == was_cut

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.report import Section, page
+from prism.report import Page, Section
 
 
 @pytest.mark.slow
@@ -17,10 +17,10 @@ def test_the_library_is_bundled_once_on_a_machine(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     library.cache_clear()
     try:
-        first = page("A page", [Section("Part", rows=[{"a": 1}])]).html()
+        first = Page("A page", [Section("Part", rows=[{"a": 1}])]).html()
         assert "vegaEmbed" in first
         monkeypatch.setattr("vl_convert.javascript_bundle", None)
         library.cache_clear()
-        assert page("A page", [Section("Part", rows=[{"a": 1}])]).html() == first
+        assert Page("A page", [Section("Part", rows=[{"a": 1}])]).html() == first
     finally:
         library.cache_clear()

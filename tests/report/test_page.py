@@ -312,8 +312,8 @@ def test_tables_need_no_figures() -> None:
 
 
 def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path], make: Any) -> None:
-    """A chart by whose name no transition was made is an error that says which charts there are."""
+    """A chart by whose name no transition was made is an error."""
     day = state_enum("Day", ["dawn", "dusk"])
     chart = Statechart(day, [Transition("go", day("dawn"), day("dusk"))], day("dawn"), name="days")
-    with pytest.raises(InputError, match="by the chart days, only by c"):
+    with pytest.raises(InputError, match="no transition by the chart days"):
         make_report(read_log(write_log([make.move("ada", "a", "b")])), [chart])

@@ -6,7 +6,7 @@ import altair as alt
 import pytest
 
 from prism.errors import InputError
-from prism.report import FigureFormat, Page, Section, page
+from prism.report import FigureFormat, Page, Section
 
 ROWS = [
     {"name": "<b>", "share": 0.25, "count": 1234},
@@ -28,7 +28,7 @@ def made() -> Page:
         Section("What we saw", "Read it so.", {"lines": lines(), "drawing": drawing}, ROWS, most=1),
         Section("Nothing"),
     ]
-    return page("A & B", parts, subtitle="2 runs", notes=["a note"], sources=["here"])
+    return Page("A & B", parts, subtitle="2 runs", notes=["a note"], sources=["here"])
 
 
 def test_a_page_has_its_sections_and_the_rows_of_their_tables(made: Page) -> None:
@@ -52,7 +52,8 @@ def test_figures_are_files(made: Page, tmp_path: Path, kind: FigureFormat) -> No
     assert all(path.read_bytes().startswith(begins) for path in paths)
 
 
-def test_another_format_is_refused(made: Page, tmp_path: Path) -> None:
-    """The message names the formats that there are."""
-    with pytest.raises(InputError, match="svg, png or pdf, not 'gif'"):
-        made.save_figures(tmp_path, "gif")  # type: ignore[arg-type]
+def test_a_figure_that_cannot_be_drawn_is_named(tmp_path: Path) -> None:
+    """The message has the name of the figure."""
+    broken = lines().transform_calculate(wrong="datum.(")
+    with pytest.raises(InputError, match="the figure broken cannot be drawn"):
+        Page("A", [Section("B", figures={"broken": broken})]).save_figures(tmp_path)

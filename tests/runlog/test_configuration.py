@@ -156,23 +156,6 @@ def test_a_mistake_in_an_interactive_session_does_not_end_its_log(path: Path) ->
     assert run_status(path).state == "complete"
 
 
-def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
-    """If the end cannot be written when Python exits, a warning says so."""
-    said = run_python(
-        f"configure({str(path)!r})\nmove()\n"
-        "import resource, signal\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        f"size = os.path.getsize({str(path)!r})\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n",
-        strict=False,
-    )
-    assert (
-        f"RuntimeWarning: {path}: is incomplete, since it cannot be written to: File too large"
-    ) in said
-    assert "Traceback" not in said
-    assert names(path) == ["run.started", JOIN, MOVE]
-
-
 def run_python(code: str, *, strict: bool = True) -> str:
     """Run code in a fresh interpreter and return its stderr, which must be empty if strict."""
     opening = (
@@ -233,6 +216,25 @@ def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
         move()
     assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
     assert not (tmp_path / "second.jsonl").exists()
+
+
+def test_a_log_survives_rotation(path: Path) -> None:
+    """Renamed, deleted or truncated meanwhile, the file of that name gets the following lines."""
+    with configure(path):
+        move("a")
+        path.rename(path.with_suffix(".1"))
+        move("b")
+        assert names(path) == [JOIN, MOVE]
+        path.unlink()
+        move("c")
+        assert [line["agent_id"] for line in lines(path)] == ["c", "c"]
+        path.write_bytes(b"")
+        move("d")
+    assert names(path.with_suffix(".1")) == ["run.started", JOIN, MOVE]
+    assert names(path) == [JOIN, MOVE, "run.ended"]
+    with configure(path):
+        move("e")
+    assert names(path) == [JOIN, MOVE, "run.ended", "run.started", JOIN, MOVE, "run.ended"]
 
 
 # Beside the application's own configuration

@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.programs.thinking import Memory
 from prism.runs import WriterOptions
-from prism.runs._dry_run import estimate, estimate_all
+from prism.runs._dry_run import estimate
 from prism.social import Feed
 from prism.testing import FakeOllama
 
@@ -91,8 +91,8 @@ def test_texts_are_counted_apart() -> None:
     run = Run("council", 20, rounds=2, writer=WriterOptions(Model("llama3.2")))
     asked = estimate(run).models["llama3.2"]
     assert asked["decisions"] == 0
-    assert asked["texts"] == asked["calls"] > 0
-    assert asked["output_tokens"] > 10 * asked["texts"]
+    assert asked["texts"] >= asked["calls"] > 0
+    assert asked["output_tokens"] > 10 * asked["calls"]
 
 
 def test_each_model_is_told_for_itself() -> None:
@@ -118,8 +118,8 @@ def test_a_run_without_a_model_costs_nothing(run: Any) -> None:
         estimate(run)
 
 
-def test_questions_by_letter_are_counted() -> None:
-    """What is asked by letter is counted with the tokens of the prompts."""
+def test_what_is_asked_for_probabilities_is_counted() -> None:
+    """It is counted with the tokens of the prompts."""
     run = Run("rumour", 40, model=Model("llama3.2", mode="auto"))
     asked = estimate(run).models["llama3.2"]
     assert asked["calls"] > 0
@@ -178,10 +178,10 @@ def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
     model, nobody = Model("llama3.2", **PRICED), Run(world=silent)
     few, many = (Run(world=file, rounds=turns, model=model) for turns in (10, 50))
     each = [estimate(run).models["llama3.2"] for run in (few, many)]
-    found = estimate_all([(few, 2), (many, 3), (nobody, 7)])
+    found = estimate(few, many, nobody, times=[2, 3, 7])
     asked = found.models["llama3.2"]
     assert (found.runs, found.of_rounds, found.of_agents) == (5, 170, 5)
     assert asked["calls"] == 2 * each[0]["calls"] + 3 * each[1]["calls"] == 2 * 4 + 3 * 20
     assert asked["money"] == pytest.approx(2 * each[0]["money"] + 3 * each[1]["money"])
-    with pytest.raises(InputError, match="needs at least one run that asks a model"):
-        estimate_all([(nobody, 7)])
+    with pytest.raises(InputError, match="needs a model"):
+        estimate(nobody, times=[7])

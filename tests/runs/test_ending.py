@@ -79,7 +79,7 @@ def ended_run(folder: Path, **options: Any) -> tuple[int, str]:
         server.fail_always(Fault.status(400, "no"))
         model = Model("llama3.2", server.host, mode="chat", **options)
         try:
-            totals = Run(Feed, 30, rounds=3, model=model).keep(folder).results.totals()
+            totals = Run(Feed, 30, rounds=6, model=model).keep(folder).results.totals()
         except TooManyFallbacksError as error:
             log = (folder / "events.jsonl").read_text()
             return log.count('"reasoner.decision"'), str(error)
@@ -160,7 +160,7 @@ def test_a_run_that_was_stopped_is_resumed(
     assert "fallbacks" not in outcome.results.totals()
     journal = (folder / "answers.jsonl").read_bytes()
     assert journal.startswith(paid)
-    calls = [json.loads(line).get("attempts_made", 0) for line in journal.splitlines()]
+    calls = [json.loads(line).get("cost", {}).get("attempts", 0) for line in journal.splitlines()]
     assert outcome.summary["spent"]["calls"] == sum(calls)
     again = replay(folder, tmp_path / "again", observer=Quiet())
     log = (folder / "events.jsonl").read_bytes()

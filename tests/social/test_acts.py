@@ -88,14 +88,9 @@ def test_what_a_model_chooses_is_what_the_agent_does(run_logged: Any, act: str) 
     assert {*acts_of(done.events())} == {(act, ACTS[act])}
 
 
-@pytest.mark.parametrize("model_acts", [True, False])
-def test_a_policy_and_a_model_without_acts_choose_only_to_write(
-    run_logged: Any, model_acts: bool
-) -> None:
-    """Then nobody is offered to reply, and the chart is the plain one."""
-    reasoner = PolicyReasoner(1) if model_acts else Chooser(REPLY)
-    parameters = {"preset": "classic", "model_acts": model_acts}
-    done = simulated(run_logged, reasoner, parameters=parameters)
+def test_a_policy_chooses_only_to_write(run_logged: Any) -> None:
+    """Nobody is offered to reply, and the chart is the plain one."""
+    done = simulated(run_logged, PolicyReasoner(1), parameters={"preset": "classic"})
     assert done.events("run.started")[0]["chart"] == "social_media"
     offered = {option for each in done.events("reasoner.decision") for option in each["options"]}
     assert not offered & {REPLY.value, RESHARE.value}

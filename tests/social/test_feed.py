@@ -173,7 +173,6 @@ def test_people_answer_each_other_by_default() -> None:
     assert totals["replies"] + totals["reshares"] >= 20
     assert totals["replies"] > totals["reshares"] > 0
     assert max(post.depth for post in feed.posts) > 1
-    assert results.cascades[0].size > 2
 
 
 # Files

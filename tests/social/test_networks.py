@@ -13,7 +13,7 @@ from tests.kit.later import Later
 
 networkx = Later("networkx")
 
-KINDS = ("scale_free", "small_world", "random")
+KINDS = ("scale_free", "random")
 
 
 def follows(agents: Any, seed: int = 1, **parameters: Any) -> dict[str, tuple[str, ...]]:
@@ -50,22 +50,6 @@ def test_the_order_of_agents_changes_no_network(kind: str) -> None:
     assert follows(agents[::-1], 5, follow_network=kind) == before
     assert follows(agents, 6, follow_network=kind) != before
     assert follows(agents) == {agent.agent_id: agent.following for agent in agents}
-
-
-@pytest.mark.slow
-def test_small_worlds_are_clustered_and_small() -> None:
-    """Clustering is near a lattice's without rewiring, and a random graph's with all of it."""
-    lattice, small, chance = (
-        made(
-            follow_network="small_world", rewired=share, mean_follows=6, reciprocity=1
-        ).to_undirected()
-        for share in (0.0, 0.1, 1.0)
-    )
-    # of a ring of six neighbours it is 3 (k - 2) / 4 (k - 1)
-    assert networkx.average_clustering(lattice) == pytest.approx(3 * 4 / (4 * 5), abs=0.001)
-    assert networkx.average_clustering(small) > 10 * networkx.average_clustering(chance)
-    lengths = [networkx.average_shortest_path_length(graph) for graph in (lattice, small)]
-    assert lengths[1] < lengths[0] / 3
 
 
 class Star(Feed):

@@ -14,7 +14,7 @@ from prism.social import PRESETS, Feed
 GENERATED = {"follow_network": "random", "mean_follows": 4.0}
 CHANCES = {"compose_chance": 0.1, "like_chance": 0.3}
 IDEAS = {"posts_per_tick": 0.1}
-CLASSES = {**IDEAS, "activity": "classes", "top_agents": 0.1, "top_share": 0.5, "next_share": 0.2}
+CLASSES = {**IDEAS, "activity": "classes", "top_share": 0.5, "next_share": 0.2}
 HOURS = {"hours": "diurnal", "ticks_per_hour": 1}
 BUSY = {"compose_chance": 0.5, "like_chance": 0.3, "most_chance": 0.9, "engagement": 0.0}
 LIKES = {**CHANCES, "engagement": 0.0, "feed_length": 4}
@@ -24,16 +24,12 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "carries_over": ({}, True),
     "ticks_per_hour": (HOURS, 2),
     "hours": (HOURS, "always"),
-    "diurnal_curve": (HOURS, (0.5,) * 24),
     "first_hour": (HOURS, 12),
     "posts_per_tick": (IDEAS, 0.05),
     "activity": (IDEAS, "lognormal"),
     "activity_sigma": ({**IDEAS, "activity": "lognormal"}, 2.0),
-    "top_agents": (CLASSES, 0.2),
-    "next_agents": (CLASSES, 0.3),
     "top_share": (CLASSES, 0.2),
     "next_share": (CLASSES, 0.45),
-    "silent_share": (IDEAS, 0.6),
     "most_active": ({**IDEAS, "activity": "lognormal"}, 1.5),
     "common_topics": ({}, 5),
     "common_share": ({**IDEAS, "common_topics": 5}, 0.9),
@@ -54,18 +50,17 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "reshares_once": ({**BUSY, "reply_share": 0.0, "post_share": 0.0, "fading": 1.0}, True),
     "replies_per_cascade": (BUSY, 0),
     "resting_ticks": (BUSY, 5),
-    "opening_authors": ({}, "hub"),
+    "opening_authors": ({}, "drawn"),
     "opening_bias": ({"opening_authors": "drawn"}, 50.0),
     "feed": ({}, "random"),
     "feed_length": ({}, 3),
     "candidates": ({"feed": "chronological"}, 1),
     "beyond_follows": ({}, 1.0),
     "hot_half_life": (LIKES | {"feed": "popular"}, 0.1),
-    "follow_network": (GENERATED, "small_world"),
+    "follow_network": (GENERATED, "scale_free"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
     "follower_exponent": (GENERATED | {"follow_network": "scale_free"}, 3.5),
-    "rewired": (GENERATED | {"follow_network": "small_world"}, 0.9),
     "shows_scores": ({}, True),
     "up_treated": ({}, 0.5),
     "down_treated": ({}, 0.5),
@@ -73,7 +68,7 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
 }
 """Of each parameter: with which others a run goes by it, and another value."""
 
-OF_MODELS_AND_FILES = {"model_acts", "first_posts"}
+OF_FILES = {"first_posts"}
 
 
 class Kept:
@@ -103,7 +98,7 @@ def happens(parameters: dict[str, Any], cache: dict[str, Any]) -> Any:
 @pytest.mark.slow
 def test_every_parameter_changes_what_happens() -> None:
     """Of all parameters there is none that a run does not go by."""
-    assert {*CHANGED} | OF_MODELS_AND_FILES == {*Feed.fields}
+    assert {*CHANGED} | OF_FILES == {*Feed.fields}
     cache: dict[str, Any] = {}
     idle = [
         name
@@ -114,20 +109,18 @@ def test_every_parameter_changes_what_happens() -> None:
 
 
 def test_parameters_come_back_from_run_json() -> None:
-    """What JSON holds of the parameters, a list where a tuple was, is read as the same run."""
-    run = Run(Feed, 5, parameters={"diurnal_curve": "[1" + ", 0.5" * 23 + "]", "rewired": 0.2})
+    """What JSON holds of the parameters is read as the same run."""
+    run = Run(Feed, 5, parameters={"mean_follows": "2.5", "first_hour": "none"})
     config = json.loads(json.dumps(run.to_config()))
-    assert config["parameters"]["diurnal_curve"] == [1.0, *[0.5] * 23]
+    assert config["parameters"].items() >= {"mean_follows": 2.5, "first_hour": None}.items()
     assert Run.from_config(config, Path("run.json")).to_config() == run.to_config()
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"diurnal_curve": (0.5,)}, "diurnal_curve must be 24 numbers from 0 to 1"),
-        ({"top_agents": 0.5, "next_agents": 0.6}, "must be 1 or less together, got 0.5 and 0.6"),
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
-        ({"opening_authors": "all"}, "opening_authors: Input should be 'each', 'hub'"),
+        ({"opening_authors": "all"}, "opening_authors: Input should be 'each', 'drawn'"),
         ({"preset": "twiter"}, "preset must be one of conversation, .* got 'twiter'"),
     ],
 )

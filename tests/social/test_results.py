@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from prism import Run
 from prism.agents import SocialAgent
-from prism.social import Cascade, Draft, Feed, Post, Results
+from prism.social import Draft, Feed
 from prism.social._posts import PostKind
+from prism.worlds import WorldResults
 
 
 class Forest(Feed):
@@ -29,33 +30,16 @@ class Forest(Feed):
             self._publish("ann", kind, Draft(f"text {number}", ()), about, None)
 
 
-def played(answers: Sequence[int]) -> tuple[Forest, Results]:
+def played(answers: Sequence[int]) -> tuple[Forest, WorldResults]:
     forest = Forest(first_posts=(), answers=tuple(answers))
     return forest, Run(forest, [SocialAgent("ann")], rounds=1).run()
 
 
-def by_brute_force(posts: Sequence[Post], root: Post) -> tuple[int, int, int]:
-    """Measure the tree below a root level by level."""
-    levels = [[root]]
-    while below := [post for post in posts if any(post.parent is above for above in levels[-1])]:
-        levels.append(below)
-    return sum(map(len, levels)), len(levels) - 1, max(map(len, levels))
-
-
 @given(st.lists(st.integers(-1, 25), max_size=30))
 @settings(max_examples=30)
-def test_the_largest_cascades_are_measured_as_by_brute_force(answers: list[int]) -> None:
-    """Of cascades of two posts or more, the five largest come by size, then depth, then age."""
-    forest, results = played(answers)
-    roots = [post for post in forest.posts if post.parent is None]
-    measured = [(*by_brute_force(forest.posts, root), root) for root in roots]
-    expected = sorted(
-        (each for each in measured if each[0] > 1), key=lambda each: (-each[0], -each[1])
-    )
-    assert list(results.cascades) == [
-        Cascade(root.post_id, "ann", root.text, size, depth, breadth)
-        for size, depth, breadth, root in expected[:5]
-    ]
+def test_a_post_knows_its_root_and_its_depth(answers: list[int]) -> None:
+    """They are those of the chain of parents."""
+    forest, _ = played(answers)
     for post in forest.posts:
         root, steps = post, 0
         while root.parent is not None:
@@ -68,10 +52,9 @@ def test_results_are_plain_data() -> None:
     _, results = played([-1, 0, 0, -1])
     data = results.to_dict()
     assert json.loads(json.dumps(data)) == data
-    assert list(data) == ["agents", "totals", "rounds", "cascades"]
+    assert list(data) == ["agents", "totals", "rounds"]
     counts = {"posts": 2, "replies": 2, "reshares": 0, "likes": 0}
     assert data["totals"].items() >= counts.items() <= data["rounds"][0].items()
-    assert data["cascades"][0]["root_id"] == "post_000000"
 
 
 def test_a_post_of_a_long_cascade_can_be_shown() -> None:

@@ -1,7 +1,7 @@
 """What a chart is, and what must hold before one is built."""
 
 from dataclasses import FrozenInstanceError
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -20,10 +20,6 @@ class Light(StrEnum):
     GREEN = "green"
     AMBER = "amber"
     BROKEN = "broken"
-
-
-class Level(Enum):
-    LOW = 1
 
 
 def problems(**given: Any) -> list[str]:
@@ -61,30 +57,19 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
             {"states": ("idle", 3)},
             "states must be members of a str-based Enum, such as a StrEnum, got 'idle', 3",
         ),
-        ({"states": (Level.LOW,)}, "states must be members of a str-based Enum"),
         (
             {"states": (S.IDLE, Light.RED)},
             "states must all come from one enum, got members of AgentState, Light",
         ),
         ({"initial": "idle"}, "initial state 'idle' is not among the states (idle, scrolling,"),
         ({"initial": OTHER("idle")}, "initial state <Other.IDLE: 'idle'> is not among the states"),
-        ({"initial": None}, "initial state None is not among the states"),
-        ({"states": (S.IDLE,), "initial": S.RESTING}, "is not among the states (idle)"),
         (
             {"decision_states": [OTHER("elsewhere")]},
             "decision state <Other.ELSEWHERE: 'elsewhere'> is not among the states",
         ),
         (
-            {"timeouts": {OTHER("elsewhere"): 2}},
-            "state with a limit in timeouts <Other.ELSEWHERE: 'elsewhere'> is not among",
-        ),
-        (
             {"timeouts": {S.IDLE: 0}},
             "timeouts[idle] must be a whole number of ticks, 1 or more, got 0",
-        ),
-        (
-            {"timeouts": {S.IDLE: 2.5}},
-            "timeouts[idle] must be a whole number of ticks, 1 or more, got 2.5",
         ),
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
         (

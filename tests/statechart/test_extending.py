@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
@@ -22,7 +21,6 @@ from prism.statechart import (
 )
 from tests.kit.texts import ANY
 from tests.statechart.nested.phone import Phone, phone
-from tests.statechart.nested.random_charts import Kinds, make_twins
 
 S = AgentState
 
@@ -31,20 +29,6 @@ class More(StrEnum):
     """One more state of a social agent."""
 
     MUTED = "muted"
-
-
-class Feed(StrEnum):
-    """All states of a social agent and one more, in an order of their own."""
-
-    MUTED = "muted"
-    IDLE = "idle"
-    SCROLLING = "scrolling"
-    EVALUATING = "evaluating"
-    COMPOSING = "composing"
-    ENGAGING_LIKE = "engaging_like"
-    ENGAGING_REPLY = "engaging_reply"
-    ENGAGING_RESHARE = "engaging_reshare"
-    RESTING = "resting"
 
 
 MUTING = [
@@ -84,24 +68,6 @@ def test_one_more_state_makes_an_enum_of_its_own() -> None:
     assert base == social_media_chart()
 
 
-def test_the_social_agent_runs_on_it_in_two_lines() -> None:
-    """A subclass that names the chart's states starts, moves and times out there."""
-    chart = muting()
-
-    class Agent(SocialAgent):
-        state_type = chart.state_type
-
-    ada = Agent("ada", engagement_threshold=0.1)
-    assert ada.state is chart.initial
-    for trigger in ("feed_ready", "sees_post", "mutes"):
-        chart.fire(ada, trigger, 0.9)
-    assert ada.state is chart.state_type("muted")
-    assert {type(entry.to_state) for entry in ada.state_history} == {chart.state_type}
-    for _ in range(6):
-        chart.tick(ada)
-    assert ada.state == "scrolling"
-
-
 DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
 
 
@@ -110,7 +76,7 @@ DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
     [
         DECIDES_SCROLLING,
         ("decides", "evaluating", "scrolling"),
-        ("decides", Feed.EVALUATING, None),
+        ("decides", "evaluating", None),
         (None, "evaluating", "scrolling"),
     ],
 )
@@ -143,53 +109,6 @@ def test_transitions_can_be_left_out() -> None:
         "resting --timeout--> idle",
     ]
     assert arrows(chart) == [text for text in arrows(base) if text not in gone]
-
-
-def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> None:
-    """Every other argument of a chart is carried over, and each can be replaced or added to."""
-
-    class Own(Statechart[Any]):
-        """A chart of a class of its own."""
-
-    base = Own(
-        S,
-        [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.SCROLLING)],
-        S.IDLE,
-        name="base",
-        decision_states=[S.IDLE],
-        timeouts={S.IDLE: 3, S.RESTING: 4},
-        strict=True,
-        final_states=[S.SCROLLING],
-        logger=logger,
-        clock=lambda: 7.0,
-    )
-    same = base.extended()
-    assert same == base
-    assert type(same) is Own
-    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=0, state_history=[])
-    same.fire(agent, "go")
-    assert agent.state_history[0].timestamp.timestamp() == 7.0
-    assert len(capture.entries) == 1
-
-    other = base.extended(
-        states=More,
-        name="other",
-        initial="resting",
-        strict=False,
-        decision_states=["resting"],
-        timeouts={"idle": None, S.RESTING: 9, More.MUTED: 2},
-        final_states=[S.COMPOSING],
-        clock=lambda: 8.0,
-        logger=None,
-    )
-    assert (other.name, other.initial, other.definition.strict) == ("other", "resting", False)
-    assert other.decision_states == {"idle", "resting"}
-    assert other.definition.timeouts == {"resting": 9, "muted": 2}
-    assert other.final_states == {"scrolling", "composing"}
-    moved = SimpleNamespace(state="resting", ticks_in_state=0, state_history=[])
-    other.fire(moved, "go")
-    assert moved.state_history[0].timestamp.timestamp() == 8.0
-    assert len(capture.entries) == 1
 
 
 @pytest.mark.parametrize(
@@ -242,13 +161,6 @@ def test_extending_and_taking_away_gives_the_chart_back(
         for name in ("initial", "decision_states", "timeouts", "final_states", "strict", "name")
     }
     assert {name: getattr(back.definition, name) for name in kept} == kept
-
-
-@pytest.mark.parametrize("seed", range(0, 60, 6))
-def test_without_changes_a_nested_chart_is_the_same(seed: int) -> None:
-    """What is inside, entries, exits, histories and eventless transitions are carried over."""
-    chart = make_twins(seed, Kinds()).chart
-    assert chart.extended() == chart
 
 
 def test_a_nested_chart_is_changed_as_it_was_written() -> None:

@@ -1,13 +1,10 @@
 """What a record keeps of a context."""
 
 import json
-from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from pathlib import PurePosixPath
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -57,24 +54,18 @@ class Nothing:
 
 CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (None, None),
-    ({}, {}),
     ({"post_id": "p1"}, {"post_id": "p1"}),
-    ({"post_id": "p1", "rank": 3}, {"post_id": "p1", "rank": 3}),
     ({1: True, Kind.NEWS: None}, {"1": True, "news": None}),
     ({"post": Post("p1")}, {"post": "p1"}),
-    ({"item": FeedItem(4, Post("p1"))}, {"item": 4}),
     ({"state": AgentState.IDLE}, {"state": "idle"}),
     ({"nested": {Kind.NEWS: Post("p1")}}, {"nested": {"news": "p1"}}),
     ({"posts": [Post("p1"), (Post("p2"),)]}, {"posts": ["p1", ["p2"]]}),
     pytest.param(
         {"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"
     ),
-    ({"last": deque(["a"], maxlen=2)}, {"last": ["a"]}),
-    (OrderedDict(a=1), {"a": 1}),
     (MappingProxyType({"a": 1}), {"a": 1}),
     ("p1", {"value": "p1"}),
     (AgentState.RESTING, {"value": "resting"}),
-    (2.5, {"value": 2.5}),
     (Post("p1"), {"post_id": "p1"}),
     (FeedItem(4), {"feed_item_id": 4}),
     (DirectMessage("d9"), {"direct_message_id": "d9"}),
@@ -102,17 +93,11 @@ class Detached:
         raise RuntimeError("detached")
 
 
-ROUND: dict[str, Any] = {}
-ROUND["self"] = ROUND
-
-
 @pytest.mark.parametrize(
     ("context", "kept"),
     [
         ({"post_id": UUID(int=7)}, {"post_id": "00000000-0000-0000-0000-000000000007"}),
         ({"at": datetime(2026, 1, 2, 3, 4, 5)}, {"at": "2026-01-02T03:04:05"}),
-        ({"weight": Decimal("1.50")}, {"weight": "1.50"}),
-        ({"file": PurePosixPath("a/b")}, {"file": "a/b"}),
         (UUID(int=7), {"value": "00000000-0000-0000-0000-000000000007"}),
         (Detached(), {"type": "Detached"}),
     ],
@@ -120,8 +105,3 @@ ROUND["self"] = ROUND
 def test_values_that_are_no_json_are_kept_as_text(context: Any, kept: dict[str, Any]) -> None:
     """Dates, UUIDs, numbers and paths are recorded as text; an object without an id by its type."""
     assert identify(context) == kept
-
-
-def test_endless_nesting_ends() -> None:
-    """A mapping that holds itself is recorded to a bounded depth."""
-    assert "dict" in str(identify(ROUND))

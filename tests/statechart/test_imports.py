@@ -49,11 +49,3 @@ def test_every_name_of_the_package_is_there() -> None:
         assert name in dir(prism.statechart)
         found = getattr(prism.statechart, name)
         assert found is getattr(reasoner, name, found)
-
-
-def test_a_misspelt_name_is_an_error() -> None:
-    """A name that does not exist is refused as by any other module."""
-    with pytest.raises(
-        AttributeError, match=r"module 'prism.statechart' has no attribute 'Resoner'"
-    ):
-        prism.statechart.Resoner  # type: ignore[attr-defined]  # noqa: B018

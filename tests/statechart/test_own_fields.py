@@ -12,8 +12,7 @@ import pytest
 from transitions import Machine
 
 from prism import Model, Reasoner
-from prism.agents import SocialAgent, StatechartMixin
-from prism.errors import FieldTypeError
+from prism.agents import SocialAgent
 from prism.statechart import (
     AgentState,
     History,
@@ -123,40 +122,9 @@ async def test_a_mock_decides_and_remembers_as_any_object(client: str) -> None:
     assert [each.trigger for each in chart.history(agent)][:2] == ["go", "next"]
 
 
-@pytest.mark.parametrize("base", [object, StatechartMixin])
-def test_a_limit_in_seconds_is_the_classs_own(base: Any) -> None:
-    """It counts no ticks; the limits of the chart do."""
-
-    class Timed(base):  # type: ignore[misc]
-        timeout_threshold = 2.5
-
-        def __init__(self) -> None:
-            self.state, self.ticks_in_state = S.IDLE, 0
-
-    moves = [Transition("timeout", S.IDLE, S.RESTING), Transition("timeout", S.RESTING, S.IDLE)]
-    chart, agent = Statechart(S, moves, S.IDLE, timeouts={S.RESTING: 1}), Timed()
-    assert [chart.tick(agent) for _ in range(9)] == [None] * 9
-    agent.state, agent.ticks_in_state = S.RESTING, 0
-    assert [chart.tick(agent) for _ in range(2)] == [None, S.IDLE]
-    assert agent.timeout_threshold == 2.5
-
-
 def test_text_stays_text_beside_a_live_machine() -> None:
     """The Machine of the application finds its state after a chart has moved the object."""
     door = SimpleNamespace()
     Machine(door, ["idle", "resting"], "idle", [["wake", "resting", "idle"]])
     Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE).fire(door, "go")
     assert (door.state, type(door.state), door.wake(), door.state) == ("resting", str, True, "idle")
-
-
-def test_the_mixins_history_takes_records_only() -> None:
-    """It would cut anything else to its depth."""
-
-    class Walker(StatechartMixin):
-        pass
-
-    agent = Walker()
-    agent.state_history = [RECORD]  # type: ignore[assignment]
-    with pytest.raises(FieldTypeError, match="keep other entries under another name"):
-        agent.state_history = ["moved"]  # type: ignore[assignment, list-item]
-    assert list(agent.state_history) == [RECORD]

@@ -56,16 +56,6 @@ def test_triggers_are_those_of_the_catalog(trigger: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engages", "enabled"),
-    [(True, [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]), (False, [S.SCROLLING])],
-)
-def test_only_an_agent_that_should_engage_has_a_choice(engages: bool, enabled: list[S]) -> None:
-    """An agent that would not engage can only scroll on; others may compose, like, or scroll on."""
-    agent = SocialAgent(S.EVALUATING, engages=engages)
-    assert social_media_chart().enabled_targets(agent, "decides", "post") == enabled
-
-
-@pytest.mark.parametrize(
     ("pending", "target"),
     [
         ("reply", S.ENGAGING_REPLY),

@@ -1,9 +1,6 @@
 """The chart: construction, what is possible in it, copies, and charts as values."""
 
 import copy
-import operator
-import pickle
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +9,6 @@ from prism.statechart import (
     AgentState,
     Statechart,
     Transition,
-    social_media_chart,
     state_enum,
 )
 from tests.kit.moves import chart_of
@@ -50,14 +46,6 @@ def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) ->
     assert chart.enabled_targets(agent, "nonsense") == []
 
 
-def test_a_chart_can_be_pickled() -> None:
-    """A pickled chart has the same definition, and moves agents as the first."""
-    again = pickle.loads(pickle.dumps(social_media_chart()))
-    assert again == social_media_chart()
-    agent = SimpleNamespace(state=S.COMPOSING, pending_action="reply")
-    assert again.fire(agent, "compose_done") is S.ENGAGING_REPLY
-
-
 Mood = state_enum("Mood", ["calm", "angry"])
 CALM, ANGRY = Mood
 
@@ -77,20 +65,6 @@ def moods(**changes: Any) -> Statechart[Any]:
         "strict": False,
     }
     return Statechart(**{**parts, **changes})
-
-
-OTHERS: dict[str, dict[str, Any]] = {
-    "name": {"name": "other"},
-    "states": {"states": state_enum("More", ["calm", "angry", "sad"])},
-    "order of states": {"states": state_enum("Turned", ["angry", "calm"])},
-    "initial": {"initial": ANGRY},
-    "decision states": {"decision_states": []},
-    "timeouts": {"timeouts": {ANGRY: 3}},
-    "strict": {"strict": True},
-    "no transition": {"transitions": []},
-    "another guard": {"transitions": [Transition("bumped", CALM, ANGRY, operator.gt)]},
-    "an action": {"transitions": [Transition("bumped", CALM, ANGRY, is_strong, print)]},
-}
 
 
 def over(enum: Any, **changes: Any) -> Statechart[Any]:
@@ -114,14 +88,6 @@ def test_charts_of_one_definition_are_equal() -> None:
     assert {moods(): 1}[over(twin)] == 1
 
 
-@pytest.mark.parametrize("what", OTHERS)
-def test_charts_that_differ_in_one_part_are_unequal(what: str) -> None:
-    """A difference in any part of the definition makes charts unequal."""
-    changes = dict(OTHERS[what])
-    other = over(changes.pop("states"), **changes) if "states" in changes else moods(**changes)
-    assert other != moods()
-
-
 @pytest.mark.parametrize(
     ("spec", "beginning"),
     [
@@ -135,13 +101,3 @@ def test_charts_that_differ_in_one_part_are_unequal(what: str) -> None:
 def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
     """``format(chart, spec)`` writes each of the formats."""
     assert format(moods(), spec).startswith(beginning)
-
-
-def test_a_notebook_gets_a_picture_and_text() -> None:
-    """A notebook is offered the plain text, a fenced Mermaid diagram and the drawing."""
-    bundle = moods()._repr_mimebundle_(include=None, exclude=None)
-    assert bundle == {
-        "text/plain": repr(moods()),
-        "text/markdown": f"```mermaid\n{moods():mermaid}```\n",
-        "image/svg+xml": f"{moods():svg}",
-    }

@@ -45,12 +45,3 @@ def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
         assert [pickle.loads(pickle.dumps(mood, protocol)) for mood in Mood] == list(Mood)
         assert all(pickle.loads(pickle.dumps(mood, protocol)) is mood for mood in Mood)
     assert all(copy.deepcopy(mood) is mood and copy.copy(mood) is mood for mood in Mood)
-
-
-def test_a_pickle_contains_the_texts_of_an_enum_once() -> None:
-    """It grows with the states, not with their square."""
-    sizes = [
-        len(pickle.dumps([*state_enum("Many", [f"s{each}" for each in range(number)])]))
-        for number in (100, 1000)
-    ]
-    assert sizes[1] < 20 * sizes[0]

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from prism.analysis import read_log
 from prism.watch import Watching
 from prism.worlds import Run
 from tests.kit.lamps import Street
-from tests.kit.tables import agent_measures, state_counts
+from tests.kit.tables import state_counts
 from tests.kit.worlds import run_in
 from tests.watch.test_server import ask
 
@@ -52,20 +53,20 @@ def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
 ) -> None:
     """Beside the fields of an agent when it joined stands what was measured at the chosen round."""
     run_in(tmp_path / "real", Run(Street, 6, seed=3))
-    measured = agent_measures(read_log(tmp_path / "real")).drop_nulls("agent_id")
-    agent = measured["agent_id"][0]
+    lines = (tmp_path / "real" / "events.jsonl").read_bytes().splitlines()
+    events = [event for event in map(orjson.loads, lines) if event["event"] == "agents.measured"]
+    agent = next(iter(events[0]["values"]))
     client = visit(shown(tmp_path / "real"))
     for number in (1, 2):
-        then = measured.filter(agent_id=agent, round=number).select("measure", "value")
         (fields,) = [
             each["html"]
             for each in ask(client, "/agent", agent=agent, round=number)["sections"]
             if each["anchor"] == "its-fields"
         ]
-        for name, value in then.rows():
-            row = fields.partition(f'<td class="">{name}</td>')[2].partition("</tr>")[0]
-            assert row.endswith(f">{value:,.4g}</td>")
+        for event in (each for each in events if each["round"] == number):
+            row = fields.partition(f'<td class="">{event["measure"]}</td>')[2].partition("</tr>")[0]
+            assert row.endswith(f">{orjson.dumps(event['values'][agent]).decode()}</td>")
 
     browser.visit(f"{shown(tmp_path / 'real').url}#round=2&agent={agent}")
-    assert measured["measure"][0] in words(browser, "#agent-its-fields tbody")
+    assert events[0]["measure"] in words(browser, "#agent-its-fields tbody")
     assert browser.console() == []

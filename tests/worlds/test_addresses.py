@@ -36,7 +36,7 @@ def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> No
     """A file's only world is found without its name; of several, one must be named."""
     (tmp_path / "own_one.py").write_text(ONE)
     (tmp_path / "own_two.py").write_text(f"{ONE}\nclass Other(Rumour):\n    pass\n")
-    assert Run(f"{tmp_path}/own_one.py").place == f"{tmp_path}/own_one.py"
+    assert Run(f"{tmp_path}/own_one.py").to_config()["world"] == f"{tmp_path}/own_one.py:Own"
     told = r"must be followed by :Name of a world or agent: it has Own, Other$"
     with pytest.raises(InputError, match=told):
         _ = Run(f"{tmp_path}/own_two.py").agents

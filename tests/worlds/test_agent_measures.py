@@ -6,12 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
-from prism.analysis import read_log
 from prism.errors import DefinitionError, SimulationError
 from prism.worlds import Agent, Run, World, measure
 from prism.worlds._measures import FOLLOWED, MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
-from tests.kit.tables import agent_measures
 from tests.kit.worlds import run_in
 
 
@@ -32,12 +30,6 @@ def test_each_agent_is_measured_at_the_end_of_each_round(tmp_path: Path) -> None
     assert events[-1]["values"] == {"burner_1": True, "burner_2": True, "burner_3": True}
     assert not any("quantiles" in event for event in events)
 
-    table = agent_measures(read_log(tmp_path / "run"))
-    assert table.columns == ["round", "kind", "measure", "agent_id", "quantile", "value"]
-    assert table.height == 27
-    energy = table.filter(measure="energy", agent_id="burner_2")
-    assert energy["value"].to_list() == [1, 2, 3]
-
 
 def test_of_many_there_are_quantiles_and_some(tmp_path: Path) -> None:
     """Of more agents the log has quantiles of all, and the same few in every round."""
@@ -51,12 +43,6 @@ def test_of_many_there_are_quantiles_and_some(tmp_path: Path) -> None:
     wanted = numpy.quantile(tints, [step / 20 for step in range(21)])
     assert list(events[1]["quantiles"].values()) == pytest.approx(wanted.tolist())
     assert list(events[1]["quantiles"])[:2] == ["0.00", "0.05"]
-
-    table = agent_measures(read_log(tmp_path / "many"))
-    agents = table.filter(round=1, measure="energy")["agent_id"].drop_nulls()
-    assert tuple(agents) in followed
-    assert table.height == 3 * 3 * (FOLLOWED + 21)
-    assert table.drop_nulls("quantile")["agent_id"].null_count() == 3 * 3 * 21
 
 
 def test_a_run_that_is_stopped_measures_the_same(tmp_path: Path) -> None:

@@ -128,12 +128,11 @@ def test_values_are_summed_whatever_the_order() -> None:
     assert agents.mean(lambda lamp: lamp.pressed**2) == 6
 
 
-def test_nobody_has_a_mean_only_if_it_is_said() -> None:
-    """The mean of nobody is the default, or refused."""
+def test_nobody_has_no_mean() -> None:
+    """The mean of nobody is refused; the sum is 0."""
     nobody: AgentSet[Lamp] = AgentSet()
-    assert nobody.mean("pressed", default=None) is None
     assert nobody.sum("pressed") == 0
-    with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of an empty set: give a default"):
+    with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of an empty set"):
         nobody.mean("pressed")
 
 

@@ -38,12 +38,12 @@ def test_parameters_are_read_from_any_language(name: str, tmp_path: Path) -> Non
         ),
         (
             "wrong.json",
-            '{\n"feed_length": 0,\n"feeed": "random",\n"rewired": 2}',
+            '{\n"feed_length": 0,\n"feeed": "random",\n"most_chance": 2}',
             Feed,
             [
                 ": feed_length: Feed.feed_length: Input should be",
                 ": feeed: Feed has no parameter 'feeed'",
-                ": rewired: Feed.rewired: Input should be",
+                ": most_chance: Feed.most_chance: Input should be",
             ],
         ),
         ("wrong.json", "[8]", Rumour, ["must map names of parameters to values"]),

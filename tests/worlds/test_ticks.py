@@ -286,7 +286,7 @@ def test_a_wrong_step_is_refused_and_leaves_nothing_running(
     mode: str, error: type[Exception], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message says what to do; all steps that waited are closed when it is raised."""
-    monkeypatch.setattr("prism.worlds._turns.MOST_WAVES", 50)
+    monkeypatch.setattr("prism.worlds._waves.MOST_WAVES", 50)
     world = Wrong(mode=mode)
     with pytest.raises(error, match=problem) as raised:
         Run(world, 3).run()

@@ -137,9 +137,13 @@ def _is_empty(value: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def schema_of(models: tuple[type[BaseModel], ...]) -> dict[str, Any]:
-    """Return the JSON Schema of one of several actions, with what it refers to in ``$defs``."""
+    """Return the JSON Schema of one of several actions, with what they refer to in ``$defs``."""
     either: Any = Union[models]  # noqa: UP007 - of a tuple
-    return TypeAdapter(either).json_schema()
+    schema = TypeAdapter(either).json_schema()
+    definitions = schema.get("$defs", {})
+    # not every server follows a reference to an action
+    actions = [definitions.pop(each["$ref"].rpartition("/")[2]) for each in schema.get("anyOf", ())]
+    return {**schema, "anyOf": actions} if actions else schema
 
 
 @overload

@@ -202,10 +202,10 @@ def test_unknown_agent_is_refused(folder: Path) -> None:
 def test_a_text_is_told_in_its_words(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The story has the words of a reply, not its JSON, and says what was cut."""
     about = {"agent_id": "ann", "key": "reply", "prompt_hash": "0", "reason": None}
-    text = {**about, "source": "model", "text": '{"text": "Well put."}', "cut": True}
+    text = {**about, "source": "model", "text": '{"text": "Well put."}'}
     lines = [make.joined("ann"), make.event("text.written", **text)]
     story = agent_story(read_log(write_log(lines)), "ann")
-    assert story["what"][1] == "has a text for reply (model, cut): Well put."
+    assert story["what"][1] == "has a text for reply (model): Well put."
 
 
 def test_a_text_that_is_none_is_told_with_what_stands_for_it(

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import read_log
-from prism.social import Results
 from tests.kit.tables import cascades
 
 WriteLog = Callable[..., Path]
@@ -90,17 +89,6 @@ def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) ->
     assert table["c0"]["virality"] == pytest.approx(11 / 3)
     assert (table["s0"]["depth"], table["s0"]["breadth"]) == (1, 9)
     assert (table["c0"]["depth"], table["c0"]["breadth"]) == (9, 1)
-
-
-def test_largest_cascades_are_those_of_the_simulation(run: tuple[Path, Results]) -> None:
-    """The first rows are the simulation's own largest cascades, in its order."""
-    folder, results = run
-    table = cascades(read_log(folder)).head(len(results.cascades))
-    rows = table.select("root_id", "author_id", "text", "size", "depth", "breadth").rows()
-    assert rows == [
-        (c.root_id, c.author_id, c.text, c.size, c.depth, c.breadth) for c in results.cascades
-    ]
-    assert rows
 
 
 def test_lifetime_is_from_the_root_to_the_last_post(

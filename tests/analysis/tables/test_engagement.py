@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from prism.analysis import read_log
-from prism.social import Results
+from prism.worlds import WorldResults
 from tests.kit.logs import AGENTS
 from tests.kit.tables import agents, participation
 
@@ -34,7 +34,7 @@ def top_share(counts: list[int], share: float) -> float:
     return (sum(ranked[: int(whole)]) + part * ranked[int(whole)]) / sum(counts)
 
 
-def test_totals_are_those_of_the_run(run: tuple[Path, Results]) -> None:
+def test_totals_are_those_of_the_run(run: tuple[Path, WorldResults]) -> None:
     """Totals are those of the simulation, without posts from before the first round."""
     folder, results = run
     table = agents(read_log(folder))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import Log, Note, read_log
-from prism.social import Results
+from prism.worlds import WorldResults
 from tests.kit.logs import AGENTS
 from tests.kit.occupancy import read_events
 from tests.kit.tables import state_counts
@@ -32,7 +32,7 @@ def counted(table: pl.DataFrame, *moment: str) -> dict[tuple[Any, ...], dict[str
     return found
 
 
-def test_last_tick_of_a_round_equals_the_simulation(run: tuple[Path, Results]) -> None:
+def test_last_tick_of_a_round_equals_the_simulation(run: tuple[Path, WorldResults]) -> None:
     """At the last tick of every round the counts are those of the simulation itself."""
     folder, results = run
     table = counted(state_counts(read_log(folder)), "round", "tick")
@@ -135,7 +135,7 @@ def notes_of(logs: Log) -> dict[str, str]:
 @pytest.mark.slow
 @given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
 def test_every_agent_is_counted_whatever_lines_are_lost(
-    lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any
+    lost: set[int], keep: int, run: tuple[Path, WorldResults], tmp_path_factory: Any
 ) -> None:
     """With any lines lost, every agent is in one state at every moment, and breaks are noted."""
     lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)

@@ -10,7 +10,6 @@ import pytest
 from prism.programs.thinking import Config, Memory
 from prism.testing import FakeOllama
 from tests.kit.commands import Prism
-from tests.kit.pages import blocks_of
 
 FOLDER = Path(__file__).parents[3] / "docs" / "cognition"
 CYCLES = 30
@@ -81,18 +80,6 @@ def test_no_prompt_passes_the_hard_limit(planned: Prism) -> None:
     assert {event["why"] for event in paged} == {"soft_limit"}
     limit = config.paging_limit.max_tokens
     assert all(event["tokens_after"] <= limit < event["tokens_before"] for event in paged)
-
-
-def test_the_page_shows_what_came_of_it(planned: Prism) -> None:
-    """The page of the documentation has the pagings as ``prism log agent`` tells them."""
-    told = [
-        row["what"]
-        for row in planned("log", "agent", "agent", "story", "--json").rows
-        if row["event"] == "cognition.paged"
-    ]
-    page = (FOLDER.parent / "cognition.md").read_text(encoding="utf-8")
-    (shown,) = (block.code for block in blocks_of(page) if block.language == "text")
-    assert shown.splitlines() == told
 
 
 def test_an_action_out_of_place_is_a_fault_of_the_log(planned: Prism) -> None:

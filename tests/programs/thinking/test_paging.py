@@ -102,7 +102,6 @@ class Small(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         paths = {
             "llama.cpp": ("/props", {"default_generation_settings": {"n_ctx": 4096}}),
-            "LM Studio": ("/api/v0/models", {"data": [{"id": "m", "loaded_context_length": 4096}]}),
             "vLLM": ("/v1/models", {"data": [{"id": "m", "max_model_len": 4096}]}),
         }
         path, body = paths[self.kind]
@@ -141,7 +140,7 @@ class Small(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
 
-@pytest.fixture(params=["llama.cpp", "LM Studio", "vLLM"])
+@pytest.fixture(params=["llama.cpp", "vLLM"])
 def small(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[int]]]:
     """Return the address of a server with a small window, and the sizes of what it was sent."""
     handler = type("Handler", (Small,), {"kind": request.param, "sizes": []})

@@ -55,30 +55,16 @@ def chart_of(
     )
 
 
-def outcomes_of(chart: Statechart[AgentState]) -> list[str]:
-    """Explain ``go`` to an idle agent, and give the candidates' outcomes."""
-    return [
-        candidate.outcome
-        for candidate in chart.explain(SimpleNamespace(state=IDLE), "go").candidates
-    ]
-
-
-def test_candidates_are_tried_up_to_the_first_that_passes() -> None:
-    """Guards are asked as fire asks them: in order, once each, and not after one has passed."""
-    chart = chart_of(False, True, True)
-    assert outcomes_of(chart) == ["failed", "passed", "not asked"]
-    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [
-        1,
-        1,
-        0,
-    ]
+def outcomes(explanation: Any) -> list[str]:
+    """Return what each guard says."""
+    return [line[:9].strip() for line in explanation.candidates]
 
 
 def test_decision_state_has_all_guards_asked() -> None:
     """In a decision state every guard is evaluated once, and the options of afire are listed."""
     chart = chart_of(True, False, True, decides=True)
     explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
-    assert [candidate.outcome for candidate in explanation.candidates] == [
+    assert outcomes(explanation) == [
         "passed",
         "failed",
         "passed",
@@ -98,31 +84,10 @@ def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixt
     chart = chart_of(LookupError("no such post"), True)
     with caplog.at_level(logging.DEBUG):
         explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
-    assert explanation.candidates[0].outcome == "raised"
+    assert outcomes(explanation)[0] == "raised"
     assert "LookupError: no such post" in str(explanation)
     assert explanation.target is EVALUATING
     assert caplog.records == []
-
-
-def test_strict_chart_raises_at_the_first_fault() -> None:
-    """In a strict chart a guard that raises ends the evaluation, and fire raises."""
-    explanation = chart_of(False, ValueError("x"), True, strict=True).explain(
-        SimpleNamespace(state=IDLE), "go"
-    )
-    assert [candidate.outcome for candidate in explanation.candidates] == [
-        "failed",
-        "raised",
-        "not asked",
-    ]
-    assert (explanation.outcome, explanation.target) == ("raises", None)
-    assert "fire raises the guard's exception: the chart is strict" in str(explanation)
-    decided = chart_of(True, ValueError("x"), True, strict=True, decides=True)
-    explanation = decided.explain(SimpleNamespace(state=IDLE), "go")
-    assert (explanation.outcome, explanation.target, explanation.options) == (
-        "moves",
-        SCROLLING,
-        (),
-    )
 
 
 def test_data_is_plain() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import In, Statechart, Transition
+from prism.statechart import Statechart, Transition
 from tests.statechart.nested.phone import AWAKE, Day, Sleeper, note
 
 ASKED_IN = "feed+fresh"
@@ -102,13 +102,3 @@ async def test_an_answer_is_discarded_once_its_own_region_has_moved(
     meanwhile = fires("tires", "closes", "opens")
     assert await asked(chart_of(), agent, choice, meanwhile, "afire") is None
     assert (agent.state, agent.notes, discarded(events)) == ("feed+tired", [], ["moved"])
-
-
-@pytest.mark.parametrize("way", ["afire", "fire_to"])
-async def test_guards_are_asked_again_where_other_regions_are_now(
-    way: str, events: list[Any]
-) -> None:
-    """A guard that depends on another region's state fails if that has moved."""
-    chart = chart_of(Transition("thinks", Day.FEED, Day.IDLE, guard=In(Day.FRESH)))
-    assert await asked(chart, Sleeper(), "idle+fresh", fires("tires"), way) is None
-    assert discarded(events) == ["not_enabled"]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from prism import Model
-from prism.reasoner._questions import by_changes
 from prism.statechart import Question, Reasoner, Transition
 from prism.testing import FakeOllama
 from tests.statechart.nested.phone import Day, Sleeper, day
@@ -54,20 +53,3 @@ async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
     assert (decision.chosen, decision.source) == (options[0], "model")
     assert mode == "chat" or tuple(decision.probabilities or ()) == options
     assert agent.state == "writing+tired"
-
-
-def test_what_changes_in_several_regions_is_told_together() -> None:
-    """Leaves that all options share are left out, those of several regions are joined."""
-    chart = day()
-    texts = ("writing+tired", "feed+fresh", "asleep")
-    options = tuple(chart.state_of(text) for text in texts)
-    told = by_changes(Question(Sleeper(), chart.state_of("feed+tired"), "moves", options))
-    assert told.options == texts
-    told = by_changes(Question(Sleeper(), Day.ASLEEP, "moves", options[:1]))
-    assert told.options == texts[:1]
-
-
-def test_questions_of_flat_charts_are_told_as_they_are() -> None:
-    """Where nobody is in several states at once nothing is made anew."""
-    question = Question(Sleeper(), Day.ASLEEP, "moves", (Day.IDLE, Day.FEED))
-    assert by_changes(question) is question

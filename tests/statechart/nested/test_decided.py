@@ -12,7 +12,7 @@ from structlog.testing import CapturingLogger
 
 from prism.errors import RunawayError
 from prism.statechart import Configuration, History, State, Statechart, Transition, done
-from tests.statechart.nested.phone import AWAKE, Day, Owner, Phone, Sleeper, day, note, phone
+from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, note, phone
 
 
 def begun(chart: Statechart[Any], agent: Any = None, *events: str) -> Any:
@@ -28,14 +28,6 @@ def begun(chart: Statechart[Any], agent: Any = None, *events: str) -> Any:
 # Which transition
 
 
-def test_inner_transitions_come_before_outer_ones() -> None:
-    """Of an event that a leaf and its composite react to, the leaf's transition is made."""
-    chart = phone(Transition("rings", Phone.READING, Phone.REPLYING))
-    agent = begun(chart, None, "opens")
-    assert chart.fire(agent, "rings") is Phone.REPLYING
-    assert chart.fire(agent, "rings") is Phone.POCKET
-
-
 def test_each_guard_is_asked_once_a_step() -> None:
     """A guard of what lies around both regions is asked once, not once in each."""
     asked: list[int] = []
@@ -47,49 +39,10 @@ def test_each_guard_is_asked_once_a_step() -> None:
     assert len(asked) == 1
 
 
-def test_of_regions_in_conflict_the_inner_source_wins() -> None:
-    """Though the outer transition is that of an earlier region, too."""
-    chart = day(Transition("noon", Day.AWAKE, Day.ASLEEP), Transition("noon", Day.FRESH, Day.TIRED))
-    assert chart.fire(begun(chart, Sleeper(), "wakes"), "noon") == "idle+tired"
-
-
 # Order
 
 
-def test_exits_run_innermost_first_and_entries_outermost_first() -> None:
-    """Between them runs the transition's own action, still in the old state."""
-    inner = State(Phone.READING, entry=note("+reading"), exit=note("-reading"))
-    used = State(Phone.ENGAGING, [inner, Phone.SENT], entry=note("+used"), exit=note("-used"))
-    chart = Statechart(
-        [Phone.POCKET, used],
-        [
-            Transition("opens", Phone.POCKET, Phone.ENGAGING, None, note("opening")),
-            Transition("rings", Phone.ENGAGING, Phone.POCKET, None, note("closing")),
-        ],
-        initial=Phone.POCKET,
-    )
-    agent = begun(chart)
-    chart.fire(agent, "opens")
-    assert agent.notes == ["opening@pocket", "+used@reading", "+reading@reading"]
-    agent.notes.clear()
-    chart.fire(agent, "rings")
-    assert agent.notes == ["-reading@reading", "-used@reading", "closing@reading"]
-
-
 # Internal
-
-
-def test_an_internal_transition_does_not_leave_its_composite() -> None:
-    """The same transition, not internal, leaves and enters the composite."""
-    chart = phone(
-        Transition("swipes", Phone.ENGAGING, Phone.REPLYING, internal=True),
-        Transition("restarts", Phone.ENGAGING, Phone.REPLYING),
-    )
-    agent = begun(chart, None, "opens")
-    assert chart.fire(agent, "swipes") is Phone.REPLYING
-    assert agent.notes == []
-    chart.fire(agent, "restarts")
-    assert agent.notes == ["lock@replying", "unlock@replying"]
 
 
 # Self-transitions
@@ -110,19 +63,6 @@ def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
 # History
 
 
-def test_a_history_leads_back_to_where_the_composite_was_left() -> None:
-    """Before it was left for the first time it leads to the default, else the initial state."""
-    chart = phone(
-        Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
-        Transition("jumps", Phone.POCKET, History(Phone.ENGAGING, default=Phone.REPLYING)),
-    )
-    agent = begun(chart)
-    assert chart.fire(agent, "jumps") is Phone.REPLYING
-    chart.fire(agent, "rings")
-    assert chart.fire(agent, "resumes") is Phone.REPLYING
-    assert chart.fire(begun(chart), "resumes") is Phone.READING
-
-
 @pytest.mark.parametrize("left", [["reading", "sent"], ["broken"], ["gone"], ["engaging"], []])
 def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list[str]) -> None:
     """An agent may have been saved under a former chart, in which states lay elsewhere."""
@@ -133,41 +73,6 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
 
 
 # Final
-
-
-def test_a_final_state_inside_raises_done_of_its_parent() -> None:
-    """The step behind it is made at once, and logged as one of its own."""
-    chart = phone(Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET))
-    agent = begun(chart, None, "opens", "writes")
-    assert chart.fire(agent, "sends") is Phone.POCKET
-    assert [entry.trigger for entry in agent.state_history][-2:] == ["sends", "done.state.engaging"]
-
-
-def test_a_parallel_state_is_done_when_all_its_regions_are() -> None:
-    """The first region alone raises only its own end."""
-    ended = Statechart(
-        [Day.ASLEEP, AWAKE],
-        [
-            Transition("wakes", Day.ASLEEP, Day.AWAKE),
-            Transition("posts", Day.IDLE, Day.WRITING),
-            Transition("tires", Day.FRESH, Day.TIRED),
-            Transition(done(Day.AWAKE), Day.AWAKE, Day.ASLEEP),
-        ],
-        initial=Day.ASLEEP,
-        final_states=[Day.WRITING, Day.TIRED],
-    )
-    agent = begun(ended, Sleeper(), "wakes")
-    assert ended.fire(agent, "tires") == "idle+tired"
-    assert ended.fire(agent, "posts") is Day.ASLEEP
-
-
-def test_a_final_state_at_the_top_ends_the_agent() -> None:
-    """It reacts to nothing, and no tick moves it."""
-    chart = phone(Transition("falls", Phone.ENGAGING, Phone.BROKEN))
-    agent = begun(chart, None, "opens", "falls")
-    assert chart.final_states == {Phone.BROKEN}
-    assert chart.fire(agent, "opens") is None
-    assert all(chart.tick(agent) is None for _ in range(20))
 
 
 # Settling
@@ -231,24 +136,6 @@ def test_settling_has_the_context_of_the_event_and_done_has_none() -> None:
     )
     chart.fire(begun(chart, None, "opens"), "writes", {"to": "ada"})
     assert seen == [{"to": "ada"}, None]
-
-
-# When it commits
-
-
-def test_an_action_may_know_the_chart_that_a_run_has_bound() -> None:
-    """What it fires there waits until the step is made."""
-    seen: list[Any] = []
-
-    def goes_on(agent: Any, _context: Any) -> None:
-        seen.append(declared.fire(agent, "writes"))
-
-    used = State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, Phone.SENT], entry=goes_on)
-    declared = phone(states=[Phone.POCKET, used, Phone.BROKEN])
-    owner = Owner()
-    assert declared.bound("run", None, lambda: 0.0).fire(owner, "opens") is Phone.REPLYING
-    assert seen == [None]
-    assert [each.trigger for each in owner.state_history] == ["opens", "writes"]
 
 
 # Faults

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import History, In, State, Transition
-from tests.statechart.nested.phone import Day, Owner, Phone, day, phone
+from prism.statechart import History, State, Transition
+from tests.statechart.nested.phone import Day, Phone, phone
 
 
 def misused(*more: Any, states: Any = None, **options: Any) -> str:
@@ -62,15 +62,6 @@ def test_a_transition_that_cannot_be_is_refused(item: Any, message: str) -> None
     assert message in misused(item)
 
 
-@pytest.mark.parametrize(
-    "targets", [(Day.FEED, Day.TIRED, Day.WRITING), (Day.AWAKE, Day.FEED), (Day.FEED, Day.FEED)]
-)
-def test_targets_that_are_never_active_together_are_refused(targets: Any) -> None:
-    """Be they in one region, or one inside the other."""
-    with pytest.raises(DefinitionError, match="do not lie in different regions"):
-        day(Transition("x", Day.ASLEEP, targets))
-
-
 def test_a_tree_that_cannot_be_is_refused() -> None:
     """Each with its sentence."""
     twice = [Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.POCKET])]
@@ -94,21 +85,9 @@ def test_a_tree_that_cannot_be_is_refused() -> None:
 USED_STATES = (Phone.READING, Phone.REPLYING, Phone.SENT, Phone.BROKEN)
 
 
-def test_a_guard_on_a_state_belongs_to_a_chart() -> None:
-    """Outside of one it says what to call instead; two on one state are equal."""
-    guard = In(Phone.READING)
-    with pytest.raises(DefinitionError, match=r"use it only as a guard, and chart.is_in\(agent"):
-        guard(Owner(), None)
-    assert repr(guard) == "In(state=<Phone.READING: 'reading'>)"
-    assert {guard, In(Phone.READING)} == {guard}
-    assert guard != Phone.READING
-
-
 def test_shares_beyond_the_whole_are_refused() -> None:
-    """And so are shares where a reasoner chooses."""
+    """A sum that is a little more than 1 is one."""
     shares = [Transition("x", Phone.POCKET, Phone.READING, probability=0.6) for _ in range(2)]
     assert "the probabilities of 'x' in 'pocket' add up to 1.2" in misused(*shares)
-    assert "a reasoner chooses there" in misused(shares[0], decision_states=[Phone.POCKET])
-    # their sum is a little more than 1
     whole = (0.33, 0.56, 0.11)
     phone(*(Transition("x", Phone.POCKET, Phone.READING, probability=each) for each in whole))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from xml.etree import ElementTree
 
 from prism.drawing import Box
-from prism.statechart import History, State, Statechart, Transition
+from prism.statechart import State, Statechart, Transition
 from prism.statechart.outline import to_outline
 from tests.statechart.nested.phone import Phone, day, whole_phone
 from tests.statechart.nested.test_json import everything
@@ -70,32 +69,6 @@ def test_dot_draws_an_arrow_between_a_composite_and_its_inside_at_the_composite(
     written = format(Statechart(INSIDE, [Transition("x", outer, leaf)], initial=beside), "dot")
     assert '        s0_self [label="engaging", style="rounded,dashed"];' in written
     assert "s1_self" not in written
-
-
-def test_labels_say_when_and_with_which_chance() -> None:
-    """Times, rates and probabilities stand behind the trigger."""
-    text = format(everything(), "dot")
-    for label in ("tires (after 20)", "idles (rate speed)", "looks (probability 0.3)", "always"):
-        assert label in text, label
-
-
-def test_a_history_of_regions_is_a_circle_and_no_region() -> None:
-    """It stands beside the name of the state around them, also where that is a region itself."""
-    outer = StrEnum("Outer", "ALL PAIR LEFT RIGHT BESIDE ELSEWHERE")
-    pair = State(outer.PAIR, [outer.LEFT, outer.RIGHT], parallel=True)
-    chart = Statechart(
-        [State(outer.ALL, [pair, outer.BESIDE], parallel=True), outer.ELSEWHERE],
-        [
-            Transition("leaves", outer.ALL, outer.ELSEWHERE),
-            Transition("returns", outer.ELSEWHERE, History(outer.ALL, deep=True)),
-            Transition("goes back", outer.ELSEWHERE, History(outer.PAIR)),
-        ],
-        initial=outer.ALL,
-    )
-    picture = chart.to_svg()
-    assert picture.count('r="13"') == 2
-    assert picture.count('class="line rest"') == 2
-    assert format(chart, "mermaid").count("--\n") == 2
 
 
 def test_svg_draws_what_lies_inside_in_its_box() -> None:

@@ -8,11 +8,10 @@ import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart import (
-    History,
     Statechart,
     Transition,
 )
-from tests.statechart.nested.phone import Day, day, whole_phone
+from tests.statechart.nested.phone import day, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 from tests.statechart.nested.test_json import everything, functions_of, speed
 
@@ -42,14 +41,6 @@ def test_a_random_chart_comes_back_equal(seed: int) -> None:
     actions = functions_of(chart)
     text = chart.to_scxml()
     assert Statechart.from_scxml(text, actions=actions) == chart
-
-
-def test_a_history_without_a_default_is_written_with_one() -> None:
-    """SCXML asks for it; what is read has none again."""
-    chart = day(Transition("returns", Day.ASLEEP, History(Day.AWAKE, deep=True)))
-    text = chart.to_scxml()
-    assert '<transition target="phone body" />' in text
-    assert Statechart.from_scxml(text) == chart
 
 
 def test_a_chart_with_odd_texts_comes_back_equal() -> None:

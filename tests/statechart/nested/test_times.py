@@ -73,33 +73,6 @@ def test_a_state_that_is_assigned_begins_its_time_anew(states: Any, is_plain: bo
         agent.state = S.IDLE
 
 
-def test_what_is_left_and_entered_again_by_assignment_begins_its_time_anew() -> None:
-    """A composite's own, too, though the agent is back in it when the tick comes."""
-    chart = phone(Transition("tires", Phone.ENGAGING, Phone.POCKET, after=3))
-    agent = Owner()
-    chart.fire(agent, "opens")
-    chart.tick(agent)
-    agent.state = Phone.BROKEN
-    agent.state = Phone.REPLYING
-    assert ticks_until(chart, agent, Phone.POCKET) == 3
-
-
-@pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
-def test_another_after_and_a_guard_that_refused_are_kept_apart(states: Any) -> None:
-    """A time that has passed under the former chart is over at once; a refused one stays so."""
-    agent = PLAIN(state=S.RESTING, state_memory=None)
-    former = resting(Transition("wakes", S.RESTING, S.IDLE, lambda *_: False, after=2), after=9)
-    for _ in range(5):
-        former.tick(agent)
-    assert former.tick(copy.deepcopy(agent)) is None
-    asked: list[int] = []
-    refuses = Transition("wakes", S.RESTING, S.IDLE, lambda *_: asked.append(1), after=2)
-    assert ticks_until(resting(refuses, after=8, states=states), agent, S.IDLE) == 3
-    assert asked == []
-    agent.state, agent.state_memory = S.RESTING, {"ticks": {"resting": 5}}
-    assert resting(states=states).tick(agent) is S.IDLE
-
-
 @pytest.mark.parametrize("states", [(), COMPOSITE], ids=["flat", "nested"])
 def test_a_function_says_the_time_anew_on_each_entry(states: Any) -> None:
     """What it said is kept with the agent, so copies, pickles and resumed agents keep it."""
@@ -180,20 +153,6 @@ def test_an_error_of_a_strict_chart_takes_no_done_with_it(is_entry: bool) -> Non
     with pytest.raises(ValueError, match="once"):
         chart.fire(agent, "sends")
     assert agent.state is Phone.POCKET
-
-
-def test_regions_have_times_of_their_own() -> None:
-    """What moves in one region leaves the times of the other alone."""
-    chart = day(Transition("tires", Day.FRESH, Day.TIRED, after=3))
-    agent = Sleeper()
-    chart.begin(agent)
-    chart.fire(agent, "wakes")
-    chart.tick(agent)
-    chart.fire(agent, "opens")
-    chart.tick(agent)
-    assert agent.state == "feed+fresh"
-    chart.tick(agent)
-    assert agent.state == "feed+tired"
 
 
 def test_dwell_times_under_a_rate_are_geometric() -> None:
