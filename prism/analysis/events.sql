@@ -7,7 +7,7 @@ create table columns (
     -- runs and agents
     schema bigint, chart varchar, agents bigint, logged_agents bigint, rounds bigint,
     ticks_per_round bigint, seconds_per_round double, seed bigint, world varchar, parameters json,
-    charts json, arrows json, display_name varchar, archetype varchar,
+    charts json, display_name varchar, archetype varchar,
     interests varchar[], following bigint, follows varchar[], timeout_threshold bigint,
     attributes json, parent varchar, action json,
     -- rounds

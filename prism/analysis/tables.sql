@@ -8,7 +8,7 @@ create view runs as
 with begun as (
     select run, max(line) as line, unnest(arg_max(struct_pack(
         schema, chart, agents, logged_agents, rounds, ticks_per_round, seconds_per_round, seed,
-        world, parameters, charts, arrows), line))
+        world, parameters, charts), line))
     from events where event = 'run.started' group by run
 ), last as (
     select run, bool_or(event in (from known_events) or event like 'world.%') as has_events,

@@ -1,14 +1,13 @@
 """A router for the questions and texts of a run's agents.
 
-An earlier answer takes precedence, such as one in the log of a run that was stopped or is repeated.
-Otherwise, the part that answers at present is asked.
+The part that answers at present is asked.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 from prism.errors import BudgetSpentError, FieldValueError, TooManyFallbacksError
 from prism.reasoner._order import Places
@@ -23,17 +22,6 @@ _FIRST = 20
 
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
-
-
-class Journal(Protocol):
-    """Answers that need not be requested, such as those of a run that was stopped."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether somebody is asked where there is no answer."""
-
-    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
-        """Return the answer to a question or a text call, if known."""
 
 
 Costs = dict[str, Counter[str]]
@@ -71,7 +59,6 @@ class Router(BaseReasoner, BaseWriter):
         costs: The cost of the answers so far, by model.
         places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
-        journal: Answers that need not be requested, or None.
 
     Raises:
         FieldValueError: If there are no parts, or they have different budgets.
@@ -95,7 +82,6 @@ class Router(BaseReasoner, BaseWriter):
         self.costs: Costs = {}
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
-        self.journal: Journal | None = None
         self._name = next(iter(self.parts))
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
@@ -117,37 +103,19 @@ class Router(BaseReasoner, BaseWriter):
     async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
-        """Answer everything without an earlier answer concurrently; return the answers in order."""
-        earlier = [self._earlier_answer(each) for each in asked]
-        open_ones = [each for each, answer in zip(asked, earlier, strict=True) if answer is None]
-        new = iter(await self.part.answer(open_ones) if open_ones else ())
-
-        answers = []
-        for each, recorded in zip(asked, earlier, strict=True):
-            answers.append(next(new) if recorded is None else recorded)
-            self._count(each, answers[-1], is_new=recorded is None)
+        """Answer everything concurrently; return the answers in order."""
+        answers: list[Any] = await self.part.answer(asked)
+        for each, answer in zip(asked, answers, strict=True):
+            self._count(each, answer)
         return answers
 
-    def _earlier_answer(self, asked: Any) -> Any:
-        """Return the answer of the journal, if there is one."""
-        if self.journal is None:
-            return None
-        answer = self.journal.answer_to(asked)
-        if answer is not None:
-            if self.journal.asks:
-                self.skip(asked, answer)
-            elif isinstance(asked, Question):
-                # where nobody is asked, no equal question needs to be recognized
-                self.skip(asked)
-        return answer
-
-    def _count(self, asked: Any, answer: Any, *, is_new: bool) -> None:
-        """Count the cost of an answer and, if it is new, whether it fell back."""
+    def _count(self, asked: Any, answer: Any) -> None:
+        """Count the cost of an answer, and whether it fell back."""
         add_cost(self.costs, answer)
         if isinstance(asked, Question):
             options = [*map(state_text, asked.options)]
             self.places.add(options, state_text(answer.chosen), answer.rotation, answer.source)
-        if self._fallbacks is not None and is_new:
+        if self._fallbacks is not None:
             self._fallbacks.count(answer)
 
     @property

@@ -89,11 +89,6 @@ class SimulatedClock:
         """Current tick of the round, counted from 1; 0 before the first."""
         return self.moment.tick
 
-    @property
-    def timestamp(self) -> str:
-        """Current time as ISO 8601 text, such as ``2026-01-01T00:07:00Z``."""
-        return str(self.moment.stamp["timestamp"])
-
     def begin_round(self, number: int) -> None:
         """Begin a round. The time does not change before its first tick."""
         self.show(Moment(self.moment.time, number))
@@ -369,7 +364,7 @@ def _shown(line: bytes) -> str:
     return line.split(b"\n")[0].decode("utf-8", "replace")[:_MOST_SHOWN]
 
 
-_MOST_SHOWN = 400
+_MOST_SHOWN = 3000
 
 
 class _RealTime:

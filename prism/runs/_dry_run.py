@@ -126,8 +126,8 @@ def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
     if (writer := options.writer) is not None and writer.model is not None:
         model = writer.model if isinstance(writer.model, Model) else asked.named(writer.model)
         changes["writer"] = replace(writer, model=_CountingClient.in_place_of(model))
-    # a switch to another model is not tried
-    kept = (each for each in options.treatments if not each.startswith("model="))
+    # a switch to another model or policy is not tried
+    kept = (each for each in options.treatments if not each.startswith(("model=", "policy=")))
     changes["treatments"] = [each for each in kept if _round_of(each) <= rounds]
     return changes
 

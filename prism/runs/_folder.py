@@ -57,7 +57,7 @@ class RunFolder:
         self.journal: Journal | None = None
         self.skipped: int = 0
         self._begin_at = 0
-        self._has_begun = self._has_rounds = False
+        self._has_begun = False
         self._config: Mapping[str, Any] = {}
         self._charts: Sequence[Mapping[str, Any]] = ()
         self._log: RunLog | None = None
@@ -148,16 +148,18 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            answers = self.path / ANSWERS_NAME
-            has_answers = answers.exists() and answers.stat().st_size
-            if self._has_begun and not (self._has_rounds or has_answers):
+            if self._has_begun and not self._has_anything():
                 _forget(self.path)
             raise
+
+    def _has_anything(self) -> bool:
+        """Return whether a round has ended, or somebody has answered."""
+        answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
+        return bool(answers.exists() and answers.stat().st_size) or _ROUND_ENDED in log.read_bytes()
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""
         assert self._log is not None
-        self._has_rounds = True
         self._log.flush()
 
     def change(self, config: Mapping[str, Any]) -> None:
@@ -250,45 +252,23 @@ def read_summary(path: Path) -> dict[str, Any]:
     file = path / SUMMARY_NAME
     try:
         summary = parse_json(file.read_text(encoding="utf-8"), path=file)
-    except FileNotFoundError:
-        raise _no_run(path) from None
-    except NotADirectoryError:
-        raise InputError("is a file: name the folder of a run", path=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=file) from None
-    except UnicodeDecodeError:
-        raise InputError("is damaged: it is not UTF-8", path=file) from None
+    except (FileNotFoundError, NotADirectoryError):
+        problem = f"holds no run (no {SUMMARY_NAME}): name the folder of a run"
+        raise InputError(problem, path=path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=file) from None
     if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
         raise InputError("is damaged: it describes no run", path=file)
     return summary
-
-
-def _no_run(path: Path) -> InputError:
-    if not path.exists():
-        return InputError("there is no such folder", path=path)
-    below = sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}"))
-    if below:
-        problem = f"holds several runs, and is none itself: name one of them ({_listed(below)})"
-        return InputError(problem, path=path)
-    return InputError(f"holds no run to resume (no {SUMMARY_NAME}): begin one there", path=path)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
 def _require_free(path: Path) -> None:
     """Refuse a folder that holds a run, or anything else."""
     log = path / LOG_NAME
     # a process that was killed before its run began leaves only an empty log
-    is_new = log.exists() and log.stat().st_size == 0
-    names = (name for name in _OWN if not (is_new and name == LOG_NAME))
-    found = [name for name in names if (path / name).exists()]
-    if found:
-        hint = "choose another folder, resume it, or delete it"
-        raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
+    is_empty = log.exists() and log.stat().st_size == 0
     # a batch writes the traceback of a run that failed
-    require_nothing_else(path, own=(LOG_NAME, TRACEBACK_NAME))
+    require_nothing_else(path, own=(TRACEBACK_NAME, LOG_NAME if is_empty else ""))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
@@ -304,7 +284,9 @@ def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
     there = sorted(each.name for each in path.iterdir()) if path.exists() else []
     others = [name for name in there if not name.startswith(".") and name not in own]
     if others:
-        problem = f"holds other files ({_listed(others)}): choose an empty folder, or a new one"
+        names = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
+        what = "a run" if SUMMARY_NAME in others else "other files"
+        problem = f"already holds {what} ({names}): choose an empty folder, or a new one"
         raise InputError(problem, path=path)
 
 

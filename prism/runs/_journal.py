@@ -73,7 +73,6 @@ class Journal:
         self._path, self._clock = path, clock
         self._file: FileIO | None = None
         self._numbers: Counter[str] = Counter()
-        self._pending: dict[int, str] = {}
         if repeats is not None:
             # the folder has all that the run cannot make again
             recorded = locate_log(repeats.run).parent / ANSWERS_NAME
@@ -88,22 +87,24 @@ class Journal:
 
     # Taking answers
 
-    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
-        """Return the answer to a question, if there is one.
+    def new_id(self, asked: Question | TextCall) -> str:
+        """Return the id of the answer to an agent's next question."""
+        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
+        self._numbers[agent_id] += 1
+        return f"{agent_id}:{self._numbers[agent_id]}"
+
+    def answer_to(self, asked: Question | TextCall, answer_id: str) -> Decision | Written | None:
+        """Return the answer of this id to a question, if there is one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
-        self._numbers[agent_id] += 1
-        answer_id = f"{agent_id}:{self._numbers[agent_id]}"
         line = self._find(answer_id, digest_of(asked))
-        if line is not None:
-            return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
-        if not self.asks:
+        if line is None and not self.asks:
             raise _missing(f"answer {answer_id} (to {_subject(asked)})")
-        self._pending[id(asked)] = answer_id
-        return None
+        if line is None:
+            return None
+        return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
 
     async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun.
@@ -124,10 +125,6 @@ class Journal:
         self.earlier[key] = {"id": key, **line, "result": result}
         self.add(self.earlier[key])
         return result
-
-    def id_of(self, asked: Question | TextCall) -> str:
-        """Return the id of an answer that is being asked for."""
-        return self._pending.pop(id(asked))
 
     def _find(self, answer_id: str, digest: str) -> dict[str, Any] | None:
         """Return an earlier answer.
@@ -207,6 +204,13 @@ def _missing(what: str) -> ReplayError:
     return ReplayError(f"the journal has no {what}: {problem}")
 
 
+def spent_in(folder: Path) -> dict[str, int] | None:
+    """Return the calls and tokens of the answers in a run's folder; None if there are none."""
+    spent: Counter[str] = Counter()
+    _answers_in(folder / ANSWERS_NAME, None, spent)
+    return {name: spent[name] for name in ("calls", "tokens")} if spent else None
+
+
 def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str, dict[str, Any]]:
     """Return the answers of a journal by id, without those of rounds that are done again.
 
@@ -278,11 +282,28 @@ class JournalledPart(Wrapped):
         return await self._journal.once(key, effect, interrupted)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
-        """Ask questions or text calls, and keep each answer."""
-        ids = [self._journal.id_of(each) for each in asked]
-        return await all_of(map(self._one, asked, ids))
+        """Answer questions or text calls, as before or anew."""
+        ids = [self._journal.new_id(each) for each in asked]
+        earlier = [*map(self._earlier, asked, ids)]
+        open_ones = [each for each, answer in enumerate(earlier) if answer is None]
+        if open_ones:
+            new = await all_of(self._one(asked[each], ids[each]) for each in open_ones)
+            for each, answer in zip(open_ones, new, strict=True):
+                earlier[each] = answer
+        return earlier
+
+    def _earlier(self, asked: Any, answer_id: str) -> Any:
+        """Return the answer of the journal, if there is one."""
+        answer = self._journal.answer_to(asked, answer_id)
+        if answer is not None and self._journal.asks:
+            self.part.skip(asked, answer)
+        elif isinstance(answer, Decision):
+            # where nobody is asked, no equal question needs to be recognized
+            self.part.skip(asked)
+        return answer
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
+        """Ask a question, and keep its answer."""
         (answer,) = await self.part.answer([asked])
         line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
         how = {name: getattr(answer, name, None) for name in _HOW}
@@ -370,15 +391,15 @@ def _cost_of(line: Mapping[str, Any]) -> Cost | None:
 
 
 def journalled(asker: Any, journal: Journal) -> None:
-    """Let a run's reasoner or writer take answers from a journal, and add to it.
+    """Let what asks a model in a run take answers from a journal, and add to it.
 
     Args:
         asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
     """
-    if isinstance(asker, Router):
-        asker.journal = journal
-        for name, part in asker.parts.items():
+    for name, part in asker.parts.items() if isinstance(asker, Router) else ():
+        # a policy decides in the same way again
+        if hasattr(part, "client"):
             asker.parts[name] = JournalledPart(part, journal)
 
 

@@ -74,6 +74,5 @@ class _Teller(logging.Handler):
             place, what = place_of(error), describe(error)
             if (place, type(error)) not in self._faults:
                 self._faults.add((place, type(error)))
-                fault = what if place is None else f"{place}: {what}"
                 once = "told once, a kept run has all in its log"
-                self._observer.warn(f"{fault} ({event['event']}; {once})")
+                self._observer.warn(f"{place or ''}: {what} ({event['event']}; {once})")

@@ -21,9 +21,8 @@ from prism.statechart._engine.described import definition_of, snapshot_of
 from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
-from prism.statechart._nesting import State
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
+from prism.statechart.transitions import TIMEOUT, State, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from prism.errors import DefinitionError
 from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
-from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT, trigger_text
+from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._guests import Guest, GuestChart, act
@@ -326,15 +326,3 @@ def inside(tree: Hierarchy) -> dict[str, list[str]]:
         for node in nodes[1:]
         if node.children
     }
-
-
-def arrows(tree: Hierarchy) -> list[list[str]]:
-    """Return source, target and trigger of each transition; a history counts as its composite."""
-    found: dict[tuple[str, str, str], None] = {}
-    for arc in tree.arcs:
-        trigger = trigger_text(arc.written.trigger)
-        for target in arc.targets or (arc.source,):
-            number = target if isinstance(target, int) else target.composite
-            found[tree.texts[arc.source], tree.texts[number], trigger] = None
-
-    return [*map(list, found)]

@@ -83,7 +83,7 @@ class DiceOptions:
         """Return the same with the throws of an earlier run, whatever the seed."""
         return replace(self, seed=0, recorded=recorded)
 
-    def later_models(self) -> Mapping[str, str]:
+    def later_deciders(self) -> Mapping[str, str]:
         """Return no models."""
         return {}
 
