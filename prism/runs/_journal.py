@@ -14,6 +14,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import orjson
@@ -73,14 +74,22 @@ class Journal:
         self._path, self._clock = path, clock
         self._file: FileIO | None = None
         self._numbers: Counter[str] = Counter()
-        if repeats is not None:
-            # the folder has all that the run cannot make again
-            recorded = locate_log(repeats.run).parent / ANSWERS_NAME
+        recorded = None if repeats is None else locate_log(repeats.run).parent / ANSWERS_NAME
+        if recorded is not None and repeats is not None and (self.asks or path is None):
             found = _answers_in(recorded, repeats.until, Counter())
             self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
+        elif recorded is not None and path is not None and recorded.exists() and not path.exists():
+            # a replay takes all of them
+            _opened(path).close()
+            copyfile(recorded, path)
+        # so that the folder has all that the run cannot make again
         self._to_copy: set[str] = {*self.earlier}
         if path is not None and path.exists():
             own = _answers_in(path, None, self.spent)
+            for line in own.values():
+                # what is not read again would make the rest of the run slower
+                line.pop("attempts", None)
+                line.pop("prompt", None)
             self.earlier |= own
             self._to_copy -= own.keys()
         self.unread: set[str] = {*self.earlier}
@@ -224,9 +233,9 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            cost = Counter(line.get("cost", {}))
-            spent["calls"] += cost["attempts"]
-            spent["tokens"] += cost["input_tokens"] + cost["output_tokens"]
+            cost = line.get("cost", {})
+            spent["calls"] += cost.get("attempts", 0)
+            spent["tokens"] += cost.get("input_tokens", 0) + cost.get("output_tokens", 0)
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
