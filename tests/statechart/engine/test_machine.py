@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from transitions import EventData, Machine, MachineError, State
+from transitions import EventData, Machine, MachineError
 from transitions.core import Condition
 from transitions.core import Transition as StockTransition
 
@@ -394,12 +394,15 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
     assert (log.lines[-1]["reason"], log.lines[-1]["guards"]) == ("no_transition", [])
 
 
-def test_a_state_object_may_be_shared_by_machines() -> None:
-    """A bound chart shares the states of the one that was declared, and none of the changes."""
-    chart = lights()
-    bound = chart.bound("own", None, lambda: 0.0)
-    shared: State = chart.machine.states[A.name]
-    assert bound.machine.states[A.name] is shared
-    bound.machine.add_transition("leap", A.name, C.name)
-    assert "leap" not in chart.machine.events
-    assert bound.fire(Lamp(), "leap") is C
+def test_what_was_added_to_a_machine_is_refused_in_a_world() -> None:
+    """A run binds charts as they were written; a hook or a transition would not run there."""
+    for change in (
+        lambda machine: machine.add_transition("leap", A.name, C.name),
+        lambda machine: machine.after_state_change.append(print),
+        lambda machine: machine.states[A.name].on_exit.append(print),
+    ):
+        chart = lights()
+        assert chart.bound("own", None, lambda: 0.0).fire(Lamp(), "go") is B
+        change(chart.machine)
+        with pytest.raises(DefinitionError, match="added to its Machine would not run"):
+            chart.bound("own", None, lambda: 0.0)
