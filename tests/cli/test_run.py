@@ -157,7 +157,7 @@ def test_a_run_whose_decisions_all_fell_back_has_failed(mine: Prism, server: Fak
     server.fail_always(Fault.status(400, "no"))
     ran = mine(*RUN, "--agents", 5, "--rounds", 1, *asking(server), "--out", "run")
     assert ran.status == 1
-    assert "No decision is the model's: all 10 fell back" in ran.out
+    assert "Only 0 of 10 decisions are the model's" in ran.out
     assert f"at {server.host}, such as: " in " ".join(ran.out.split())
 
 
