@@ -234,12 +234,10 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
                     yield Channel(kind, leaf, method, *getattr(method, RATE))
 
-    for rated in kind.chart.schedule.rated() if kind.is_ticked else ():
-        rate = rated.rate
-        if callable(rate):
-            rate = partial(_without_world, rate)
-        for leaf in kind.cls.chart.definition.leaves_of(rated.source):
-            yield Channel(kind, leaf, partial(_without_world, rated.make), rate)
+    for source, rate, make in kind.chart.schedule.rated() if kind.is_ticked else ():
+        often = partial(_without_world, rate) if callable(rate) else rate
+        for leaf in kind.cls.chart.definition.leaves_of(source):
+            yield Channel(kind, leaf, partial(_without_world, make), often)
 
 
 def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
