@@ -259,7 +259,7 @@ class Feed(Parameters):
             reader.pending_action = "post" if reader.has_chosen else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
-        if answers.memory and chosen is not None:
+        if self.turns.remembers and chosen is not None:
             reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
@@ -551,7 +551,7 @@ class Feed(Parameters):
             root = parent.root.number
             reader.written[kind, root] += 1
         self._publish(reader.agent_id, kind, draft, parent, None)
-        if self.turns.answers.memory:
+        if self.turns.remembers:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")
 
     def _publish(

@@ -195,7 +195,7 @@ def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Ques
         asked.prompt,
         turns.population.kinds[type(agent)].chart.definition,
         parameters,
-        agent.memories if turns.answers.memory else None,
+        agent.memories if turns.remembers else None,
     )
 
 
@@ -206,7 +206,7 @@ def apply(turns: Any, asked: Asked) -> Any:
     if agent.has_left or is_stale(chart, asked):
         discard(turns, asked)
         return None
-    if turns.answers.memory and chosen == asked.state:
+    if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
 

@@ -61,6 +61,7 @@ class Turns:
 
     Attributes:
         events: Writes the run's log.
+        remembers: Whether agents remember what happens, for a model.
         population: The agents.
         now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
@@ -87,6 +88,7 @@ class Turns:
         ticks_per_round: int,
     ) -> None:
         self.world, self.seed, self.answers = world, seed, answers
+        self.remembers = bool(answers.memory)
         self.events, self.clock, self.ticks_per_round = Events(logger), clock, ticks_per_round
         self.population = Population(world, seed, logger, self.seconds, self._count_transition)
         self.acting: Any = None
@@ -267,7 +269,7 @@ class Turns:
         if to.has_left:
             return
         to.inbox.append(message)
-        if self.answers.memory:
+        if self.remembers:
             content = in_words(message.content)
             message.sender._note(f"You told {to.name}: {content}")
             to._note(f"{message.sender.name} told you: {content}")

@@ -151,7 +151,7 @@ def value_of(turns: Any, waits: Any) -> Any:
         return None
     if type(waits) is not Asked:
         written: Written = waits.answer
-        if turns.answers.memory and isinstance(written.value, str):
+        if turns.remembers and isinstance(written.value, str):
             waits.agent._note(f'You wrote: "{written.value}"')
         return written
     if turns.deferred is None:
