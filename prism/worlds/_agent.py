@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -17,6 +17,7 @@ from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
+from prism.worlds._waiting import Asked, Receiving, Writing
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -417,81 +418,3 @@ class Agent(Declares):
         """Show its kind, id and state."""
         state = getattr(self, "state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
-
-
-# What steps wait for
-
-
-class Waits:
-    """What a step waits for: the step yields it, and is sent the answer."""
-
-    __slots__ = ("agent", "answer")
-
-    agent: Any
-    answer: Any
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the answer."""
-        return (yield self)
-
-
-class Asked(Waits):
-    """A decision. It is carried out at once if nothing is left to decide.
-
-    It has the form of a question, for a policy.
-    """
-
-    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
-
-    options: tuple[Any, ...]
-    state: Any
-    since: Any
-
-    def __init__(
-        self,
-        agent: Any,
-        trigger: str,
-        context: Any,
-        weights: Mapping[Any, float] | None,
-        prompt: str | None,
-    ) -> None:
-        self.agent, self.trigger, self.context = agent, trigger, context
-        self.weights, self.prompt = weights, prompt
-        self.reason: str | None = None
-        agent.world.turns.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the decision."""
-        self.agent.world.turns.unawaited = None
-        settled = self.agent.world.turns.settle(self)
-        return (yield self) if settled is self else settled
-
-
-class Writing(Waits):
-    """A text that an agent is to write."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, agent: Any, call: TextCall) -> None:
-        self.agent, self.call = agent, call
-        self.answer: Written
-
-    async def value(self) -> Any:
-        """Return the text, or the data."""
-        written: Written = await self
-        return written.value
-
-
-class Receiving(Waits):
-    """A wait for a message."""
-
-    __slots__ = ()
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the oldest message."""
-        if not self.agent.inbox:
-            yield self
-        return self.agent.inbox.popleft() if self.agent.inbox else None

@@ -26,10 +26,11 @@ from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import Agent, Asked
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Kind
 from prism.worlds._results import fallback_group
+from prism.worlds._waiting import Asked
 
 
 class TemplateWriter(BaseWriter):
