@@ -254,8 +254,8 @@ def file_of(cls: type[Any]) -> str:
 # What runs
 
 _ALONE = {
-    "workflow": ("prism.programs.yaml._run", "WorkflowRun"),
-    "cognition": ("prism.programs.thinking._run", "CognitiveRun"),
+    "workflow": ("prism.programs._runs", "WorkflowRun"),
+    "cognition": ("prism.programs._runs", "CognitiveRun"),
 }
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 
