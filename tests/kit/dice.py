@@ -148,7 +148,7 @@ def throw_in(folder: RunFolder, stop: Callable[[int], None] = lambda _: None) ->
     """
     late = LateLogger()
     dice = DiceOptions().prepare(late)
-    with folder.writing(CONFIG, dice.clock) as logger:
+    with folder.writing({"config": CONFIG}, dice.clock) as logger:
         late.opened = logger
 
         def keep(number: int) -> None:
