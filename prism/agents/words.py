@@ -44,25 +44,20 @@ def words_of(text: str) -> list[str]:
     for run, has_spaces in _runs(_without_accents(text)):
         letters = [run] if has_spaces else _LETTER_WITH_MARKS.findall(run)
         words.append(letters[0])
-        for pair, letter in zip(_pairs(letters), letters[1:], strict=True):
-            words += pair, letter
+        for letter, following in pairwise(letters):
+            words += letter + following, following
 
     return words
 
 
 def telling_words(text: str) -> frozenset[str]:
     """Return the words that say what a text is about: those of three letters or more, and pairs."""
-    if text.isascii():
-        return frozenset(w for w in _ASCII_WORD.findall(text.lower()) if len(w) >= _LEAST_TELLING)
+    return frozenset(filter(_is_telling, words_of(text)))
 
-    telling: list[str] = []
-    for run, has_spaces in _runs(_without_accents(text)):
-        if not has_spaces:
-            telling += _pairs(_LETTER_WITH_MARKS.findall(run))
-        elif len(run) >= _LEAST_TELLING:
-            telling.append(run)
 
-    return frozenset(telling)
+def _is_telling(word: str) -> bool:
+    least = _LEAST_TELLING if _has_spaces(word[0]) else _LEAST_TELLING - 1
+    return len(word) >= least
 
 
 def keywords_of(text: str) -> list[str]:
@@ -74,10 +69,6 @@ def keywords_of(text: str) -> list[str]:
         and run not in _COMMON_WORDS
     )
     return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
-
-
-def _pairs(letters: list[str]) -> list[str]:
-    return [first + second for first, second in pairwise(letters)]
 
 
 def _folded(text: str) -> str:

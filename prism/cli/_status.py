@@ -12,7 +12,7 @@ import typer
 
 from prism.cli._options import AsJson
 from prism.cli._screen import print_json, print_table, say
-from prism.cli._spent import duration, spent_lines
+from prism.cli._spent import spent_lines
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def status(
     runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help=_HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a run has come: round and tick, speed, time left, and whether it is alive.
+    """Show how far a run has come: round and tick, what it has spent, and whether it is alive.
 
     For a folder that contains several runs, list them all.
 
@@ -38,18 +38,16 @@ def status(
         print_json([{**asdict(each), "path": str(each.path)} for each in found])
         return
 
-    left = ("" if each.seconds_left is None else duration(each.seconds_left) for each in found)
     rows = [
         (
             each.path,
             each.state,
             _out_of(each.round, each.rounds),
             _out_of(each.tick, each.ticks_per_round),
-            time,
         )
-        for each, time in zip(found, left, strict=True)
+        for each in found
     ]
-    print_table(rows, "run", "state", "round", "tick", "left")
+    print_table(rows, "run", "state", "round", "tick")
     for line in _lines(found[0]) if len(found) == 1 else ():
         say(line)
 
@@ -75,10 +73,11 @@ def _look(path: Path) -> Iterator[RunStatus]:
 
 def _lines(status: RunStatus) -> Iterator[str]:
     """Yield what else is known of a run: what it asks, what it has spent, and how to go on."""
-    if status.rate is not None:
-        yield f"{status.rate:,.3g} rounds a second"
-    if status.spent is not None:
-        yield from spent_lines(status.spent)
+    from prism.runs._journal import spent_in
+
+    spent = status.spent or spent_in(status.path)
+    if spent is not None:
+        yield from spent_lines(spent)
     if status.problem is not None:
         yield status.problem
     elif status.state == "stopped":

@@ -1,9 +1,8 @@
 """Diagrams from plain data, as SVG, Mermaid or DOT; nothing here knows a chart."""
 
 from prism.drawing._curves import draw_curves
-from prism.drawing._diagram import Arrow, Box, Diagram
+from prism.drawing._diagram import Arrow, Box, Diagram, Levels
 from prism.drawing._languages import to_dot, to_mermaid
-from prism.drawing._levels import Levels
 from prism.drawing._svg import draw_svg
 from prism.drawing._text import UNSHOWABLE, printable, showable
 

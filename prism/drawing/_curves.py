@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 
-from prism.drawing._frame import framed
-from prism.drawing._text import Text
+from prism.drawing._text import Text, framed
 from prism.errors import DefinitionError
 
 _LIGHT, _DARK = ("#8250df", "#bf5b04", "#0a7d6c"), ("#b58cff", "#f0a35e", "#4fd1b8")

@@ -1,9 +1,17 @@
-"""The content of a diagram: states and arrows as plain texts."""
+"""The content of a diagram as plain texts, and what an agent does in it on each level of states."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
+
+Counts = Mapping[tuple[str, str], int]
+Ends = tuple[str | None, str]
+
+_TOGETHER = "+"
+"""Stands between states that an agent is in at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +70,149 @@ class Diagram:
     boxes: Mapping[str, Box] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
+
+
+class Levels:
+    """Which states and arrows belong to which level; None is the outermost.
+
+    Args:
+        diagram: A diagram, with or without nested states.
+
+    Attributes:
+        diagram: The same.
+        arrows: The arrows of each level by their ends, with their labels.
+    """
+
+    def __init__(self, diagram: Diagram) -> None:
+        self.diagram: Diagram = diagram
+        self.arrows: dict[str | None, dict[Ends, dict[str, None]]] = {}
+        self._around = {name: state for state, box in diagram.boxes.items() for name in box.inside}
+        for arrow in diagram.arrows:
+            self.add(arrow)
+
+    def add(self, arrow: Arrow) -> None:
+        """Put an arrow on the innermost level that has both of its ends."""
+        source, target = arrow.source, arrow.target
+        from_top = [source] if source is None else [*self._path(source)]
+        to_top = self._path(target)
+        pairs = zip(from_top[:-1], to_top[:-1], strict=False)
+        depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        while depth and self.is_parallel(from_top[depth - 1]):
+            # no arrow leads from region to region: it starts at the enclosing state
+            depth -= 1
+
+        ends = from_top[depth], to_top[depth]
+        level = self.arrows.setdefault(from_top[depth - 1] if depth else None, {})
+        before = f"{source}: " if ends[0] != source else ""
+        behind = f" → {self.diagram.marks.get(target, target)}" if ends[1] != target else ""
+        labels = {f"{before}{label}{behind}": None for label in arrow.labels}
+        level[ends] = level.get(ends, {}) | labels
+
+    def _path(self, state: str) -> list[str]:
+        """Return a state and the states around it, outermost first."""
+        found = [state]
+        while found[0] in self._around:
+            found.insert(0, self._around[found[0]])
+        return found
+
+    def level_of(self, state: str | None) -> str | None:
+        """Return the state around another one."""
+        return None if state is None else self._around.get(state)
+
+    def is_parallel(self, state: str | None) -> bool:
+        """Return True if regions are inside a state."""
+        box = self.diagram.boxes.get(state or "")
+        return box is not None and box.is_parallel
+
+    def states(self, level: str | None) -> list[str]:
+        """Return the states of a level."""
+        return [each for each in self.diagram.states if self.level_of(each) == level]
+
+    def initial(self, level: str | None) -> tuple[str, ...]:
+        """Return what is entered first inside a state, or in the whole diagram."""
+        if level is not None:
+            return self.diagram.boxes[level].initial
+        return () if self.diagram.initial is None else (self.diagram.initial,)
+
+    def beginning(self, level: str | None) -> tuple[str, str] | None:
+        """Return the state of a level that is entered first, and what is entered inside it.
+
+        The second is empty if the dots inside the boxes lead there.
+        """
+        for initial in self.initial(level)[:1]:
+            path = self._path(initial)
+            first = state = path[0 if level is None else path.index(level) + 1]
+            while state != initial and (box := self.diagram.boxes.get(state)):
+                state = (*box.initial, *box.inside)[0]
+            return first, "" if state == initial else initial
+        return None
+
+    def active(self, state: str) -> dict[str, None]:
+        """Return the states that an agent is in, those around others before them.
+
+        Args:
+            state: Where the agent is: a state, or states in regions, as in ``work+pocket``.
+        """
+        is_one = state in self.diagram.states or not self.diagram.boxes
+        leaves = [state] if is_one else state.split(_TOGETHER)
+        return dict.fromkeys(each for leaf in leaves for each in self._path(leaf))
+
+    def used(self, source: str, target: str) -> dict[tuple[str, str], None]:
+        """Return the ends of the arrows that take an agent to another state.
+
+        An agent that changes in several regions takes one arrow in each. If no arrow joins the
+        changed states, the self-transition of a state around them is used, if there is one.
+        """
+        before, after = self.active(source), self.active(target)
+        left = {self.level_of(state): state for state in before if state not in after}
+        entered = {self.level_of(state): state for state in after if state not in before}
+        # what lies deeper on only one of both sides is left or entered with what is around it
+        changed = [(left[level], entered[level]) for level in left if level in entered]
+        if not changed:
+            changed = [self._kept(before)]
+
+        return dict.fromkeys(self._taken(*ends) for ends in changed)
+
+    def _kept(self, active: Iterable[str]) -> tuple[str, str]:
+        """Return the innermost self-transition, or the place to draw one."""
+        inner = sorted(active, key=lambda state: -len(self._path(state)))
+        loops = ((state, state) for state in inner)
+        return next(filter(self.has, loops), (inner[0], inner[0]))
+
+    def _taken(self, source: str, target: str) -> tuple[str, str]:
+        """Return the ends of the arrow that leads from a state to another of the same level."""
+        level, marks = self.level_of(source), self.diagram.marks
+        ways = [
+            (source, target),
+            *((source, mark) for mark in marks if self.level_of(mark) == level),
+            *((state, state) for state in self._path(source)[-2::-1]),
+        ]
+        return next(filter(self.has, ways), (source, target))
+
+    def has(self, ends: Ends) -> bool:
+        """Return True if an arrow of the diagram joins two states of one level."""
+        return ends in self.arrows.get(self.level_of(ends[0]), {})
+
+    def traffic(self, counts: Counts) -> Counter[tuple[str, str]]:
+        """Return how often each arrow was used, by its ends.
+
+        Args:
+            counts: How often agents made each transition between states.
+        """
+        found = Counter[tuple[str, str]]()
+        for (source, target), count in counts.items():
+            found.update(dict.fromkeys(self.used(source, target), count))
+
+        return found
+
+    def agents(self, counts: Mapping[str, int]) -> Counter[str]:
+        """Return the number of agents in each state, including the states inside it.
+
+        Args:
+            counts: The agents in each state or set of states.
+        """
+        found = Counter[str]()
+        for state, count in counts.items():
+            found.update(dict.fromkeys(self.active(state), count))
+
+        return found

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from prism.drawing._diagram import Diagram
-from prism.drawing._levels import Levels
+from prism.drawing._diagram import Diagram, Levels
 from prism.drawing._text import showable
 
 

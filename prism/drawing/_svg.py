@@ -14,11 +14,9 @@ from functools import lru_cache
 from html import escape
 from math import sqrt
 
-from prism.drawing._diagram import Arrow, Diagram
-from prism.drawing._frame import framed, title
+from prism.drawing._diagram import Arrow, Counts, Diagram, Ends, Levels
 from prism.drawing._layout import SPACING, Box, Layout, Link, Node, Point, Route, lay_out
-from prism.drawing._levels import Counts, Ends, Levels
-from prism.drawing._text import Text, label_text, showable, state_text
+from prism.drawing._text import Text, framed, label_text, showable, state_text, title
 
 _MARGIN, _PADDING = 14.0, 12.0
 _MIN_BOX_WIDTH = 64.0

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
@@ -257,7 +258,7 @@ def read_csv(path: Path) -> Iterator[Record]:
     """Yield the rows of a table as records of texts; empty rows are skipped.
 
     Args:
-        path: The file; its first row is the header.
+        path: The file; its first row is the header, in which commas, semicolons or tabs separate.
 
     Raises:
         InputError: If it is not valid CSV, or a row has more or fewer cells than the header.
@@ -267,7 +268,10 @@ def read_csv(path: Path) -> Iterator[Record]:
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(lines_of(file, path, _MAX_ROW_CHARACTERS), strict=True)
+            lines = lines_of(file, path, _MAX_ROW_CHARACTERS)
+            first = next(lines, "")
+            separator = max(",;\t", key=first.count)
+            rows = csv.reader(chain([first], lines), delimiter=separator, strict=True)
             header = next(rows, [])
             line = rows.line_num + 1
             for row in rows:

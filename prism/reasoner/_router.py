@@ -1,7 +1,6 @@
 """A router for the questions and texts of a run's agents.
 
-An earlier answer takes precedence, such as one in the log of a run that was stopped or is repeated.
-Otherwise, the part that answers at present is asked.
+The part that answers at present is asked.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class Router(BaseReasoner, BaseWriter):
         costs: The cost of the answers so far, by model.
         places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
-        journal: Has ``answer_to``, which returns an answer that need not be requested; or None.
     """
 
     def __init__(
@@ -79,7 +77,6 @@ class Router(BaseReasoner, BaseWriter):
         self.costs: Costs = {}
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
-        self.journal: Any = None
         self._name = next(iter(self.parts))
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
@@ -95,37 +92,19 @@ class Router(BaseReasoner, BaseWriter):
     # Answers
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
-        """Answer everything without an earlier answer concurrently; return the answers in order."""
-        earlier = [self._earlier_answer(each) for each in asked]
-        open_ones = [each for each, answer in zip(asked, earlier, strict=True) if answer is None]
-        new = iter(await self.part.answer(open_ones) if open_ones else ())
-
-        answers = []
-        for each, recorded in zip(asked, earlier, strict=True):
-            answers.append(next(new) if recorded is None else recorded)
-            self._count(each, answers[-1], is_new=recorded is None)
+        """Answer everything concurrently; return the answers in order."""
+        answers: list[Any] = await self.part.answer(asked)
+        for each, answer in zip(asked, answers, strict=True):
+            self._count(each, answer)
         return answers
 
-    def _earlier_answer(self, asked: Any) -> Any:
-        """Return the answer of the journal, if there is one."""
-        if self.journal is None:
-            return None
-        answer = self.journal.answer_to(asked)
-        if answer is not None:
-            if self.journal.asks:
-                self.skip(asked, answer)
-            elif isinstance(asked, Question):
-                # where nobody is asked, no equal question needs to be recognized
-                self.skip(asked)
-        return answer
-
-    def _count(self, asked: Any, answer: Any, *, is_new: bool) -> None:
-        """Count the cost of an answer and, if it is new, whether it fell back."""
+    def _count(self, asked: Any, answer: Any) -> None:
+        """Count the cost of an answer, and whether it fell back."""
         add_cost(self.costs, answer)
         if isinstance(asked, Question):
             options = [*map(state_text, asked.options)]
             self.places.add(options, state_text(answer.chosen), answer.rotation, answer.source)
-        if self._fallbacks is not None and is_new:
+        if self._fallbacks is not None:
             self._fallbacks.count(answer)
 
     @property

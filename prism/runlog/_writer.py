@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from traceback import format_exception
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self
 
 import orjson
 
@@ -88,11 +88,6 @@ class SimulatedClock:
     def tick(self) -> int:
         """Current tick of the round, counted from 1; 0 before the first."""
         return self.moment.tick
-
-    @property
-    def timestamp(self) -> str:
-        """Current time as ISO 8601 text, such as ``2026-01-01T00:07:00Z``."""
-        return str(self.moment.stamp["timestamp"])
 
     def begin_round(self, number: int) -> None:
         """Begin a round. The time does not change before its first tick."""
@@ -196,14 +191,10 @@ class RunLog:
         self._clock = clock or _RealTime()
         if not append:
             self.path.touch(exist_ok=False)
-        self._file: BinaryIO = self._opened(at_once=at_once or clock is None)
-        try:
-            self._file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
-            if compared is not None:
-                self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path, begin))
-        except BaseException:
-            self._file.close()
-            raise
+        at_once = at_once or clock is None
+        self._file: Any = open_lines(self.path, 0 if at_once else _BUFFER_BYTES)
+        if compared is not None:
+            self._file = _ComparedFile(self._file, compared, self.path, begin)
         self._write = self._write_in_place if clock is None else self._file.write
         self.logger: LineLogger = LineLogger(self._write, self._clock, {})
 
@@ -235,15 +226,6 @@ class RunLog:
         """Close the log."""
         self.close()
 
-    def _opened(self, *, at_once: bool) -> BinaryIO:
-        file: BinaryIO = self.path.open("ab", 0 if at_once else _BUFFER_BYTES)
-        try:
-            lock(file)
-        except BaseException:
-            file.close()
-            raise
-        return file
-
     def _write_in_place(self, line: bytes) -> int:
         """Write a line to the file of that name, whatever has become of the one that was opened."""
         try:
@@ -252,8 +234,30 @@ class RunLog:
             is_there = False
         if not is_there:
             self._file.close()
-            self._file = self._opened(at_once=True)
-        return self._file.write(line)
+            self._file = open_lines(self.path, 0)
+        return int(self._file.write(line))
+
+
+def open_lines(path: Path, buffering: int, mode: int = 0o666) -> BinaryIO:
+    """Open a file of lines for appending, without a last line that is cut off.
+
+    Args:
+        path: The file; it is created if it is missing.
+        buffering: Bytes that are written together; 0 for each line alone.
+        mode: The permissions of a new file.
+
+    Raises:
+        BlockingIOError: If another process is writing it.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", buffering)
+    try:
+        lock(file)
+        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 class LineLogger:
@@ -369,7 +373,7 @@ def _shown(line: bytes) -> str:
     return line.split(b"\n")[0].decode("utf-8", "replace")[:_MOST_SHOWN]
 
 
-_MOST_SHOWN = 400
+_MOST_SHOWN = 3000
 
 
 class _RealTime:

@@ -102,8 +102,6 @@ def _add(total: Estimate, options: Any, number: int) -> None:
 
     rounds, agents = len(run.finished), len(run.agents)
     of_agents = agents if is_alone else options.made_up or agents
-    # an agent in a final state takes no more turns
-    of_rounds = rounds if getattr(run.agents[0], "has_finished", False) else of_rounds
     total.runs += number
     total.rounds += rounds
     total.agents += agents
@@ -128,8 +126,8 @@ def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
     if (writer := options.writer) is not None and writer.model is not None:
         model = writer.model if isinstance(writer.model, Model) else asked.named(writer.model)
         changes["writer"] = replace(writer, model=_CountingClient.in_place_of(model))
-    # a switch to another model is not tried
-    kept = (each for each in options.treatments if not each.startswith("model="))
+    # a switch to another model or policy is not tried
+    kept = (each for each in options.treatments if not each.startswith(("model=", "policy=")))
     changes["treatments"] = [each for each in kept if _round_of(each) <= rounds]
     return changes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -57,9 +57,8 @@ class RunFolder:
         self.journal: Journal | None = None
         self.skipped: int = 0
         self._begin_at = 0
-        self._has_begun = self._has_rounds = False
-        self._config: Mapping[str, Any] = {}
-        self._charts: Sequence[Mapping[str, Any]] = ()
+        self._has_begun = False
+        self._about: Mapping[str, Any] = {}
         self._log: RunLog | None = None
 
     @classmethod
@@ -110,19 +109,18 @@ class RunFolder:
     @contextmanager
     def writing(
         self,
-        config: Mapping[str, Any],
+        about: Mapping[str, Any],
         clock: SimulatedClock,
         *,
-        charts: Sequence[Mapping[str, Any]] = (),
         repeats: Repeats | None = None,
         at_once: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log and journal, or open them again.
 
         Args:
-            config: The run's configuration, as plain data.
+            about: The run's ``config`` and, if they can be drawn, the ``charts`` of its agents, as
+                plain data.
             clock: The run's clock.
-            charts: The charts of its agents, as plain data.
             repeats: The run that it repeats, if any.
             at_once: Whether each line is passed to the operating system at once.
 
@@ -133,7 +131,7 @@ class RunFolder:
         Raises:
             InputError: If it cannot be written, or another process is writing it.
         """
-        self._config, self._charts = config, charts
+        self._about = about
         compared = None if repeats is None or repeats.asks else locate_log(repeats.run)
         try:
             with self._open_log(clock, compared, at_once=at_once) as self._log:
@@ -148,16 +146,18 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            answers = self.path / ANSWERS_NAME
-            has_answers = answers.exists() and answers.stat().st_size
-            if self._has_begun and not (self._has_rounds or has_answers):
+            if self._has_begun and not self._has_anything():
                 _forget(self.path)
             raise
+
+    def _has_anything(self) -> bool:
+        """Return whether a round has ended, or somebody has answered."""
+        answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
+        return bool(answers.exists() and answers.stat().st_size) or _ROUND_ENDED in log.read_bytes()
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""
         assert self._log is not None
-        self._has_rounds = True
         self._log.flush()
 
     def change(self, config: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ class RunFolder:
         Raises:
             OSError: If it cannot be written.
         """
-        self._config = config
+        self._about = {**self._about, "config": config}
         self._write_summary({})
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
@@ -211,7 +211,7 @@ class RunFolder:
             raise InputError("was just completed by another process", path=self.path)
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        summary = describe_run(self._config, outcome, self._charts)
+        summary = describe_run(self._about, outcome)
         text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
@@ -230,15 +230,9 @@ def _forget(folder: Path) -> None:
         folder.rmdir()
 
 
-def describe_run(
-    config: Mapping[str, Any],
-    outcome: Mapping[str, Any],
-    charts: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Return the contents of ``run.json``: the run's configuration, its charts and its results."""
-    drawn = {"charts": list(charts)} if charts else {}
-    about = {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config)}
-    return {**about, **drawn, **outcome}
+def describe_run(about: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of ``run.json``: the run's configuration and charts, and its results."""
+    return {"prism": __version__, "schema": SCHEMA_VERSION, **about, **outcome}
 
 
 def read_summary(path: Path) -> dict[str, Any]:
@@ -250,45 +244,23 @@ def read_summary(path: Path) -> dict[str, Any]:
     file = path / SUMMARY_NAME
     try:
         summary = parse_json(file.read_text(encoding="utf-8"), path=file)
-    except FileNotFoundError:
-        raise _no_run(path) from None
-    except NotADirectoryError:
-        raise InputError("is a file: name the folder of a run", path=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=file) from None
-    except UnicodeDecodeError:
-        raise InputError("is damaged: it is not UTF-8", path=file) from None
+    except (FileNotFoundError, NotADirectoryError):
+        problem = f"holds no run (no {SUMMARY_NAME}): name the folder of a run"
+        raise InputError(problem, path=path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=file) from None
     if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
         raise InputError("is damaged: it describes no run", path=file)
     return summary
-
-
-def _no_run(path: Path) -> InputError:
-    if not path.exists():
-        return InputError("there is no such folder", path=path)
-    below = sorted(each.parent.name for each in path.glob(f"*/{SUMMARY_NAME}"))
-    if below:
-        problem = f"holds several runs, and is none itself: name one of them ({_listed(below)})"
-        return InputError(problem, path=path)
-    return InputError(f"holds no run to resume (no {SUMMARY_NAME}): begin one there", path=path)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_NAMED]) + ", ..." * (len(names) > _MOST_NAMED)
 
 
 def _require_free(path: Path) -> None:
     """Refuse a folder that holds a run, or anything else."""
     log = path / LOG_NAME
     # a process that was killed before its run began leaves only an empty log
-    is_new = log.exists() and log.stat().st_size == 0
-    names = (name for name in _OWN if not (is_new and name == LOG_NAME))
-    found = [name for name in names if (path / name).exists()]
-    if found:
-        hint = "choose another folder, resume it, or delete it"
-        raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
+    is_empty = log.exists() and log.stat().st_size == 0
     # a batch writes the traceback of a run that failed
-    require_nothing_else(path, own=(LOG_NAME, TRACEBACK_NAME))
+    require_nothing_else(path, own=(TRACEBACK_NAME, LOG_NAME if is_empty else ""))
 
 
 def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
@@ -304,7 +276,9 @@ def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
     there = sorted(each.name for each in path.iterdir()) if path.exists() else []
     others = [name for name in there if not name.startswith(".") and name not in own]
     if others:
-        problem = f"holds other files ({_listed(others)}): choose an empty folder, or a new one"
+        names = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
+        what = "a run" if SUMMARY_NAME in others else "other files"
+        problem = f"already holds {what} ({names}): choose an empty folder, or a new one"
         raise InputError(problem, path=path)
 
 

@@ -7,25 +7,24 @@ with these answers, and to ask only where they end. A replay never asks.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
 from prism.errors import InputError, ReplayError
-from prism.files._durable import lock
+from prism.files._durable import write_durably
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock, read_answers
 from prism.runlog._answers import ANSWERS_NAME
 from prism.runlog._reader import locate_log
+from prism.runlog._writer import open_lines
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
@@ -70,40 +69,41 @@ class Journal:
         self.asks: bool = repeats is None or repeats.asks
         self.earlier: dict[str, dict[str, Any]] = {}
         self.spent: Counter[str] = Counter()
-        self._path, self._clock = path, clock
-        self._file: FileIO | None = None
+        self._path, self._clock = path, clock or SimulatedClock()
+        self._file: BinaryIO | None = None
         self._numbers: Counter[str] = Counter()
-        self._pending: dict[int, str] = {}
-        if repeats is not None:
-            # the folder has all that the run cannot make again
+        if repeats is not None and (path is None or not path.exists() or not path.stat().st_size):
             recorded = locate_log(repeats.run).parent / ANSWERS_NAME
-            found = _answers_in(recorded, repeats.until, Counter())
-            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
-        self._to_copy: set[str] = {*self.earlier}
+            self.earlier = _answers_in(recorded, repeats.until, Counter())
+            if self.earlier and path is not None:
+                # the folder has all that the run cannot make again
+                open_lines(path, 0, 0o600).close()
+                lines = ({**each, _FROM: str(repeats.run)} for each in self.earlier.values())
+                write_durably(path, b"".join(map(_as_line, lines)))
         if path is not None and path.exists():
-            own = _answers_in(path, None, self.spent)
-            self.earlier |= own
-            self._to_copy -= own.keys()
+            self.earlier = _answers_in(path, None, self.spent)
         self.unread: set[str] = {*self.earlier}
 
     # Taking answers
 
-    def answer_to(self, asked: Question | TextCall) -> Decision | Written | None:
-        """Return the answer to a question, if there is one.
+    def new_id(self, asked: Question | TextCall) -> str:
+        """Return the id of the answer to an agent's next question."""
+        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
+        self._numbers[agent_id] += 1
+        return f"{agent_id}:{self._numbers[agent_id]}"
+
+    def answer_to(self, asked: Question | TextCall, answer_id: str) -> Decision | Written | None:
+        """Return the answer of this id to a question, if there is one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
-        self._numbers[agent_id] += 1
-        answer_id = f"{agent_id}:{self._numbers[agent_id]}"
         line = self._find(answer_id, digest_of(asked))
-        if line is not None:
-            return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
-        if not self.asks:
+        if line is None and not self.asks:
             raise _missing(f"answer {answer_id} (to {_subject(asked)})")
-        self._pending[id(asked)] = answer_id
-        return None
+        if line is None:
+            return None
+        return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
 
     async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun.
@@ -125,10 +125,6 @@ class Journal:
         self.add(self.earlier[key])
         return result
 
-    def id_of(self, asked: Question | TextCall) -> str:
-        """Return the id of an answer that is being asked for."""
-        return self._pending.pop(id(asked))
-
     def _find(self, answer_id: str, digest: str) -> dict[str, Any] | None:
         """Return an earlier answer.
 
@@ -146,9 +142,6 @@ class Journal:
                 f"(round {line.get('round')}, tick {line.get('tick')}): the run does not do the "
                 "same as before: restore its code and files, or begin another run"
             )
-        if answer_id in self._to_copy:
-            self._to_copy.remove(answer_id)
-            self.add(line)
         return line
 
     # Adding answers
@@ -158,10 +151,12 @@ class Journal:
         if self._path is None:
             return
         if self._file is None:
-            self._file = _opened(self._path)
-        at = {}
-        if self._clock is not None:
-            at = {"round": self._clock.round, "tick": self._clock.tick}
+            try:
+                self._file = open_lines(self._path, 0, 0o600)
+            except BlockingIOError:
+                problem = "is being written by another process"
+                raise InputError(problem, path=self._path) from None
+        at = {"round": self._clock.round, "tick": self._clock.tick}
         self._file.write(_as_line({"id": line["id"], **at, **line}))
 
     def do_again(self) -> None:
@@ -169,8 +164,7 @@ class Journal:
 
         Its answers stay in the file, and what they have cost counts.
         """
-        number = 0 if self._clock is None else self._clock.round
-        self.add({"id": f"round {number}", "digest": _AGAIN, "kind": _AGAIN, "round": number})
+        self.add({"id": f"round {self._clock.round}", "digest": _AGAIN, "kind": _AGAIN})
 
     def close(self) -> None:
         """Close the file."""
@@ -187,24 +181,16 @@ def _as_line(record: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def _opened(path: Path) -> FileIO:
-    """Open a file that only its owner may read, without a last line that is cut off."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-    file = FileIO(descriptor, "r+b")
-    try:
-        lock(file)
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
-        file.seek(whole)
-    except BlockingIOError:
-        file.close()
-        raise InputError("is being written by another process", path=path) from None
-    return file
-
-
 def _missing(what: str) -> ReplayError:
     problem = "the run was stopped before, or does not do the same as then"
     return ReplayError(f"the journal has no {what}: {problem}")
+
+
+def spent_in(folder: Path) -> dict[str, int] | None:
+    """Return the calls and tokens of the answers in a run's folder; None if there are none."""
+    spent: Counter[str] = Counter()
+    _answers_in(folder / ANSWERS_NAME, None, spent)
+    return {name: spent[name] for name in ("calls", "tokens")} if spent else None
 
 
 def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str, dict[str, Any]]:
@@ -220,9 +206,9 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            cost = Counter(line.get("cost", {}))
-            spent["calls"] += cost["attempts"]
-            spent["tokens"] += cost["input_tokens"] + cost["output_tokens"]
+            cost = line.get("cost", {})
+            spent["calls"] += cost.get("attempts", 0)
+            spent["tokens"] += cost.get("input_tokens", 0) + cost.get("output_tokens", 0)
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
@@ -278,11 +264,28 @@ class JournalledPart(Wrapped):
         return await self._journal.once(key, effect, interrupted)
 
     async def answer(self, asked: Sequence[Any]) -> list[Any]:
-        """Ask questions or text calls, and keep each answer."""
-        ids = [self._journal.id_of(each) for each in asked]
-        return await all_of(map(self._one, asked, ids))
+        """Answer questions or text calls, as before or anew."""
+        ids = [self._journal.new_id(each) for each in asked]
+        earlier = [*map(self._earlier, asked, ids)]
+        open_ones = [each for each, answer in enumerate(earlier) if answer is None]
+        if open_ones:
+            new = await all_of(self._one(asked[each], ids[each]) for each in open_ones)
+            for each, answer in zip(open_ones, new, strict=True):
+                earlier[each] = answer
+        return earlier
+
+    def _earlier(self, asked: Any, answer_id: str) -> Any:
+        """Return the answer of the journal, if there is one."""
+        answer = self._journal.answer_to(asked, answer_id)
+        if answer is not None and self._journal.asks:
+            self.part.skip(asked, answer)
+        elif isinstance(answer, Decision):
+            # where nobody is asked, no equal question needs to be recognized
+            self.part.skip(asked)
+        return answer
 
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
+        """Ask a question, and keep its answer."""
         (answer,) = await self.part.answer([asked])
         line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
         how = {name: getattr(answer, name, None) for name in _HOW}
@@ -370,15 +373,15 @@ def _cost_of(line: Mapping[str, Any]) -> Cost | None:
 
 
 def journalled(asker: Any, journal: Journal) -> None:
-    """Let a run's reasoner or writer take answers from a journal, and add to it.
+    """Let what asks a model in a run take answers from a journal, and add to it.
 
     Args:
         asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
     """
-    if isinstance(asker, Router):
-        asker.journal = journal
-        for name, part in asker.parts.items():
+    for name, part in asker.parts.items() if isinstance(asker, Router) else ():
+        # a policy decides in the same way again
+        if hasattr(part, "client"):
             asker.parts[name] = JournalledPart(part, journal)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
@@ -52,19 +53,19 @@ def make_askers(
         writer: The options of the writer.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        later: Models to which the run switches later, by their names in the log. If one model
-            decides and writes, they also write.
+        later: Models and policies to which the run switches later, by their names in the log.
 
     Returns:
         The two; None for those without options.
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the policy cannot be read.
+        InputError: If a policy cannot be read.
     """
     models = {
         title: decider.named(text) if isinstance(decider, Model) else Model.of(text)
         for title, text in later.items()
+        if isinstance(text, str)
     }
     if isinstance(decider, Model):
         models = {ALL_OTHERS: decider, **models}
@@ -72,8 +73,18 @@ def make_askers(
     asked = [*models.values(), *([given] if isinstance(given, Model) else [])]
     # those to which it switches have the limits of the first
     budget = _budget_of(asked[0]) if asked else None
-    parts = {title: _reasoner(each, seed, fallback, budget) for title, each in models.items()}
-    decides = _deciding(decider, parts, seed, next(iter(models.values()), None))
+    parts: dict[str, Any] = {
+        title: _reasoner(each, seed, fallback, budget) for title, each in models.items()
+    }
+    policies = {title: file for title, file in later.items() if isinstance(file, Path)}
+    if isinstance(decider, PolicyOptions):
+        policies[ALL_OTHERS] = Path(decider.policy)
+    parts |= {title: Policy.from_file(file).reasoner(seed) for title, file in policies.items()}
+    decides: BaseReasoner | None = parts.get(ALL_OTHERS)
+    if later or isinstance(decider, Model):
+        first = {ALL_OTHERS: decides or PolicyReasoner(seed)}
+        stopping = _stopping(next(iter(models.values()))) if models else {}
+        decides = Router({**first, **parts}, **stopping)
     if writer is None:
         return decides, None
     if isinstance(given, str) and isinstance(decider, Model):
@@ -82,25 +93,9 @@ def make_askers(
     if isinstance(given, Model):
         return decides, make_writer(given, seed, budget=budget)
     # a client of another library does not reveal its model
-    writers = {
-        title: Writer(part.client, model=part.named, seed=seed, budget=budget)
-        for title, part in parts.items()
-    }
-    return decides, Router(writers)
-
-
-def _deciding(
-    decider: DeciderOptions, parts: dict[str, Reasoner], seed: int, first: Model | None
-) -> BaseReasoner | None:
-    """Return what decides: the policy alone, or a router of the models, after it if need be."""
-    alone: BaseReasoner | None = None
-    if isinstance(decider, PolicyOptions):
-        alone = Policy.from_file(decider.policy).reasoner(seed)
-    if first is None:
-        return alone
-    if isinstance(decider, Model):
-        return Router(parts, **_stopping(first))
-    return Router({ALL_OTHERS: alone or PolicyReasoner(seed), **parts}, **_stopping(first))
+    part = parts[ALL_OTHERS]
+    asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
+    return decides, Router({ALL_OTHERS: asks})
 
 
 def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> BaseWriter:

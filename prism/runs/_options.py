@@ -16,14 +16,13 @@ from prism.llm import Model
 from prism.llm._model import LostClient, type_of
 from prism.llm._model_text import model_in_text
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
-from prism.runlog._answers import ANSWERS_NAME
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
 """The title of agents that use the run's own model."""
 
-Later = Mapping[str, str]
-"""Models to which a run switches later, as texts by their names in the log."""
+Later = Mapping[str, str | Path]
+"""Models to which a run switches later, as texts, and files of policies; by names in the log."""
 
 NO_LATER: Later = MappingProxyType({})
 
@@ -45,11 +44,6 @@ class Repeats:
     def asks(self) -> bool:
         """Whether somebody may be asked."""
         return self.until is not None
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether the earlier run asked anybody."""
-        return (self.run / ANSWERS_NAME).exists()
 
     def to_config(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -157,8 +151,9 @@ def models_of(options: Any) -> Iterator[Model]:
     yield from (
         each for each in (decides, getattr(writer, "model", None)) if isinstance(each, Model)
     )
-    for text in options.later_models().values():
-        yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
+    for text in options.later_deciders().values():
+        if isinstance(text, str):
+            yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
 
 
 def with_client(options: Any, given: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +17,6 @@ from prism.runs._journal import Journal, journalled, restore_spending
 from prism.runs._models import asking_in, load_models, spent_by
 from prism.runs._observing import Observer
 from prism.runs._options import Repeats, models_of, with_client
-from prism.runs._status import Heartbeat, remove_heartbeat
 from prism.telemetry.loggers import LateLogger
 
 ResultsT = TypeVar("ResultsT")
@@ -34,14 +33,9 @@ class Outcome(Generic[ResultsT]):
         folder: Its folder, if it is kept.
     """
 
-    results: ResultsT
-    summary: dict[str, Any]
+    results: ResultsT = field(repr=False)
+    summary: dict[str, Any] = field(repr=False)
     folder: Path | None
-
-    def __repr__(self) -> str:
-        """Show the type of the results and where they are kept."""
-        where = "not kept" if self.folder is None else f"kept in {self.folder}"
-        return f"<Outcome: {type(self.results).__name__}, {where}>"
 
 
 def go_on(
@@ -66,15 +60,13 @@ def go_on(
     path = Path(folder)
     kept, began = RunFolder.to_resume(path)
     if began is None:
-        # it may have been killed after its last line, before the folder was cleaned up
-        remove_heartbeat(path)
         return None
-
     config, summary, observer = began["config"], path / SUMMARY_NAME, observer or Observer()
     options = kind.from_config(config, summary)
     if model is not None:
         options = with_client(options, model)
-    options = _with_application(options, application)
+    if application is not None:
+        options = options.replace(application=application)
     has_changed = warn_of_changes(began, options, observer)
     # the same code without a model does the same, so that nobody need compare its log
     if options.is_repeatable and not has_changed:
@@ -105,7 +97,9 @@ def repeat(
     began = read_summary(path)
     options = kind.from_config(began["config"], path / SUMMARY_NAME)
     warn_of_changes(began, options, observer)
-    options = _with_application(options.repeating(path), application)
+    options = options.repeating(path)
+    if application is not None:
+        options = options.replace(application=application)
     kept = None if folder is None else RunFolder.for_new(Path(folder))
     return carry_out(options, kept, on_round=on_round, observer=observer)
 
@@ -134,16 +128,6 @@ def warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) 
     for change in changes:
         observer.warn(f"{change}; it goes on while it does the same")
     return bool(changes)
-
-
-def _with_application(options: Any, application: Mapping[str, Any] | None) -> Any:
-    """Return a run with what an application provides to its agent, if anything."""
-    if application is None:
-        return options
-    if not hasattr(options, "application"):
-        raise InputError("is for single agents: leave it out", field="application")
-
-    return options.replace(application=application)
 
 
 def carry_out(
@@ -177,19 +161,19 @@ def carry_out(
         run = options.prepare(logger)
         askers: list[Any] = [run.reasoner, getattr(run, "writer", None)]
         # before a round has changed anything
-        config = options.to_config() if told else {}
         charts = getattr(options, "charts", ()) if told else ()
+        about = {
+            "config": options.to_config() if told else {},
+            **({"charts": charts} if charts else {}),
+        }
         journal: Journal | None = None
         if folder is not None and logger is not None:
-            writing = folder.writing(
-                config, run.clock, charts=charts, repeats=repeats, at_once=bool(models)
-            )
+            writing = folder.writing(about, run.clock, repeats=repeats, at_once=bool(models))
             logger.opened = stack.enter_context(writing)
             logger.is_silent = folder.skipped > 0
             # some keep files of their own there
             run.kept_in(folder.path)
             journal = folder.journal
-            stack.callback(remove_heartbeat, folder.path)
             if folder.is_new:
                 held.keep_before()
             elif journal is not None:
@@ -201,20 +185,18 @@ def carry_out(
             journal = Journal(repeats=repeats)
         if journal is not None:
             _take_from(askers, journal)
-        if models:
+        # who repeats another run may ask nobody
+        if models and repeats is None:
             load_models(askers, options.deadline, observer)
         observer.started(run)
-        after_round = _after_rounds(
-            run, folder, on_round, observer, logger, lambda: spent_by(askers, models)
-        )
+        after_round = _after_rounds(run, folder, on_round, observer, logger)
         results = run.run(after_round)
         outcome = {"results": results.to_dict(), **spent_by(askers, models)}
         if folder is not None:
             held.keep()
             folder.complete(outcome)
 
-    summary = describe_run(config, outcome, charts)
-    return Outcome(results, summary, getattr(folder, "path", None))
+    return Outcome(results, describe_run(about, outcome), getattr(folder, "path", None))
 
 
 def _documents_of(
@@ -245,23 +227,16 @@ def _after_rounds(
     on_round: Callable[[Any], object] | None,
     observer: Observer,
     logger: LateLogger | None,
-    spent: Callable[[], Mapping[str, Any]],
 ) -> Callable[[Any], None]:
     """Return a function that keeps and reports every round, and may stop the run."""
-    heartbeat: Heartbeat | None = None
-    if folder is not None:
-        heartbeat = Heartbeat(folder.path, run.rounds, getattr(run, "ticks_per_round", None))
 
     def after_round(summary: Any) -> None:
-        ended = len(run.finished)
-        if folder is not None and logger is not None and heartbeat is not None:
+        if folder is not None and logger is not None:
             folder.round_ended()
-            logger.is_silent = ended < folder.skipped
-            is_repeating = folder.journal is not None and bool(folder.journal.unread)
-            heartbeat.beat(ended, spent, is_repeating=is_repeating or logger.is_silent)
+            logger.is_silent = len(run.finished) < folder.skipped
         if on_round is not None:
             on_round(summary)
-        if ended < run.rounds and observer.is_to_stop():
+        if len(run.finished) < run.rounds and observer.is_to_stop():
             raise KeyboardInterrupt
 
     return after_round

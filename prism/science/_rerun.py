@@ -10,7 +10,7 @@ from typing import Any
 from prism.analysis import read_log
 from prism.errors import InputError
 from prism.llm import Model
-from prism.runs import Observer, Outcome
+from prism.runs import Observer, Outcome, PolicyOptions
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.worlds import Run
 from prism.worlds._treatments import read_treatment, setting
@@ -83,12 +83,15 @@ def rerun(
     changed = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
     if isinstance(changes.get("model"), str) and not _has_journal(options):
         changed.append(f"model={changes.pop('model')}@{from_round}")
+    policy = changes.get("reasoner")
+    if from_round > 1 and isinstance(policy, PolicyOptions):
+        changed.append(f"policy={policy.policy}@{from_round}")
+        del changes["reasoner"]
     for name in changes:
-        # a policy draws the same numbers again, so that it cannot begin later
         is_late = name == "rounds" or (name in _ANSWERING and _has_journal(options))
         if from_round > 1 and not is_late:
             problem = "can only be changed from round 1 on: leave it out, or rerun from round 1"
-            raise InputError(problem, field="policy" if name == "reasoner" else name)
+            raise InputError(problem, field=name)
     for each in treatments:
         if read_treatment(each).round < from_round:
             problem = f"has {each}, but nothing may differ before round {from_round}"
@@ -116,7 +119,7 @@ def _kept(source: Path) -> Run[Any]:
 def _has_journal(options: Run[Any]) -> bool:
     """Return whether the answers of a run were those of a model."""
     is_asked = isinstance(options.reasoner, Model) or options.repeats is not None
-    return is_asked or options.writer is not None or bool(options.later_models())
+    return is_asked or options.writer is not None or bool(options.later_deciders())
 
 
 def _changed_model(options: Run[Any], settings: Mapping[str, Any]) -> Model:

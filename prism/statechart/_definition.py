@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from itertools import islice
+from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
-from prism.statechart._hierarchy import Hierarchy, member_of
-from prism.statechart._nesting import State, is_nested
-from prism.statechart._problems import MOST_TRANSITIONS, chart_problems
-from prism.statechart.states import state_text
-from prism.statechart.transitions import DEFAULT_NAME, StateT, Transition, is_any_state
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
+from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
+from prism.statechart.transitions import (
+    ALWAYS,
+    DEFAULT_NAME,
+    History,
+    In,
+    State,
+    StateT,
+    Transition,
+    as_tuple,
+    is_any_state,
+    is_nested,
+)
+
+MOST_TRANSITIONS = 100_000
+"""Transitions from leaf to leaf that a chart may stand for, each target counted."""
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
@@ -164,3 +179,197 @@ def _one_source_each(
             yield from (replace(item, source=each) for each in sources)
         else:
             yield item
+
+
+# What is wrong with it
+
+
+def chart_problems(hierarchy: Hierarchy) -> list[str]:
+    """List what is wrong, as far as a message can; each kind needs those before it to be sound."""
+    kinds: tuple[Callable[[Hierarchy], Iterable[str]], ...] = (
+        _set_problems,
+        _naming_problems,
+        _size_problems,
+        _part_problems,
+    )
+    for kind in kinds:
+        # there may be as many as a product of what was written
+        if problems := [*islice(kind(hierarchy), MOST_NAMED)]:
+            return [*problems, "and more"] if len(problems) == MOST_NAMED else problems
+    return []
+
+
+# Names
+
+
+def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    """Yield why values cannot be the states of a chart."""
+    states = [*with_insides(hierarchy.states)]
+    members = [*map(member_of, states)]
+    wrong = [repr(member) for member in members if not is_state(member)]
+    enums = {type(member): type(member).__name__ for member in members}
+    if not members:
+        yield "a chart needs at least one state"
+    elif wrong:
+        yield f"states must be members of a str-based Enum, such as a StrEnum, got {joined(wrong)}"
+    elif len(enums) > 1:
+        names = joined(sorted(enums.values()))
+        yield f"states must all come from one enum, got members of {names}"
+
+    has_regions = any(isinstance(each, State) and each.parallel for each in states)
+    for text, count in Counter(map(state_text, members)).items():
+        if count > 1:
+            yield f"state {text!r} appears in the tree twice: remove one"
+        if has_regions and SEPARATOR in text:
+            yield f"state {text!r} contains a {SEPARATOR!r}, which separates leaves: rename it"
+
+
+def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    """Yield a problem for each name that is no state of the chart."""
+    states = [*with_insides(hierarchy.states)]
+    members = dict.fromkeys(map(member_of, states))
+    enum, listing = type(next(iter(members))), joined([*map(state_text, members)])
+    named: list[tuple[str, Any]] = [
+        ("initial state", hierarchy.initial),
+        ("decision state", hierarchy.decision_states),
+        ("final state", hierarchy.final_states),
+        ("state with a limit in timeouts", tuple(hierarchy.timeouts)),
+        *(("initial state", each.initial) for each in states if isinstance(each, State)),
+    ]
+    for number, item in enumerate(hierarchy.transitions, start=1):
+        if not isinstance(item, Transition):
+            yield f"transition {number} must be a Transition, got {item!r}"
+            continue
+        where = f"transition {number} ({item}):"
+        named.append((f"{where} source", item.source))
+        if item.target is not None:
+            named.append((f"{where} target", item.target))
+        if isinstance(item.guard, In):
+            named.append((f"{where} state of the guard", item.guard.state))
+    for what, value in named:
+        for each in chain.from_iterable(map(_names_in, as_tuple(value))):
+            # by enum, too: members of two enums with equal texts compare equal
+            if not isinstance(each, Enum) or type(each) is not enum or each not in members:
+                yield f"{what} {each!r} is not among the states ({listing})"
+
+
+def _names_in(target: Any) -> tuple[Any, ...]:
+    if not isinstance(target, History):
+        return (target,)
+    return target.state, *(() if target.default is None else as_tuple(target.default))
+
+
+# Size
+
+
+def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    """Count what a chart stands for before anything of that size is made."""
+    count = 0
+    for item in hierarchy.transitions:
+        inside = hierarchy.members_inside(item.source)
+        targets = () if item.target is None else as_tuple(item.target)
+        histories = (each.state for each in targets if isinstance(each, History))
+        ends = sum(len(hierarchy.members_inside(each)) for each in histories)
+        # entering several targets takes time by their square
+        count += len(inside) * (len(targets) ** 2 + ends + 1)
+    if max(count, *(len(node.initial) ** 2 for node in hierarchy.nodes)) > 2 * MOST_TRANSITIONS:
+        yield (
+            f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split it "
+            "into several charts"
+        )
+
+
+# The parts of the chart, in numbers
+
+
+def _part_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    for node in hierarchy.nodes:
+        yield from _state_problems(hierarchy, node)
+    for state, ticks in hierarchy.timeouts.items():
+        if type(ticks) is not int or ticks < 1:
+            must = "must be a whole number of ticks, 1 or more"
+            yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
+    for arc in hierarchy.arcs:
+        for problem in _arc_problems(hierarchy, arc):
+            yield f"transition {arc.place + 1} ({arc.written}): {problem}"
+    yield from _share_problems(hierarchy)
+
+
+def _state_problems(tree: Hierarchy, node: Node) -> Iterator[str]:
+    text = repr(tree.texts[node.number]) if node.number else "the chart"
+    if node.children and node.state in tree.final_states:
+        yield (
+            f"final state {text} has substates: make one of these final, and the state around it "
+            "is done when that one is entered"
+        )
+    if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
+        yield f"state {text} is a region, which cannot be final itself: put a final state inside"
+    for problem in _target_problems(tree, node.initial, node.number):
+        yield f"initial of {text}: {problem}"
+
+
+def _arc_problems(tree: Hierarchy, arc: Arc) -> Iterator[str]:
+    source, text = tree.nodes[arc.source], tree.texts[arc.source]
+    if source.kind == "final":
+        yield (
+            f"it leaves {text!r}, which is a final state: remove it, or take the state out of "
+            "final_states"
+        )
+    yield from _target_problems(tree, arc.targets)
+    is_inside = arc.targets and not [*_outside(tree, arc.source, arc.targets)]
+    if arc.written.internal and not (source.kind == "composite" and is_inside):
+        yield (
+            "it is internal, so its source must be a composite with one active substate, and its "
+            "targets must lie inside that: leave out internal"
+        )
+
+
+def _target_problems(
+    tree: Hierarchy, targets: Sequence[int | HistoryAt], around: int = 0
+) -> Iterator[str]:
+    """Yield why targets cannot be entered together, those of a composite inside it."""
+    for outside in _outside(tree, around, targets):
+        yield f"{outside!r} does not lie inside {tree.texts[around]!r}: name a state inside"
+    for target in targets:
+        if isinstance(target, HistoryAt):
+            if not tree.nodes[target.composite].children:
+                text = tree.texts[target.composite]
+                yield f"{text!r} has no substates, so it has no history: name a composite"
+            yield from _target_problems(tree, target.default, target.composite)
+    # in document order, neighbours tell of all others
+    for one, other in pairwise(sorted(map(_number, targets))):
+        around = next(
+            each
+            for each in (one, *tree.ancestors(one))
+            if each == other or tree.is_inside(other, each)
+        )
+        if around == one or tree.nodes[around].kind != "parallel":
+            yield (
+                f"{tree.texts[one]!r} and {tree.texts[other]!r} do not lie in different regions, "
+                "so they are never active together: name one state in each region"
+            )
+
+
+def _number(target: int | HistoryAt) -> int:
+    return target.composite if isinstance(target, HistoryAt) else target
+
+
+def _outside(tree: Hierarchy, composite: int, targets: Iterable[int | HistoryAt]) -> Iterator[str]:
+    """Yield the targets that do not lie inside a composite; its own history does."""
+    for target in targets:
+        is_own = isinstance(target, HistoryAt) and target.composite == composite
+        if not is_own and not tree.is_inside(_number(target), composite):
+            yield tree.texts[_number(target)]
+
+
+def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
+    shares: dict[tuple[str | None, int], float] = {}
+    for arc in hierarchy.arcs:
+        key = arc.written.trigger, arc.source
+        shares[key] = shares.get(key, 0.0) + (arc.written.probability or 0.0)
+    for (trigger, source), total in shares.items():
+        if total > 1 + _ROUNDING:
+            yield (
+                f"the probabilities of {trigger or ALWAYS!r} in {hierarchy.texts[source]!r} "
+                f"add up to {total:g}, which is more than 1: lower them"
+            )

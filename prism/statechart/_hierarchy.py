@@ -14,13 +14,15 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from prism.statechart._nesting import EventDescriptor, In, State
 from prism.statechart.states import Configuration, state_text
 from prism.statechart.transitions import (
     ANY_STATE,
     Action,
+    EventDescriptor,
     Guard,
     History,
+    In,
+    State,
     Transition,
     as_tuple,
 )

@@ -340,7 +340,8 @@ class _Reader:
         self._read.add(element)
         own, take = self._own(element), element.attrib.pop
         event, cond, kind = take("event", None), take("cond", None), take("type", "external")
-        place, active = own.pop("place", len(self._transitions)), _ACTIVE.fullmatch(cond or "")
+        is_placed, active = type(own.get("place")) is int, _ACTIVE.fullmatch(cond or "")
+        place = own.pop("place") if is_placed else len(self._transitions)
         triggers: list[Any] = [None]
         if own.pop("exact", False):
             triggers = [_decoded(event or "")]

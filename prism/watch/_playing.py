@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,9 +20,7 @@ from prism.errors import InputError
 from prism.report._charts import DIAGRAMS
 from prism.runlog._reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
-from prism.runs._status import HEARTBEAT_NAME
 
-_MOST_PRINTED = 200
 _SECONDS_TO_PAUSE = 3.0
 _OVER = ("complete", "failed", "stopped")
 _ORDERS: Mapping[str, Mapping[str, Any]] = {
@@ -59,9 +55,8 @@ class Playing:
         self._lock = RLock()
         self._number = 0
         self._process: Popen[bytes] | None = None
-        self._threads: list[Thread] = []
+        self._thread: Thread | None = None
         self._told: dict[str, Any] = {}
-        self._printed: deque[str] = deque(maxlen=_MOST_PRINTED)
         self.start({})
 
     @property
@@ -80,7 +75,6 @@ class Playing:
             return {
                 **self._told,
                 "number": self._number,
-                "printed": "".join(self._printed),
             }
 
     def do(self, order: Any) -> dict[str, Any]:
@@ -118,18 +112,13 @@ class Playing:
         rmtree(self._played, ignore_errors=True)
         with self._lock:
             self._number += 1
-            self._told, self._printed = {"state": "preparing"}, deque(maxlen=_MOST_PRINTED)
+            self._told = {"state": "preparing"}
             command = [sys.executable, "-m", "prism.watch._player"]
-            environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-            process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+            process = Popen(command, stdin=PIPE, stdout=PIPE)
             self._process = process
             self._send({**given, "folder": str(self._played)})
-            self._threads = [
-                Thread(target=follow, args=(process,), daemon=True)
-                for follow in (self._listen, self._collect)
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._thread = Thread(target=self._listen, args=(process,), daemon=True)
+            self._thread.start()
 
     def stop(self, why: str) -> None:
         """End the process, also if it does not answer."""
@@ -137,8 +126,8 @@ class Playing:
             process, self._process = self._process, None
         if process is not None:
             process.kill()
-        for thread in self._threads:
-            thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._end("stopped", f"The world {why}.")
 
     def keep(self, folder: Any) -> Path:
@@ -210,14 +199,6 @@ class Playing:
             if self._told.get("state") not in _OVER:
                 self._tell({"state": state, "fault": {"text": text, "notes": []}})
 
-    def _collect(self, process: Popen[bytes]) -> None:
-        """Take note of what the world's code prints."""
-        assert process.stderr is not None
-        with process.stderr:
-            while data := os.read(process.stderr.fileno(), 4096):
-                self._printed.append(data.decode(errors="replace"))
-                self.version += 1
-
     def _tell(self, told: Mapping[str, Any]) -> None:
         with self._lock:
             self._told.update(told)
@@ -263,7 +244,7 @@ def _place_for(folder: Any) -> Path:
 
 def _copy(played: Path, kept: Path) -> None:
     """Copy a run, its log last."""
-    copytree(played, kept, ignore=ignore_patterns(".*", HEARTBEAT_NAME, *LOG_NAMES))
+    copytree(played, kept, ignore=ignore_patterns(".*", *LOG_NAMES))
     for name in LOG_NAMES:
         if (played / name).is_file():
             copyfile(played / name, kept / name)

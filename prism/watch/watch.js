@@ -192,11 +192,9 @@
     if (head.tick !== null && run.state !== "complete" && head.ticks !== 1) words.push(`tick ${outOf(head.tick, head.ticks)}`);
     const behind = Math.max((run.now ?? 0) - (head.rounds ?? 0), 0);
     if (behind) words.push(`this page is ${counted(behind)} ${unit()}${behind === 1 ? "" : "s"} behind`);
-    if (run.seconds_left !== null && !isPlayed) words.push(`${timeText(run.seconds_left)} left`);
     if (run.spent) {
       words.push(`${counted(run.spent.calls)} calls, ${counted(run.spent.tokens)} tokens`);
       for (const [name, each] of Object.entries(run.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
-      if (head.templates) words.push("no model wrote the posts");
     }
     return words.map((each) => `${each} \u00b7 `).join("");
   };

@@ -142,15 +142,3 @@ def _doc(cls: type) -> str:
 
 def _summary(method: Any, *, own: bool = False) -> str:
     return ((method.__doc__ if own else getdoc(method)) or "").partition("\n")[0]
-
-
-def signature_of(parameter: Mapping[str, Any]) -> str:
-    """Return a parameter as one line: ``friends: int = 6, at least 2``."""
-    text = f"{parameter['name']}: {parameter['type']}"
-    if "default" in parameter:
-        text += f" = {parameter['default']}"
-    for key, words in (("least", "at least"), ("most", "at most")):
-        if key in parameter:
-            text += f", {words} {parameter[key]}"
-
-    return text + (", required" if parameter.get("required") else "")

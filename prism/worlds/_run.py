@@ -27,7 +27,6 @@ from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, WriterOptions
 from prism.runs._folder import RunFolder
 from prism.runs._options import (
-    ALL_OTHERS,
     DeciderOptions,
     Later,
     PolicyOptions,
@@ -57,7 +56,7 @@ from prism.worlds._fields import parameter_values, plain_value
 from prism.worlds._loop import Loop
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults
-from prism.worlds._treatments import later_models
+from prism.worlds._treatments import later_deciders
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -444,8 +443,10 @@ class Run(Generic[WorldT_co]):
         files = {place: Path(file_of(self.world_class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
+        policies = [each for each in self.later_deciders().values() if isinstance(each, Path)]
         if isinstance(self.reasoner, PolicyOptions):
-            files[str(self.reasoner.policy)] = Path(self.reasoner.policy)
+            policies.append(Path(self.reasoner.policy))
+        files |= {str(each): each for each in policies}
 
         for name in self.world_class.input_files:
             if (value := self._values.get(name)) is not None:
@@ -484,9 +485,9 @@ class Run(Generic[WorldT_co]):
 
     def _askers(self, world: World[Any]) -> tuple[Any, BaseWriter | None]:
         """Return the reasoner and the writer, if any were given."""
-        reasoner, writer, later = self.reasoner, self.writer, self.later_models()
+        reasoner, writer, later = self.reasoner, self.writer, self.later_deciders()
         if is_own(reasoner) and later:
-            problem = "switch to a model, but a reasoner of your own decides: leave out one"
+            problem = "switch to another, but a reasoner of your own decides: leave out one"
             raise InputError(problem, field="treatments")
         own_reasoner, own_writer = (each if is_own(each) else None for each in (reasoner, writer))
         options = None if own_reasoner is not None else reasoner
@@ -495,25 +496,19 @@ class Run(Generic[WorldT_co]):
             return own_reasoner, own_writer
 
         # the code that asks a model is loaded only by runs that have one
-        from prism.reasoner._router import Router
         from prism.runs._makers import make_askers
 
         decides, writes = make_askers(options, written, self.seed, world.fallback, later=later)
-        is_after_a_model = self.repeats is not None and self.repeats.has_answers
-        if is_after_a_model and isinstance(reasoner, PolicyOptions):
-            assert decides is not None
-            # it decides after a model, whose answers come from a journal
-            decides = Router({ALL_OTHERS: decides})
         return own_reasoner or decides, own_writer or writes
 
-    def later_models(self) -> Later:
-        """Return the models to which the run switches later."""
-        return later_models(self.world_class, self.treatments) if self.treatments else {}
+    def later_deciders(self) -> Later:
+        """Return the models and policies to which the run switches later."""
+        return later_deciders(self.world_class, self.treatments) if self.treatments else {}
 
 
 _ALONE = {
-    "workflow": ("prism.programs.yaml._run", "WorkflowRun"),
-    "cognition": ("prism.programs.thinking._run", "CognitiveRun"),
+    "workflow": ("prism.programs._runs", "WorkflowRun"),
+    "cognition": ("prism.programs._runs", "CognitiveRun"),
 }
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 

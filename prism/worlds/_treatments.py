@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
@@ -23,7 +24,7 @@ CONTROL = "control"
 Unit = Literal["agent_id", "post_id"]
 """The kinds of subjects, as named in the log."""
 
-_MODEL = "model"
+_MODEL, _POLICY = "model", "policy"
 _ROUNDING = 1e-9
 
 
@@ -32,8 +33,9 @@ class Treatment:
     """A treatment, read from a text such as ``warning@12``, ``tiring=0.1@20`` or ``model=...@3``.
 
     Args:
-        name: Name of a treatment of the world's class, of a parameter, or ``model``.
-        value: The parameter's new value, or the model, as texts; None for a treatment of the class.
+        name: Name of a treatment of the world's class, of a parameter, ``model`` or ``policy``.
+        value: The parameter's new value, the model, or the policy's file, as texts; None for a
+            treatment of the class.
         round: The round at whose beginning it is applied.
     """
 
@@ -70,16 +72,21 @@ def setting(name: str, value: Any, number: int) -> str:
     return f"{name}={text}@{number}"
 
 
-def later_models(cls: type[World[Any]], texts: Iterable[str]) -> Later:
-    """Return the models to which a run switches, by their names in the log."""
-    models = [each for each in map(read_treatment, texts) if _is_model(cls, each)]
-    for each in models:
-        model_in_text(each.value or "")
-    return {each.title: each.value or "" for each in models}
+def later_deciders(cls: type[World[Any]], texts: Iterable[str]) -> Later:
+    """Return the models and policies to which a run switches, by their names in the log."""
+    later: dict[str, str | Path] = {}
+    for each in map(read_treatment, texts):
+        if each.value is not None and _decides(cls, each):
+            if each.name == _MODEL:
+                model_in_text(each.value)
+            later[each.title] = each.value if each.name == _MODEL else Path(each.value)
+    return later
 
 
-def _is_model(cls: type[World[Any]], treatment: Treatment) -> bool:
-    return treatment.name == _MODEL and treatment.value is not None and _MODEL not in cls.fields
+def _decides(cls: type[World[Any]], treatment: Treatment) -> bool:
+    """Return whether a treatment changes who decides."""
+    name, value = treatment.name, treatment.value
+    return value is not None and name in (_MODEL, _POLICY) and name not in cls.fields
 
 
 class Treatments:
@@ -119,7 +126,7 @@ class Treatments:
             raise FieldValueError(f"{cls.__name__} has no treatment {name!r}: it has {known}")
         if treatment.round > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
-        if value is not None and not _is_model(cls, treatment):
+        if value is not None and not _decides(cls, treatment):
             read_parameters(cls, {name: value})
         self._by_round.setdefault(treatment.round, []).append(treatment)
 
@@ -131,7 +138,7 @@ class Treatments:
             before = identify(parameter_values(world)) or {}
             if each.value is None:
                 getattr(world, each.name)()
-            elif _is_model(cls, each):
+            elif _decides(cls, each):
                 router: Router = turns.answers.reasoner
                 router.switch(each.title)
             else:

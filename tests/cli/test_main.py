@@ -108,7 +108,7 @@ def test_folder_that_holds_a_run_is_refused(prism: Prism) -> None:
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err == "prism: run: already holds a run (events.jsonl, run.json): "
-        "choose another folder, resume it, or delete it\n"
+        "choose an empty folder, or a new one\n"
     )
     assert tree(prism.folder) == before
 

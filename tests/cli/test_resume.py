@@ -189,9 +189,8 @@ def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> N
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["resume", "file"], "file: is a file: name the folder of a run"),
-        (["resume", ""], "FOLDER must name a folder of its own, got '.'"),
-        (["resume", "nowhere"], "nowhere: there is no such folder"),
+        (["resume", "file"], "file: holds no run (no run.json): name the folder of a run"),
+        (["resume", "nowhere"], "nowhere: holds no run (no run.json): name the folder of a run"),
     ],
 )
 def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, prism: Prism) -> None:

@@ -21,11 +21,10 @@ STOPPED = re.compile(r"run +stopped +(\d) of 3 +(\d+) of 12 ")
 
 @pytest.mark.slow
 def test_a_run_is_followed_and_killed(prism: Prism) -> None:
-    """A run that waits for a model is alive, and says how long; killed it says where it stopped."""
+    """A run that waits for a model is alive; killed it says where it stopped."""
     with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:  # noqa: SIM117
         with prism.start(*RUN, "--model", f"ollama:tiny@{server.url}", "--out", "run") as process:
             wait_until(lambda: server.asked or has_ended(process))
-            wait_until(lambda: "the oldest for" in prism("status", "run").out or has_ended(process))
             alive = prism("status", "run")
             process.send_signal(signal.SIGKILL)
 
@@ -37,7 +36,6 @@ def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     assert (said.status, said.err) == (0, "")
     assert STOPPED.search(said.out)[0].split()[2:] == found[0].split()[2:]  # type: ignore[index]
     assert said.out.endswith("\ncontinue with: prism resume run\n")
-    assert (prism.folder / "run" / "heartbeat.json").exists()
 
 
 ENDS = """
@@ -67,11 +65,10 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism) -> None:
 
 @pytest.mark.slow
 def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
-    """What a killed run left of its heartbeat is gone when it was brought to its end."""
+    """A killed run is brought to its end, and leaves nothing else."""
     line = (*RUN[:2], 60, "--rounds", 30, "--out", "run")
     killed = prism.run(*line, first=signalled(signal.SIGKILL, 9))
     assert killed.status == -signal.SIGKILL
-    assert (prism.folder / "run" / "heartbeat.json").exists()
     assert "stopped" in prism("status", "run").out
     assert prism("resume", "run").status == 0
     assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0
@@ -80,7 +77,7 @@ def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
 
 
 def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
-    """A run that was interrupted removes its heartbeat; its log says where it was."""
+    """The log of a run that was interrupted says where it was, and its journal what it spent."""
 
     def choose(asked: Asked) -> str:
         return asked.options[-1]
@@ -90,8 +87,9 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
             wait_until(lambda: server.asked > 3 or has_ended(process))
             process.send_signal(signal.SIGINT)
 
-    assert not (prism.folder / "run" / "heartbeat.json").exists()
-    assert STOPPED.search(prism("status", "run").out)
+    said = prism("status", "run").out
+    assert STOPPED.search(said)
+    assert re.search(r"spent: \d+ calls?, [\d,]+ tokens", said)
 
 
 @pytest.mark.slow

@@ -12,7 +12,13 @@ import pytest
 
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS, TemporaryCopy, distinct_ends
+from prism.files._records import (
+    MAX_FILE_BYTES,
+    MAX_LINE_CHARACTERS,
+    TemporaryCopy,
+    distinct_ends,
+    read_csv,
+)
 from tests.kit.files import place
 
 Write = Callable[[str, str | bytes], Path]
@@ -240,3 +246,11 @@ def test_many_repeated_keys_cost_little(write: Write) -> None:
     keys = [f'"k{number % 50_000}": 0' for number in range(100_000)]
     error = complaint(write("a.jsonl", "{" + ", ".join(keys) + "}"), read_json_lines)
     assert place(error)[1:] == (1, "k0")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_may_have_any_usual_separator(write: Write, separator: str) -> None:
+    """The header says what separates; other marks stay in their cells."""
+    path = write("a.csv", f'name{separator}age\nann{separator}"3;1,0"\n')
+    (record,) = read_csv(path)
+    assert (record.line, record.fields) == (2, {"name": "ann", "age": "3;1,0"})

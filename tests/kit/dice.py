@@ -83,7 +83,7 @@ class DiceOptions:
         """Return the same with the throws of an earlier run, whatever the seed."""
         return replace(self, seed=0, recorded=recorded)
 
-    def later_models(self) -> Mapping[str, str]:
+    def later_deciders(self) -> Mapping[str, str]:
         """Return no models."""
         return {}
 
@@ -148,7 +148,7 @@ def throw_in(folder: RunFolder, stop: Callable[[int], None] = lambda _: None) ->
     """
     late = LateLogger()
     dice = DiceOptions().prepare(late)
-    with folder.writing(CONFIG, dice.clock) as logger:
+    with folder.writing({"config": CONFIG}, dice.clock) as logger:
         late.opened = logger
 
         def keep(number: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
-from prism.reasoner import Cost, Decision, Router
+from prism.reasoner import Decision, Router
 from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama
 from tests.kit.reasoners import S, answer, crowd, outcomes
@@ -72,45 +72,6 @@ async def test_texts_go_through_a_router_as_decisions_do() -> None:
     calls = [TextCall(question.agent, "greeting", "Hello?") for question in crowd(2)]
     writer = Router({"all": Writer(Says("Hi."))})
     assert [written.text for written in await writer.write_many(calls)] == ["Hi.", "Hi."]
-
-
-class Knows:
-    """Answers from before, for some agents."""
-
-    def __init__(self, **answers: Decision) -> None:
-        self.answers = answers
-
-    asks = True
-
-    def answer_to(self, asked: Any) -> Any:
-        return self.answers.pop(asked.agent.agent_id, None)
-
-
-async def test_an_earlier_answer_is_not_asked_for_again() -> None:
-    """What is known goes before, once, and draws as if it had been asked; its cost counts."""
-    cost = Cost(model="tiny", attempts=2)
-    before = Decision(S.COMPOSING, "model", probabilities={"composing": 1.0}, cost=cost)
-    policy = PolicyReasoner(3)
-    router = Router({"all": policy})
-    router.journal = Knows(n1=before)
-    questions = crowd(3)
-    decisions = [*await router.answer(questions), *await router.answer(questions)]
-    assert decisions[1] is before
-    assert router.costs["tiny"]["calls"] == 2
-
-    alone = PolicyReasoner(3)
-    expected = [*await alone.answer(questions), *await alone.answer(questions)]
-    assert [*decisions[:1], *decisions[2:]] == [*expected[:1], *expected[2:]]
-
-
-async def test_earlier_fallbacks_end_no_run() -> None:
-    """Only what is asked now tells whether the model fails, not what a log says of another day."""
-    fallback = Decision(S.SCROLLING, "fallback", reason="gone")
-    router = Router({"all": Reasoner(Says(answer("scrolling")))}, stop_at=0.5)
-    questions = crowd(200)
-    router.journal = Knows(**{each.agent.agent_id: fallback for each in questions})
-    assert {each.source for each in await router.decide_many(questions)} == {"fallback"}
-    assert {each.source for each in await router.decide_many(questions)} == {"model"}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zone
 def test_a_new_clock_is_before_the_first_round() -> None:
     """A clock starts at the beginning of 2026 in UTC, before round 1 and tick 1."""
     clock = SimulatedClock()
-    assert (clock.timestamp, clock.round, clock.tick) == ("2026-01-01T00:00:00Z", 0, 0)
+    stamp = {"timestamp": "2026-01-01T00:00:00Z", "round": 0, "tick": 0}
+    assert (clock.moment.stamp, clock.round, clock.tick) == (stamp, 0, 0)
 
 
 @given(starts, st.lists(st.integers(0, 30), max_size=6))
@@ -32,8 +33,8 @@ def test_a_tick_is_one_minute(start: datetime, rounds: list[int]) -> None:
         assert (clock.round, clock.tick) == (number, ticks)
     now = start + timedelta(minutes=sum(rounds))
     assert clock() == now.timestamp()
-    assert clock.timestamp.endswith("Z")
-    assert datetime.fromisoformat(clock.timestamp) == now
+    assert clock.moment.stamp["timestamp"].endswith("Z")
+    assert datetime.fromisoformat(clock.moment.stamp["timestamp"]) == now
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_tick_is_one_minute(start: datetime, rounds: list[int]) -> None:
 def test_the_text_is_utc_whatever_the_start(start: datetime, expected: str) -> None:
     """A start is shown in UTC; without a zone it counts as UTC, whatever the local time zone."""
     clock = SimulatedClock(start)
-    assert clock.timestamp == expected
+    assert clock.moment.stamp["timestamp"] == expected
     assert clock() == datetime.fromisoformat(expected).timestamp()
 
 

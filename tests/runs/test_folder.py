@@ -20,6 +20,8 @@ from tests.kit.dice import (
     tree,
 )
 
+ABOUT = {"config": CONFIG}
+
 # Beginning
 
 
@@ -37,7 +39,7 @@ def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> Non
     """``run.json`` has version, schema and configuration from the beginning, results at the end."""
     folder = RunFolder.for_new(tmp_path)
     assert not is_begun(folder.path)
-    with folder.writing({"text": "é"}, SimulatedClock()):
+    with folder.writing({"config": {"text": "é"}}, SimulatedClock()):
         before = json.loads((tmp_path / SUMMARY_NAME).read_bytes())
         assert is_begun(folder.path)
         folder.complete({"results": {"number": 1}, "spent": 2})
@@ -55,7 +57,7 @@ def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
     for name in held:
         (tmp_path / name).write_bytes(b"precious")
     before = tree(tmp_path)
-    with pytest.raises(InputError, match=rf"holds a run \({', '.join(held)}\)") as refused:
+    with pytest.raises(InputError, match=rf"already holds .* \({', '.join(held)}\)") as refused:
         RunFolder.for_new(tmp_path)
     assert refused.value.path == str(tmp_path)
     assert tree(tmp_path) == before
@@ -83,7 +85,7 @@ def test_run_that_was_killed_before_it_began_may_begin_again(
     """What a process leaves that was killed before ``run.json`` was there is not a run."""
     for name, content in left.items():
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="holds no run"):
         RunFolder.to_resume(tmp_path)
     throw_in(RunFolder.for_new(tmp_path))
     assert tree(tmp_path) == whole
@@ -144,7 +146,10 @@ def test_run_that_fails_in_its_first_round_leaves_nothing(
     for name in kept_before:
         path.mkdir()
         (path / name).touch()
-    with pytest.raises(FieldValueError), RunFolder.for_new(path).writing(CONFIG, SimulatedClock()):
+    with (
+        pytest.raises(FieldValueError),
+        RunFolder.for_new(path).writing(ABOUT, SimulatedClock()),
+    ):
         raise FieldValueError("impossible")
     assert [found.name for found in tmp_path.rglob("*")] == (
         ["run", *kept_before] if kept_before else []
@@ -175,7 +180,7 @@ def test_a_run_that_holds_an_answer_is_never_deleted(tmp_path: Path) -> None:
     folder = RunFolder.for_new(tmp_path / "run")
 
     def fail() -> None:
-        with folder.writing(CONFIG, SimulatedClock()):
+        with folder.writing(ABOUT, SimulatedClock()):
             assert folder.journal is not None
             folder.journal.add({"id": "ada:1", "digest": "", "chosen": "on"})
             raise FieldValueError("impossible")
@@ -193,7 +198,7 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
     folder, _ = RunFolder.to_resume(stopped)
     with (
         pytest.raises(ReplayError, match=r"line 1 differs \(round 0, tick 0\)"),
-        folder.writing(CONFIG, SimulatedClock()) as logger,
+        folder.writing(ABOUT, SimulatedClock()) as logger,
     ):
         logger.info("die.thrown", eyes=7)
     assert (stopped / LOG_NAME).read_bytes() == before
@@ -202,14 +207,17 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
 def test_resumed_run_is_never_deleted(stopped: Path) -> None:
     """An error of prism's own right after a resume leaves the folder."""
     folder, _ = RunFolder.to_resume(stopped)
-    with pytest.raises(FieldValueError), folder.writing(CONFIG, SimulatedClock()):
+    with pytest.raises(FieldValueError), folder.writing(ABOUT, SimulatedClock()):
         raise FieldValueError("impossible")
     resume_in(stopped)
 
 
 def test_bug_leaves_the_folder(tmp_path: Path, whole: Any) -> None:
     """An error that is not prism's own leaves even a first round, which can be gone on with."""
-    with pytest.raises(StoppedError), RunFolder.for_new(tmp_path).writing(CONFIG, SimulatedClock()):
+    with (
+        pytest.raises(StoppedError),
+        RunFolder.for_new(tmp_path).writing(ABOUT, SimulatedClock()),
+    ):
         raise StoppedError
     resume_in(tmp_path)
     assert tree(tmp_path) == whole

@@ -64,7 +64,7 @@ def test_a_run_is_kept_in_its_folder(tmp_path: Path, whole: Any) -> None:
     assert outcome.summary == json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert outcome.summary["config"] == CONFIG
     assert outcome.folder == tmp_path / "run"
-    assert repr(outcome) == f"<Outcome: Sum, kept in {tmp_path / 'run'}>"
+    assert repr(outcome) == f"Outcome(folder={outcome.folder!r})"
     assert rounds == list(range(1, ROUNDS + 1))
 
 

@@ -181,6 +181,43 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     assert now[: len(early)] == early
 
 
+def test_a_policy_decides_from_a_round_on_where_no_model_did(tmp_path: Path) -> None:
+    """The rounds before are those of the run, and the new one is replayed to the same bytes."""
+    run, again, policy = (tmp_path / name for name in ("run", "again", "policy.json"))
+    Run(Vaccination, 30, rounds=4, seed=1).keep(run)
+    policy.write_text('{"undecided": {"considers": {"refuses": 1}}}')
+    found = rerun(run, again, from_round=3, reasoner=PolicyOptions(policy))
+    assert found.differences["decision"]["round"] >= 3
+    was, now = decisions_of(run), decisions_of(again)
+    early = [each for each in was if each["round"] < 3]
+    assert now[: len(early)] == early
+    assert {each["source"] for each in now[len(early) :]} <= {"policy", "fallback"}
+    replay(again, tmp_path / "replayed")
+    assert log_of(tmp_path / "replayed") == log_of(again)
+
+
+def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
+    """Texts before are those of the run; where nobody wrote, a writer begins in round 1 alone."""
+    feed, run = Run(Feed, 30, rounds=3, ticks=12, seed=2), tmp_path / "run"
+    with FakeOllama(models=["small", "large"], write=lambda *_: "Well.") as server:
+        small, large = (f"ollama:{name}@{server.host}" for name in ("small", "large"))
+        feed.replace(writer=small).keep(run)
+        rerun(run, tmp_path / "again", from_round=2, writer=large)
+        asked = {(each["round"] < 2, each.get("model")) for each in texts_of(tmp_path / "again")}
+        assert asked == {(True, "small"), (False, "large")}
+        feed.keep(tmp_path / "silent")
+        with pytest.raises(InputError, match="can only be changed from round 1 on"):
+            rerun(tmp_path / "silent", tmp_path / "late", from_round=2, writer=large)
+        rerun(tmp_path / "silent", tmp_path / "written", from_round=1, writer=large)
+        assert {each.get("model") for each in texts_of(tmp_path / "written")} == {"large"}
+
+
+def texts_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the texts that a model was asked for, in the order of the log."""
+    lines = map(json.loads, log_of(folder).splitlines())
+    return [each for each in lines if each["event"] == "text.written" and each.get("model")]
+
+
 @pytest.mark.slow
 def test_a_run_that_comes_out_differently_is_refused(tmp_path: Path) -> None:
     """Nothing is concluded where the rounds before the change are not those of the run."""
@@ -207,7 +244,7 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
         InputError, match="'campaign' needs its round, from 1 on: write campaign@12"
     ):
         rerun(run, tmp_path / "a", from_round=2, treatments=["campaign"])
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="holds no run"):
         rerun(tmp_path / "none", tmp_path / "a", from_round=2)
 
     summary = run / "run.json"

@@ -96,7 +96,7 @@ def test_treatments_are_kept_as_they_are(tmp_path: Path) -> None:
 
 def test_a_reasoner_of_ones_own_cannot_be_switched() -> None:
     """The run says so before its first round."""
-    with pytest.raises(InputError, match="switch to a model, but a reasoner of your own"):
+    with pytest.raises(InputError, match="switch to another, but a reasoner of your own"):
         Run(Rumour, 12, reasoner=PolicyReasoner(), treatments=["model=ollama:a@2"]).run()
 
 

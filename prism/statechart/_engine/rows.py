@@ -15,9 +15,8 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._hierarchy import CHART, Arc, Memory
-from prism.statechart._nesting import EventDescriptor, done
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Action, Edge, EventDescriptor, done, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -84,11 +83,6 @@ class Plan:
     started: tuple[str, ...]
     raised: tuple[str, ...]
     settles: bool
-
-    @property
-    def remembers(self) -> bool:
-        """Whether it changes what is remembered of the agent."""
-        return bool(self.left or self.stopped or self.started)
 
 
 class NestedRows:
@@ -176,9 +170,9 @@ class NestedRows:
 
     # Steps
 
-    def beginning(self, state: Any = None) -> Edge:
-        """Return the step that enters a state, by default the initial one, and stays there."""
-        leaves = () if state is None else self.place(state).leaves
+    def beginning(self, state: Any) -> Edge:
+        """Return the step that enters a state, and stays there."""
+        leaves = self.place(state).leaves
         return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
 
     def _step(

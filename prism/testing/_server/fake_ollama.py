@@ -11,7 +11,6 @@ from prism.testing._server import wire
 from prism.testing._server.exchange import Exchange, Forms
 from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
-from prism.testing._server.tokens import last_tokens
 from prism.testing._server.wire import Asked
 
 _LONGEST_WINDOW = 131_072
@@ -130,7 +129,7 @@ class FakeOllama(ModelServer):
     def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
         # of a prompt that is too long, an Ollama server was seen to keep about half of its window
         self.cuts += 1
-        return replace(asked, prompt=last_tokens(text, window // 2)), window // 2 + 2
+        return replace(asked, prompt=wire.last_tokens(text, window // 2)), window // 2 + 2
 
     def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
         options = asked.body.get("options") or {}

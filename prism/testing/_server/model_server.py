@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Self, TypedDict
 from prism.errors import FieldValueError
 from prism.testing._server.exchange import Exchange, Forms
 from prism.testing._server.faults import Fault
-from prism.testing._server.tokens import count_tokens, first_tokens
-from prism.testing._server.wire import Asked, Said, chosen_reply
+from prism.testing._server.wire import Asked, Said, chosen_reply, count_tokens, first_tokens
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.01

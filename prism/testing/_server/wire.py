@@ -6,15 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import log
+from math import ceil, log
 from typing import Any, Literal
-
-from prism.testing._server.tokens import count_tokens
 
 CHAT = "/api/chat"
 LOAD = "/api/generate"
 
 TOKEN = re.compile(r"\w+|[^\w\s]+|\s+")
+_COUNTED = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]|_|\n+")
+_LETTERS_PER_TOKEN = 7
+_COUNTED = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]|_|\n+")
+_LETTERS_PER_COUNTED = 7
 
 _NEVER = -9999.0
 """OpenAI's value for the logarithm of 0, which JSON cannot represent."""
@@ -219,3 +221,38 @@ def _counts(said: Said) -> dict[str, Any]:
         "eval_count": said.written,
         "eval_duration": said.written * _TOKEN_NANOSECONDS,
     }
+
+
+# Tokens of a text, counted as servers roughly do
+
+
+def count_tokens(text: str) -> int:
+    """Count tokens as servers roughly do: a short word, three digits or a mark is one."""
+    return sum(_tokens_in(found[0]) for found in _COUNTED.finditer(text))
+
+
+def first_tokens(text: str, most: int) -> tuple[str, int]:
+    """Return the beginning of a text that has so many tokens at most, and how many it has."""
+    count = 0
+    for found in _COUNTED.finditer(text):
+        more = _tokens_in(found[0])
+        if count + more > most:
+            return text[: found.start()], count
+        count += more
+
+    return text, count
+
+
+def last_tokens(text: str, most: int) -> str:
+    """Return the end of a text that has so many tokens at most."""
+    count = 0
+    for found in reversed(list(_COUNTED.finditer(text))):
+        count += _tokens_in(found[0])
+        if count > most:
+            return text[found.end() :]
+
+    return text
+
+
+def _tokens_in(piece: str) -> int:
+    return ceil(len(piece) / _LETTERS_PER_TOKEN)

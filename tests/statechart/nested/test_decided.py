@@ -63,6 +63,22 @@ def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
 # History
 
 
+@pytest.mark.parametrize(("deep", "end"), [(True, Phone.REPLYING), (False, Phone.READING)])
+def test_a_deep_history_leads_to_the_leaf_and_a_shallow_one_inside(deep: bool, end: Phone) -> None:
+    """The shallow one enters the child that was active, and begins there anew."""
+    inner = State(Phone.SENT, [Phone.READING, Phone.REPLYING])
+    chart = Statechart(
+        [Phone.POCKET, State(Phone.ENGAGING, [Phone.BROKEN, inner])],
+        [
+            Transition("opens", Phone.POCKET, Phone.REPLYING),
+            Transition("rings", Phone.ENGAGING, Phone.POCKET),
+            Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=deep)),
+        ],
+        initial=Phone.POCKET,
+    )
+    assert chart.fire(begun(chart, None, "opens", "rings"), "resumes") is end
+
+
 @pytest.mark.parametrize("left", [["reading", "sent"], ["broken"], ["gone"], ["engaging"], []])
 def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list[str]) -> None:
     """An agent may have been saved under a former chart, in which states lay elsewhere."""
