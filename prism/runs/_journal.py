@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from prism.errors import InputError, ReplayError
+from prism.errors import ReplayError
 from prism.files._durable import write_durably
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
@@ -57,7 +57,7 @@ class Journal:
         asks: Whether somebody is asked where the journal has no answer.
 
     Raises:
-        InputError: If a line cannot be read, or another process is writing the file.
+        InputError: If a line cannot be read.
     """
 
     def __init__(
@@ -151,11 +151,7 @@ class Journal:
         if self._path is None:
             return
         if self._file is None:
-            try:
-                self._file = open_lines(self._path, 0, 0o600)
-            except BlockingIOError:
-                problem = "is being written by another process"
-                raise InputError(problem, path=self._path) from None
+            self._file = open_lines(self._path, 0, 0o600)
         at = {"round": self._clock.round, "tick": self._clock.tick}
         self._file.write(_as_line({"id": line["id"], **at, **line}))
 
@@ -287,36 +283,22 @@ class JournalledPart(Wrapped):
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         """Ask a question, and keep its answer."""
         (answer,) = await self.part.answer([asked])
-        line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
+        line: dict[str, Any] = {"id": answer_id, "digest": digest_of(asked)}
+        if isinstance(asked, TextCall):
+            line |= {"kind": "text", "prompt": asked.prompt, "reply": answer.text}
+        else:
+            line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
+            line["chosen"] = state_text(answer.chosen)
+            line["probabilities"] = answer.probabilities
         how = {name: getattr(answer, name, None) for name in _HOW}
         line |= {name: each for name, each in how.items() if each is not None}
+        line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
             known = {name: getattr(cost, name) for name in _COST}
             line["cost"] = {name: value for name, value in known.items() if value is not None}
         self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
-
-
-def _record_of(asked: Question | TextCall, answer: Any) -> dict[str, Any]:
-    """Return a question and its answer as plain data."""
-    came_of_it = {"source": answer.source, "reason": answer.reason}
-    if isinstance(asked, TextCall):
-        question = {name: getattr(asked, name) for name in ("agent_id", "key", "prompt", "schema")}
-        return {"kind": "text", **question, "reply": answer.text, **came_of_it}
-    return {
-        "kind": "decision",
-        "agent_id": agent_name(asked.agent),
-        "state": state_text(asked.state),
-        "trigger": asked.trigger,
-        "options": [*map(state_text, asked.options)],
-        "context": identify(asked.context),
-        "prompt": answer.prompt,
-        "reply": answer.reply,
-        "chosen": state_text(answer.chosen),
-        "probabilities": answer.probabilities,
-        **came_of_it,
-    }
 
 
 def _subject(asked: Question | TextCall) -> str:
