@@ -329,8 +329,8 @@ class _ComparedFile:
 
     def __init__(self, file: BinaryIO, other: Path, path: Path, begin: int) -> None:
         self._file, self._other = file, other
-        self._lines: BinaryIO | None = other.open("rb", _BUFFER_BYTES)
         self._is_same = other.samefile(path)
+        self._lines = other.open("rb", _BUFFER_BYTES)
         self._number = self._lines.read(begin).count(b"\n")
 
     def __getattr__(self, name: str) -> Any:
@@ -342,38 +342,36 @@ class _ComparedFile:
         Raises:
             ReplayError: If the other log has another line; the message names both.
         """
-        if self._lines is not None:
-            self._number += 1
-            there = self._lines.read(len(line))
-            if there == line:
-                return len(line) if self._is_same else self._file.write(line)
-            if there:
-                raise self._difference(there + self._lines.readline(), line)
-            self._lines.close()
-            self._lines = None
+        self._number += 1
+        there = b"" if self._lines.closed else self._lines.read(len(line))
+        if there == line:
+            return len(line) if self._is_same else self._file.write(line)
+        if there:
+            raise self._difference(there + self._lines.readline(), line)
+        self._lines.close()
         return self._file.write(line)
 
     def close(self) -> None:
         """Close both."""
-        if self._lines is not None:
-            self._lines.close()
+        self._lines.close()
         self._file.close()
 
     def _difference(self, there: bytes, came: bytes) -> ReplayError:
         event = orjson.loads(came)
         names = ("round", "tick", "agent_id")
         where = ", ".join(f"{name} {event[name]}" for name in names if name in event)
+        was, now = (line.split(b"\n")[0].decode("utf-8", "replace") for line in (there, came))
+        # from a little before where they differ
+        same = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), 0)
+        begin = max(same - _MOST_SHOWN // 2, 0)
+        was, now = (f"{'...' * (begin > 0)}{text[begin:][:_MOST_SHOWN]}" for text in (was, now))
         return ReplayError(
             f"{self._other}: line {self._number} differs ({where}): the run does not do the same "
-            f"as before\n  the log has  {_shown(there)}\n  the run wrote  {_shown(came)}"
+            f"as before\n  the log has  {was}\n  the run wrote  {now}"
         )
 
 
-def _shown(line: bytes) -> str:
-    return line.split(b"\n")[0].decode("utf-8", "replace")[:_MOST_SHOWN]
-
-
-_MOST_SHOWN = 3000
+_MOST_SHOWN = 400
 
 
 class _RealTime:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from prism.errors import InputError, ReplayError
+from prism.errors import ReplayError
 from prism.files._durable import write_durably
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
@@ -57,7 +57,7 @@ class Journal:
         asks: Whether somebody is asked where the journal has no answer.
 
     Raises:
-        InputError: If a line cannot be read, or another process is writing the file.
+        InputError: If a line cannot be read.
     """
 
     def __init__(
@@ -151,11 +151,7 @@ class Journal:
         if self._path is None:
             return
         if self._file is None:
-            try:
-                self._file = open_lines(self._path, 0, 0o600)
-            except BlockingIOError:
-                problem = "is being written by another process"
-                raise InputError(problem, path=self._path) from None
+            self._file = open_lines(self._path, 0, 0o600)
         at = {"round": self._clock.round, "tick": self._clock.tick}
         self._file.write(_as_line({"id": line["id"], **at, **line}))
 

@@ -14,7 +14,6 @@ from typing import Any, Self, get_args
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
 from prism.llm._model import LostClient, type_of
-from prism.llm._model_text import model_in_text
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
 from prism.statechart import Wording
 
@@ -86,8 +85,8 @@ class WriterOptions:
     It shares budget and limits with the model that decides, if there is one.
 
     Args:
-        model: The model: None for the one that decides, the name of another one on its servers, or
-            a separate `prism.llm.Model` or its text.
+        model: The model or its text, as `prism.llm.Model.of` takes it; None for the one that
+            decides.
         max_length: Maximum length of a text in characters, unless its call gives another.
         language: Language of the texts, such as ``"German"``; None leaves it to the model.
 
@@ -101,10 +100,7 @@ class WriterOptions:
 
     def __post_init__(self) -> None:
         """Refuse an invalid length or language."""
-        # a bare name refers to a model on the servers of the deciding one
-        if self.model is not None and not (
-            isinstance(self.model, str) and {*model_in_text(self.model)} == {"model"}
-        ):
+        if self.model is not None:
             object.__setattr__(self, "model", Model.of(self.model))
         try:
             self.wording()

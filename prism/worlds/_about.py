@@ -20,7 +20,8 @@ from prism.worlds._fields import (
     words_of_type,
 )
 from prism.worlds._kinds import chart_name, check_classes, measures_of
-from prism.worlds._world import MEASURE, RATE, STEP, TREATMENT, World, kinds_of, marked
+from prism.worlds._marks import MEASURE, RATE, STEP, TREATMENT, marked
+from prism.worlds._world import World, kinds_of
 
 
 def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:

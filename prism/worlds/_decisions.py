@@ -26,10 +26,11 @@ from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import Agent, Asked
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Kind
 from prism.worlds._results import fallback_group
+from prism.worlds._waiting import Asked
 
 
 class TemplateWriter(BaseWriter):
@@ -195,7 +196,7 @@ def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Ques
         asked.prompt,
         turns.population.kinds[type(agent)].chart.definition,
         parameters,
-        agent.memories if turns.answers.memory else None,
+        agent.memories if turns.remembers else None,
     )
 
 
@@ -206,7 +207,7 @@ def apply(turns: Any, asked: Asked) -> Any:
     if agent.has_left or is_stale(chart, asked):
         discard(turns, asked)
         return None
-    if turns.answers.memory and chosen == asked.state:
+    if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
 

@@ -43,13 +43,14 @@ from prism.worlds._ahead import TurnLogger, TurnsAhead
 from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, inside, measures_of
+from prism.worlds._marks import MEASURE, marked
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
-from prism.worlds._world import MEASURE, World, defines, marked
+from prism.worlds._world import World, defines
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
 

@@ -14,7 +14,6 @@ from prism.runs import RunFolder
 from prism.runs._folder import LOG_NAME, SUMMARY_NAME, is_begun, refuse_own_file
 from tests.kit.dice import (
     CONFIG,
-    StoppedError,
     resume_in,
     throw_in,
     tree,
@@ -202,25 +201,6 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
     ):
         logger.info("die.thrown", eyes=7)
     assert (stopped / LOG_NAME).read_bytes() == before
-
-
-def test_resumed_run_is_never_deleted(stopped: Path) -> None:
-    """An error of prism's own right after a resume leaves the folder."""
-    folder, _ = RunFolder.to_resume(stopped)
-    with pytest.raises(FieldValueError), folder.writing(ABOUT, SimulatedClock()):
-        raise FieldValueError("impossible")
-    resume_in(stopped)
-
-
-def test_bug_leaves_the_folder(tmp_path: Path, whole: Any) -> None:
-    """An error that is not prism's own leaves even a first round, which can be gone on with."""
-    with (
-        pytest.raises(StoppedError),
-        RunFolder.for_new(tmp_path).writing(ABOUT, SimulatedClock()),
-    ):
-        raise StoppedError
-    resume_in(tmp_path)
-    assert tree(tmp_path) == whole
 
 
 OWN = ["events.jsonl", "events.jsonl.gz", "run.json", "answers.jsonl"]

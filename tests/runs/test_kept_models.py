@@ -11,12 +11,10 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
-from prism.agents import synthetic_population
 from prism.errors import InputError
 from prism.examples.council import Council
 from prism.llm import Model
-from prism.programs.thinking import CognitiveAgent, Config, Memory
-from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.programs.thinking import Config
 from prism.runs import PolicyOptions, WriterOptions
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI
@@ -147,25 +145,6 @@ def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
 
     run = Run(Feed, 3, model="small").replace(model="large")
     assert run.reasoner == Model("large")
-
-
-@pytest.mark.slow
-def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
-    """Simulations, worlds and agents in an application take whatever stands for a model."""
-    people = synthetic_population(6, seed=1).agents
-    simulation = Run(Feed(), people, rounds=2, model=model, writer=model)
-    results = simulation.run()
-    assert results.totals()["decisions_answered"] > 0
-    assert Run(Council(), 6, rounds=1, writer=model).run().totals()["texts"]["model"] > 0
-
-    file = tmp_path / "agent.yaml"
-    file.write_text(AGENT)
-    agent = WorkflowAgent(Workflow.load(file), model)
-    memory = Memory.in_memory()
-    thinker = CognitiveAgent(Config(), memory, model)
-    assert agent is not None
-    assert thinker is not None
-    memory.close()
 
 
 @pytest.mark.slow
