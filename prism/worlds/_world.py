@@ -24,7 +24,7 @@ from prism.worlds._fields import (
     Declares,
     read_parameters,
 )
-from prism.worlds.networks import Network
+from prism.worlds._networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram

@@ -137,12 +137,6 @@ async def test_reasoner_and_writer_take_a_model(dialect: Any) -> None:
     assert model.as_client() is model.as_client()
 
 
-def test_a_text_is_no_client() -> None:
-    """`Reasoner` knows no servers; the error names what reads the text."""
-    with pytest.raises(ReasonerError, match=r"Model\.of"):
-        Reasoner("ollama:llama3.2")
-
-
 @pytest.mark.parametrize(
     "settings",
     [{"mode": "chat"}, {"max_calls": 3}],

@@ -23,7 +23,7 @@ from tests.kit.waiting import until
 )
 def test_an_address_may_be_short(host: str) -> None:
     """A host may be given with or without scheme, port and path."""
-    assert OllamaChatClient(host, "tiny").host == host
+    assert OllamaChatClient(host, "tiny").hosts == [host]
 
 
 @BOTH

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.reasoner._prompts import chat_prompt
-from prism.reasoner._questions import by_changes, in_full
 from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
 from prism.statechart.states import AgentState
+from tests.kit.reasoners import prompt_of
 
 S = AgentState
 
@@ -179,8 +178,8 @@ class Day(StrEnum):
     TIRED = "tired"
 
 
-def test_in_regions_a_model_is_told_what_changes() -> None:
-    """Options are called by the leaves that differ, with meanings, and are read back whole."""
+async def test_in_regions_a_model_is_told_of_every_leaf() -> None:
+    """Options are called by all of their leaves, with meanings where there are any."""
     chart = Statechart(
         [
             State(
@@ -198,14 +197,10 @@ def test_in_regions_a_model_is_told_what_changes() -> None:
     here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
     agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
     asked = Question(agent, here, "goes", (writing, tired, here))
-    told = by_changes(asked)
-    lines = chat_prompt(told).split("\n")
+    lines = (await prompt_of(asked)).split("\n")
     start = lines.index("- writing+fit: writing; rested")
     assert lines[start : start + 3] == [
         "- writing+fit: writing; rested",
         "- feed+tired",
         "- feed+fit: feed; rested",
     ]
-
-    decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
-    assert in_full(decision, told, asked).chosen == tired

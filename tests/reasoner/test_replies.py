@@ -189,7 +189,7 @@ SHAPES: list[Callable[[str], str]] = [
     '{{"next_state": "{}"}}'.format,
     '{{"nextState": "{}"}}'.format,
     '{{"reason": "two lines", "next_state": "{}"}}'.format,
-    '[{{"next_state": ["{}"]}}]'.format,
+    '[{{"next_state": "{}"}}]'.format,
     "{}".format,
 ]
 

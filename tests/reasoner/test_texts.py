@@ -6,11 +6,9 @@ from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import FieldValueError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import read_as
 from prism.statechart import BaseWriter, Cost, TextCall, Written
@@ -28,13 +26,6 @@ class Fixed(BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         return [self.answers.pop(0) for _ in calls]
-
-
-@pytest.mark.parametrize("most", [0, -1])
-def test_a_call_that_may_not_be_asked_is_refused(most: int) -> None:
-    """A call of which no request may be sent is a mistake."""
-    with pytest.raises(FieldValueError, match=f"tries must be above 0, got {most}"):
-        TextCall("ada", "k", "?", tries=most)
 
 
 def test_what_a_call_cannot_read_is_a_failure() -> None:
