@@ -14,7 +14,7 @@ from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runs._loops import run_to_end
-from prism.runs._options import Repeats, digest, naming, read_decider, require_writable
+from prism.runs._options import Repeats, digest, naming, read_decider
 from prism.runs._services import Services
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -245,8 +245,6 @@ class AloneRun(Run[Any]):
         if unknown := sorted(self.application.keys() - {*self.brought}):
             problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
             raise InputError(problem, field="application")
-
-        require_writable("agent_id", self.agent_id)
 
     def __repr__(self) -> str:
         """Show the file."""
