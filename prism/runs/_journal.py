@@ -283,36 +283,22 @@ class JournalledPart(Wrapped):
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         """Ask a question, and keep its answer."""
         (answer,) = await self.part.answer([asked])
-        line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
+        line: dict[str, Any] = {"id": answer_id, "digest": digest_of(asked)}
+        if isinstance(asked, TextCall):
+            line |= {"kind": "text", "prompt": asked.prompt, "reply": answer.text}
+        else:
+            line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
+            line["chosen"] = state_text(answer.chosen)
+            line["probabilities"] = answer.probabilities
         how = {name: getattr(answer, name, None) for name in _HOW}
         line |= {name: each for name, each in how.items() if each is not None}
+        line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
             known = {name: getattr(cost, name) for name in _COST}
             line["cost"] = {name: value for name, value in known.items() if value is not None}
         self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
-
-
-def _record_of(asked: Question | TextCall, answer: Any) -> dict[str, Any]:
-    """Return a question and its answer as plain data."""
-    came_of_it = {"source": answer.source, "reason": answer.reason}
-    if isinstance(asked, TextCall):
-        question = {name: getattr(asked, name) for name in ("agent_id", "key", "prompt", "schema")}
-        return {"kind": "text", **question, "reply": answer.text, **came_of_it}
-    return {
-        "kind": "decision",
-        "agent_id": agent_name(asked.agent),
-        "state": state_text(asked.state),
-        "trigger": asked.trigger,
-        "options": [*map(state_text, asked.options)],
-        "context": identify(asked.context),
-        "prompt": answer.prompt,
-        "reply": answer.reply,
-        "chosen": state_text(answer.chosen),
-        "probabilities": answer.probabilities,
-        **came_of_it,
-    }
 
 
 def _subject(asked: Question | TextCall) -> str:

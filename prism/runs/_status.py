@@ -104,14 +104,6 @@ def find_runs(folder: Path | str) -> list[Path]:
     return sorted(found)
 
 
-def is_run(folder: Path) -> bool:
-    """Return True for a folder with a log or a summary in it."""
-    try:
-        return any((folder / name).is_file() for name in _MARKS)
-    except OSError:  # a folder of another user
-        return False
-
-
 def _state(log: Path, summary: Mapping[str, Any], last: Mapping[str, Any]) -> RunState:
     if "results" in summary:
         return "complete"

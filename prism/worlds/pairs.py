@@ -9,6 +9,8 @@ from math import ceil, isqrt
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 
+__all__ = ["random_pairs", "scale_free_pairs", "small_world_pairs"]
+
 Pair = tuple[int, int]
 """Places of two agents that are connected."""
 
