@@ -90,7 +90,7 @@ def run(
 
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
-    from prism.worlds._run import key_of
+    from prism.worlds._addresses import key_of
 
     shared: dict[str, Any] = {
         "agents": agents,

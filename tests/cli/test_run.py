@@ -129,7 +129,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
     wanted = {"agents": "people.csv", "rounds": 3, "ticks_per_round": 1, "seed": 4}
     assert config | wanted | model.to_config() == config
     assert [len(config["treatments"]), config["log_agents"]] == [2, 1]
-    assert config["writer"]["model"] == "other"
+    assert config["writer"]["model"]["model"] == "other"
 
 
 def test_a_model_decides_and_a_replay_asks_none(mine: Prism, server: FakeOllama) -> None:
