@@ -158,7 +158,7 @@ def records_of(log: Log, rows: Rows) -> Mapping[str, Mapping[str, Any]]:
     """Return the prompts and replies of decisions by id, as far as they were recorded."""
     ids = [row["id"] for row in rows if row["id"]]
     # the notes on the logs report what is damaged
-    return find_answers(log.runs[0].path.parent, ids, lambda _problem: None) if ids else {}
+    return find_answers(log.runs[0].path.parent, ids) if ids else {}
 
 
 def what_of(row: Mapping[str, Any]) -> str:

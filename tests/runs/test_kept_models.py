@@ -11,7 +11,7 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
-from prism.errors import InputError
+from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
 from prism.llm import Model
 from prism.programs.thinking import Config
@@ -113,27 +113,55 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     assert (tmp_path / "again" / log).read_bytes() == (folder / log).read_bytes()
 
 
-def test_only_the_client_that_it_asked_goes_on_with_a_run(tmp_path: Path) -> None:
-    """Another type, or a client for a run that asks servers, is refused."""
+def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
+    """However often a run is stopped, it sends as many requests as it may, and no more."""
+    stops = [1, 2]
+
+    def stop(summary: Any) -> None:
+        if summary.number in stops:
+            stops.remove(summary.number)
+            raise StoppedError
+
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, max_calls=25)
+        with pytest.raises(StoppedError):
+            Run(Feed, 20, rounds=4, model=model).keep(tmp_path / "run", on_round=stop)
+        with pytest.raises(StoppedError):
+            resume(tmp_path / "run", on_round=stop)
+        outcome = resume(tmp_path / "run")
+        assert outcome is not None
+        assert server.asked == outcome.summary["spent"]["calls"] == 25
+
+
+def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
+    """A replay asks what the run asked; the message names answer, round and tick."""
+    with FakeOllama() as server:
+        Run(Feed, 8, rounds=2, model=Model("llama3.2", server.host)).keep(tmp_path / "run")
+    answers = tmp_path / "run" / "answers.jsonl"
+    first, *rest = answers.read_text().splitlines()
+    line = json.loads(first)
+    answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
+    with pytest.raises(
+        ReplayError, match=rf"answer {line['id']} .*another question \(round 1, tick"
+    ):
+        replay(tmp_path / "run")
+    answers.write_text("\n".join([*rest, ""]))
+    with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
+        replay(tmp_path / "run")
+
+
+def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:
+    """A client that would not be asked is refused where it is given."""
     with FakeOllama() as server:
 
         def stop(_summary: Any) -> None:
             raise StoppedError
 
-        asked = Model("llama3.2", client=client_of(server.host))
-        for name, model in (("client", asked), ("servers", Model("llama3.2", server.host))):
-            options = Run(Feed, 3, rounds=2, ticks=2, model=model)
-            with pytest.raises(StoppedError):
-                options.keep(tmp_path / name, on_round=stop)
-
-    class Other:
-        async def run(self, prompt: str) -> str:
-            return prompt
-
-    with pytest.raises(InputError, match=r"Other, but the run asks ollama\.AsyncClient"):
-        resume(tmp_path / "client", model=Other())
-    with pytest.raises(InputError, match="but the run asks no client of another library"):
-        resume(tmp_path / "servers", model=asked)
+        run = Run(Feed, 3, rounds=2, ticks=2, model=Model("llama3.2", server.host))
+        with pytest.raises(StoppedError):
+            run.keep(tmp_path / "servers", on_round=stop)
+        with pytest.raises(InputError, match="the run has no client of another library"):
+            resume(tmp_path / "servers", model=client_of(server.host))
 
 
 def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
